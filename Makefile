@@ -1,0 +1,44 @@
+# Two commands matter: `make demo` and `make test`. Both set up .venv first, from the hashed lock file.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-slow lint bench lock clean system
+
+help: ## what you can make here
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
+
+$(STAMP): requirements/dev.txt pyproject.toml tools/ensure_venv.sh
+	@PYTHON=$(PYTHON) bash tools/ensure_venv.sh $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+demo: $(STAMP) ## protect the embedded population by every method; writes demo/
+	@$(BIN)/coterie demo --output demo --force
+
+system: ## install or name the system packages that the tests need
+	@bash tools/system_packages.sh
+
+test: $(STAMP) system lint ## the whole test suite
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-slow: $(STAMP) system ## slow statistical sweeps
+	@$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP) ## ruff, mypy --strict, import contracts
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > .lint-imports.log 2>&1 || { cat .lint-imports.log; exit 1; }; rm -f .lint-imports.log
+
+bench: $(STAMP) ## ratios against the limit and the obvious way, measured side by side
+	@$(BIN)/python -m benchmarks
+
+lock: ## write requirements/dev.txt anew (needs uv)
+	uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --universal --python-version 3.11 \
+	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements/dev.txt
+
+clean: ## remove what make made
+	rm -rf $(VENV) demo dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

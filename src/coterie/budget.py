@@ -1,0 +1,71 @@
+"""ε as an exact number: read from text, split over attributes, and summing to the whole again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TypeAlias
+
+from coterie.errors import ParameterError
+
+Number: TypeAlias = str | int | float | Decimal | Fraction
+
+
+def parse_epsilon(epsilon: Number, name: str = "epsilon") -> Fraction:
+    """The exact value of a decimal text such as "0.1", or of p/q; positive and finite."""
+    advice = f"Write {name} as a positive decimal such as 0.5 (text keeps it exact)."
+    if isinstance(epsilon, bool):
+        raise ParameterError(f"{name} is not a number.", advice)
+    try:
+        # str() of a float is its shortest decimal text: 0.1 means one tenth, not its binary neighbour.
+        value = Fraction(epsilon) if isinstance(epsilon, int | Fraction) else _fraction(str(epsilon).strip())
+    except (ValueError, ZeroDivisionError, OverflowError, InvalidOperation):
+        raise ParameterError(f"{name} is not a finite number.", advice) from None
+    if value <= 0:
+        raise ParameterError(f"{name} must be greater than 0.", advice)
+    return value
+
+
+def _fraction(text: str) -> Fraction:
+    if "/" in text:
+        return Fraction(text)
+    value = Decimal(text)
+    # Fraction(Decimal("1e999999999")) would try to build that integer.
+    if not value.is_finite() or (value != 0 and abs(value.adjusted()) > 300):
+        raise ValueError
+    return Fraction(value)
+
+
+def split(epsilon: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Shares of ε in proportion to the weights (000 Alg. 1: ε = Σ ε_a). The sum is exactly ε."""
+    total = sum(weights.values(), Fraction(0))
+    if total <= 0:
+        raise ParameterError(
+            "No attribute has a budget share.", "Give at least one protected attribute a weight above 0."
+        )
+    return {name: epsilon * weight / total for name, weight in weights.items()}
+
+
+def as_text(value: Fraction) -> str:
+    """Exact text: a decimal where one exists, otherwise p/q."""
+    twos_and_fives = value.denominator
+    for prime in (2, 5):
+        while twos_and_fives % prime == 0:
+            twos_and_fives //= prime
+    if twos_and_fives != 1 or value.denominator > 10**40:
+        return f"{value.numerator}/{value.denominator}"
+    digits = 0
+    while (value.denominator * 1) != 1 and (value * 10**digits).denominator != 1:
+        digits += 1
+    scaled = value * 10**digits
+    text = str(abs(scaled.numerator)).rjust(digits + 1, "0")
+    body = f"{text[:-digits]}.{text[-digits:]}" if digits else text
+    return f"-{body}" if value < 0 else body
+
+
+def float_up(value: Fraction) -> float:
+    """The smallest double that is not below an exact value: noise may be rounded up, never down."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

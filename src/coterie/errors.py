@@ -1,0 +1,81 @@
+"""Everything that can go wrong, and what to do about it.
+
+    CoterieError
+    ├── SchemaError          the schema is wrong or does not fit the table          exit 3
+    ├── DataError            the table holds something that cannot be protected     exit 4
+    ├── ParameterError       method, epsilon, k or another choice is impossible     exit 5
+    ├── OutputError          the result cannot be written, or would overwrite       exit 6
+    ├── CertificateError     file and certificate do not belong together            exit 7
+    ├── LedgerError          the ledger is locked, damaged or not a ledger          exit 8
+    │   └── BudgetExceeded   the population's lifetime epsilon would be passed      exit 9
+    └── MissingExtra         an optional part of Coterie is not installed           exit 10
+
+Exit 0 is success, 1 an unexpected fault (a bug: please report it), 2 a command line that cannot be read.
+A message never holds a value of the data: counts, row numbers and names of columns only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class CoterieError(Exception):
+    """What is wrong (`problem`) and what to do about it (`advice`)."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem} {advice}")
+        self.problem = problem
+        self.advice = advice
+
+
+class SchemaError(CoterieError):
+    exit_code = 3
+
+
+class DataError(CoterieError):
+    exit_code = 4
+
+
+class ParameterError(CoterieError):
+    exit_code = 5
+
+
+class OutputError(CoterieError):
+    exit_code = 6
+
+
+class CertificateError(CoterieError):
+    exit_code = 7
+
+
+class LedgerError(CoterieError):
+    exit_code = 8
+
+
+class BudgetExceeded(LedgerError):
+    exit_code = 9
+
+
+class MissingExtra(CoterieError):
+    exit_code = 10
+
+    @classmethod
+    def named(cls, extra: str, purpose: str) -> MissingExtra:
+        return cls(
+            f"{purpose} needs an optional part of Coterie.", f"Install it: pip install 'coterie[{extra}]'."
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """'Did you mean …?' for a near miss, else the list of what there is."""
+    names = sorted(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean '{folded[close[0]]}'?"
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"There is: {shown}." if names else "There is none."

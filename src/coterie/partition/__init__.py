@@ -1,0 +1,1 @@
+"""Table → clusters. One way of grouping records a file."""
