@@ -1,9 +1,9 @@
 """Writing, all or nothing: a result is staged beside its target, then published in one step.
 
-    staged = stage(table, "release.parquet", force=False)   # complete, on disk, not yet visible under its name
+    staged = stage(table, "release.parquet", force=False)   # complete and on disk, under a hidden name
     staged.publish()                                        # one rename; or staged.discard()
 
-A crash before `publish` leaves at most a hidden `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
+A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
 `publish` may be called again after a crash: what is already published stays so.
 """
 
@@ -25,7 +25,7 @@ Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256` is of the file's bytes, or `table_digest` of a table."""
+    """A finished result that waits for its name. `sha256`: of a file's bytes, or a table's `table_digest`."""
 
     @property
     def target(self) -> str: ...
@@ -62,7 +62,13 @@ def stage(
     if writer is None:
         raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
     _refuse_overwriting(path, inputs)
-    return stage_file(path, lambda sink: writer(table, sink), force=force)
+    try:
+        return stage_file(path, lambda sink: writer(table, sink), force=force)
+    except pa.ArrowException:
+        raise OutputError(
+            f"{path} cannot be written: the format has no place for a type of this table.",
+            "Write .parquet or .arrow, or drop columns that are no numbers, text, dates or truth values.",
+        ) from None
 
 
 def stage_bytes(
@@ -88,7 +94,7 @@ def _stage_in_database(
     for source in inputs:
         if isinstance(source, tuple) and is_database(source[0]):
             other = Address.parse(source[0])
-            if other.shown == address.shown and TableName.parse(source[1], other.kind) == name:
+            if other.same_database(address) and TableName.parse(source[1], other.kind).may_be(name):
                 raise OutputError("The output would overwrite the input table.", "Choose another table.")
     return stage_table(table, address, name, force=force)
 

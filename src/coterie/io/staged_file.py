@@ -20,7 +20,7 @@ _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A complete file under a temporary name. Plain fields: a ledger may keep them and finish after a crash."""
+    """A complete file under a temporary name. Plain fields: a ledger can keep them for after a crash."""
 
     target: str
     temporary: str
@@ -30,7 +30,7 @@ class StagedFile:
     private: bool = False
 
     def publish(self) -> None:
-        """Give the file its name. Without `force`, a file that appeared meanwhile is kept and this one refused."""
+        """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
         with _told(Path(self.target)):
             if not os.path.lexists(self.temporary):
                 self._expect_published()
@@ -48,7 +48,7 @@ class StagedFile:
             os.unlink(self.temporary)
 
     def _link(self) -> None:
-        """A rename that never replaces: a hard link fails where the name is taken, even by a racing process."""
+        """A rename that never replaces: a link fails where the name is taken, even by a racing process."""
         try:
             os.link(self.temporary, self.target)
         except FileExistsError:
@@ -173,10 +173,10 @@ def _told(target: Path) -> Iterator[None]:
 
 
 def _umask() -> int:
-    """The mask of new files, read without changing it where Linux tells it (setting it is seen by all threads)."""
+    """The mask of new files, read and not set: setting it, even for a moment, is seen by all threads."""
     with (
         suppress(OSError, ValueError),
-        open("/proc/self/status", encoding="ascii", errors="replace") as status,
+        open("/proc/self/status", encoding="utf-8", errors="replace") as status,
     ):
         for line in status:
             if line.startswith("Umask:"):
