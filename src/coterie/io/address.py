@@ -41,13 +41,15 @@ class Address:
         try:
             parts = urlsplit(text)
             if "@" in rest and "@" not in parts.netloc:
-                raise ValueError  # an unescaped / ? # in the password: what follows would be taken for the place
+                # An unescaped / ? # in the password: a part of it would be taken for the place, and shown.
+                raise ValueError
             place = parts.hostname or "localhost"
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             raise ParameterError(
                 "The PostgreSQL address cannot be read.",
-                "Write postgresql://user:password@host:5432/database, with %40, %2F, %3F, %23 for @ / ? # in the password.",
+                "Write postgresql://user:password@host:5432/database,"
+                " with %40, %2F, %3F, %23 for @ / ? # in the password.",
             ) from None
         # The query part may hold a password too, so it is not shown.
         # Without a limit, libpq waits for minutes on a host that drops packets.

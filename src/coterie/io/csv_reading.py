@@ -93,16 +93,15 @@ def _header(path: Path) -> tuple[list[str], str]:
         for delimiter in DELIMITERS:
             with _lines(path) as lines:
                 splits[delimiter] = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-    except UnicodeDecodeError:
-        raise DataError(
-            f"The header of {path} is not UTF-8 text.",
-            "Save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8').",
-        ) from None
     except csv.Error:
         raise DataError(
             f"The header of {path} cannot be read.", "Check the quotes in its first line."
         ) from None
     best = max(DELIMITERS, key=lambda delimiter: len(splits[delimiter]))
+    if any("\udc80" <= letter <= "\udcff" for name in splits[best] for letter in name):
+        raise DataError(
+            f"The header of {path} is not UTF-8 text.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')."
+        )
     return splits[best], best
 
 
@@ -118,7 +117,7 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
                         "Correct that line, or quote the cell that holds the delimiter.",
                     )
                 start = reader.line_num + 1
-    except (csv.Error, UnicodeDecodeError):
+    except csv.Error:
         return DataError(
             f"Line {start} of {path} cannot be read as CSV.", "Check its quotes, and save the file as UTF-8."
         )
@@ -129,9 +128,10 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
 
 
 def _lines(path: Path) -> TextIO:
+    """The text; bytes that are not UTF-8 arrive as the code points U+DC80 to U+DCFF."""
     if _compressed(path):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _compressed(path: Path) -> bool:

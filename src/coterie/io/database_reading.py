@@ -2,7 +2,8 @@
 
 PostgreSQL's NUMERIC arrives as text. `numeric(p, s)` with p ≤ 38 becomes decimal128(p, s), which is exact; a
 bare `numeric`, or one that holds NaN or an infinity, becomes float64. UUID, JSON and other types of the
-vendor become text. MONEY is refused: the driver hands over its smallest unit, not saying how many digits that has.
+vendor become text. MONEY is refused: the driver hands over its smallest unit, not saying how many digits
+that has.
 """
 
 from __future__ import annotations

@@ -87,15 +87,12 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table, came_in: pa.Schema, dtypes: Any) -> Any:
-    """A frame with writable columns, of the dtype that came in wherever the release kept the Arrow type."""
+    """A frame with writable columns, in pandas' nullable dtypes where they came in and still fit."""
     frame = table.to_pandas()
-    same = {
-        field.name: dtypes[field.name]
-        for field in table.schema
-        if field.name in came_in.names
-        and came_in.field(field.name).type == field.type
-        and frame.dtypes[field.name] != dtypes[field.name]
-        # A missing value cannot go back into a NumPy integer.
-        and (table.column(field.name).null_count == 0 or not hasattr(dtypes[field.name], "itemsize"))
-    }
-    return frame.astype(same) if same else frame
+    for field, column in zip(table.schema, table.columns, strict=True):
+        dtype = dtypes.get(field.name)
+        same_type = field.name in came_in.names and came_in.field(field.name).type == field.type
+        # Straight from Arrow, not through `frame`, where a missing value has made integers inexact floats.
+        if same_type and hasattr(dtype, "__from_arrow__"):
+            frame[field.name] = dtype.__from_arrow__(column)
+    return frame

@@ -18,7 +18,9 @@ import pyarrow as pa
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
 from coterie.io.formats import WRITERS, ending, ending_advice, ending_problem
-from coterie.io.staged_file import StagedFile, stage_file
+from coterie.io.staged_file import StagedFile, stage_file, temporary_for
+
+__all__ = ["Source", "Staged", "StagedFile", "resume_table", "stage", "stage_bytes", "temporary_for"]
 
 # A file or URL; or (URL, table) for a table of a database.
 Source = str | Path | tuple[str, str]
@@ -28,9 +30,9 @@ class Staged(Protocol):
     """A finished result that waits for its name. `sha256`: of a file's bytes, or a table's `table_digest`."""
 
     @property
-    def target(self) -> str: ...
+    def target(self) -> Path | str: ...
     @property
-    def temporary(self) -> str: ...
+    def temporary(self) -> Path | str: ...
     @property
     def sha256(self) -> str: ...
     @property
@@ -46,10 +48,12 @@ def stage(
     force: bool,
     table_name: str | None = None,
     inputs: Iterable[Source] = (),
+    temporary: Path | None = None,
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
 
-    Nothing of `inputs` is ever overwritten, with `force` or without.
+    Nothing of `inputs` is ever overwritten, with `force` or without. `temporary`, from `temporary_for(target)`, is
+    for a ledger that must know the file's hidden name before it exists.
     """
     if is_database(target):
         return _stage_in_database(table, str(target), table_name, force, inputs)
@@ -63,7 +67,7 @@ def stage(
         raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
     _refuse_overwriting(path, inputs)
     try:
-        return stage_file(path, lambda sink: writer(table, sink), force=force)
+        return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
     except pa.ArrowException:
         raise OutputError(
             f"{path} cannot be written: the format has no place for a type of this table.",
@@ -72,14 +76,28 @@ def stage(
 
 
 def stage_bytes(
-    data: bytes, target: str | Path, *, force: bool, private: bool = False, inputs: Iterable[Source] = ()
+    data: bytes,
+    target: str | Path,
+    *,
+    force: bool,
+    private: bool = False,
+    inputs: Iterable[Source] = (),
+    temporary: Path | None = None,
 ) -> StagedFile:
     """The same for any other file; a `private` one stays readable by its owner only."""
     if is_database(target):
         raise OutputError("This result can only be written to a file.", "Give a path.")
     path = Path(target)
     _refuse_overwriting(path, inputs)
-    return stage_file(path, lambda sink: sink.write(data), force=force, private=private)
+    return stage_file(path, lambda sink: sink.write(data), force=force, private=private, temporary=temporary)
+
+
+def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, force: bool) -> Staged:
+    """A staged table again, from what a ledger noted of it (`Staged.temporary`) before its writer died."""
+    from coterie.io.staged_table import staged_again
+
+    address = Address.parse(url)
+    return staged_again(address, TableName.parse(table_name, address.kind), temporary, sha256, force=force)
 
 
 def _stage_in_database(

@@ -22,6 +22,7 @@ from coterie.io.database_reading import fetch
 from coterie.io.digest import table_digest
 from coterie.io.stored_types import prepared
 
+_MARK = " table '"
 _TAKEN = "42P07"
 _DEPENDED_ON = "2BP01"
 _NOT_A_TABLE = "42809"
@@ -34,7 +35,7 @@ class StagedTable:
     target: str
     temporary: str
     sha256: str
-    size: int  # bytes of the table in memory
+    size: int  # bytes of the table in memory; 0 where it was staged by an earlier process
     force: bool
     address: Address = field(repr=False)
     name: TableName
@@ -84,20 +85,31 @@ def stage_table(table: pa.Table, address: Address, name: TableName, *, force: bo
             schema = {"db_schema_name": name.schema} if name.schema else {}
             cursor.adbc_ingest(staged_name.name, stored, mode="append", **schema)
         connection.commit()
-    return StagedTable(
-        target=f"{address.shown} table '{name}'",
-        temporary=f"{address.shown} table '{staged_name}'",
-        sha256=digest,
-        size=stored.nbytes,
-        force=force,
-        address=address,
-        name=name,
-        staged_name=staged_name,
-    )
+    return _named(address, name, staged_name, digest, stored.nbytes, force)
+
+
+def staged_again(
+    address: Address, name: TableName, temporary: str, sha256: str, *, force: bool
+) -> StagedTable:
+    shown, mark, staged = temporary.removesuffix("'").rpartition(_MARK)
+    if not mark or shown != address.shown:
+        raise OutputError(
+            "That staged table belongs to another database.", "Give the address of the first attempt."
+        )
+    with connected(address, OutputError) as connection, _told(address, name):
+        name = _placed(connection, address, name)
+    return _named(address, name, TableName.parse(staged, address.kind), sha256, 0, force)
+
+
+def _named(
+    address: Address, name: TableName, staged_name: TableName, sha256: str, size: int, force: bool
+) -> StagedTable:
+    target, temporary = (f"{address.shown}{_MARK}{which}'" for which in (name, staged_name))
+    return StagedTable(target, temporary, sha256, size, force, address, name, staged_name)
 
 
 def _placed(connection: Any, address: Address, name: TableName) -> TableName:
-    """With the schema written out: DROP would otherwise look along the whole search path, CREATE would not."""
+    """With the schema written out: DROP would look along the whole search path, CREATE does not."""
     if address.kind == "sqlite" or name.schema:
         return name
     [(schema,)] = rows(connection, "SELECT current_schema()::text")
