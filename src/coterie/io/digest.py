@@ -3,9 +3,9 @@
     table_digest(table) = SHA-256 over the columns, the rows sorted by all columns from first to last
 
 A database keeps no order of rows and may widen types, so both are taken out: integers count as int64, floats
-as float64 (−0.0 as 0.0, one NaN), text as UTF-8, timestamps as microseconds; a column without any value
-has no type. Engine, chunks and row order do not change the digest; a name, a value, a repetition or the
-order of columns does. Per column, after the count of rows and columns: name and kind with their lengths, one byte of
+as float64 (−0.0 as 0.0, one NaN), text as UTF-8, timestamps as microseconds; a column without any value has
+no type. Engine, chunks and row order do not change the digest; a name, a value, a repetition or the order of
+columns does. Per column, after the count of rows and columns: name and kind with their lengths, one byte of
 validity a row, then the values, little-endian, zero or nothing in the place of a null.
 """
 

@@ -52,8 +52,8 @@ def stage(
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
 
-    Nothing of `inputs` is ever overwritten, with `force` or without. `temporary`, from `temporary_for(target)`, is
-    for a ledger that must know the file's hidden name before it exists.
+    Nothing of `inputs` is ever overwritten, with `force` or without. A ledger that must
+    know the hidden name before the file exists gives it: `temporary=temporary_for(target)`.
     """
     if is_database(target):
         return _stage_in_database(table, str(target), table_name, force, inputs)

@@ -39,6 +39,7 @@ class StagedFile:
                 os.chmod(self.temporary, 0o666 & ~_umask())
             if self.force:
                 os.replace(self.temporary, self.target)
+                self.discard()  # rename(2) leaves both names where they are one file already
             else:
                 self._link()
             _sync_folder(self.target.parent)
