@@ -12,7 +12,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One row a cluster. `low` holds the smallest values, rising; `high` the largest, falling; 0, 1 or 3 of each."""
+    """Row c describes cluster c. `low` holds its smallest values, rising; `high` its largest, falling; 0, 1 or 3 of each.
+
+    `total` is defined to the last bit: plain double addition in record order, whatever the engine. An extreme that is
+    zero is +0.0.
+    """
 
     size: NDArray[np.int64]
     total: Floats
