@@ -14,17 +14,15 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.errors import CertificateError
-from coterie.guarantee import Facts, Guarantee, settle
-from coterie.io.digest import table_digest
+from coterie.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
-from coterie.schema import Attribute, Missing, Role, Schema, Source
+from coterie.schema import Attribute, Role, Schema, Source
 
 CERTIFICATE_VERSION = 1
 
@@ -138,52 +136,30 @@ class Certificate(_Frozen):
         content = self.model_dump(mode="json", exclude={"signature"})
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
-    def sealed(self, over: Literal["file bytes", "canonical table"], sha256: str) -> Certificate:
-        """The same certificate over the bytes that were really written."""
-        digest = Digest(over=over, value=sha256)
-        return self.model_copy(update={"release": self.release.model_copy(update={"digest": digest})})
-
 
 def certify(
-    released: pa.Table,
+    guarantee: Guarantee,
+    facts: Facts,
     schema: Schema,
     method: Method,
-    epsilon: Fraction,
     shares: Mapping[str, Fraction],
-    k: int,
     sampler: Sampler,
-    *,
-    shuffled: bool,
+    columns: tuple[str, ...],
+    issued: datetime,
+    digest: Digest,
 ) -> Certificate:
-    clusters = _clusters(released.num_rows, k)
-    facts = Facts(
-        epsilon=epsilon,
-        records=released.num_rows,
-        k=k,
-        clusters=clusters.count,
-        protected=tuple(attribute.name for attribute in schema.protected),
-        kept=tuple(attribute.name for attribute in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(
-            attribute.name for attribute in schema.protected if attribute.bounds().source is Source.DATA
-        ),
-        rows_may_drop=tuple(
-            attribute.name
-            for attribute in schema.attributes
-            if attribute.missing is Missing.DROP_ROW and attribute.role is not Role.IDENTIFIER
-        ),
-        shuffled=shuffled,
-        private_noise=sampler.private,
-    )
+    """Everything that was promised, over the bytes that `digest` names."""
+    clusters = _clusters(facts.records, facts.k)
     return Certificate(
         tool=f"coterie {__version__}",
-        issued=datetime.now(UTC).isoformat(timespec="seconds"),
+        issued=issued.astimezone(UTC).isoformat(timespec="seconds"),
         method=method.name,
         method_title=method.title,
         papers=method.papers,
-        epsilon=as_text(epsilon),
-        k=k,
+        epsilon=as_text(facts.epsilon),
+        k=facts.k,
         clusters=clusters,
-        guarantee=_promised(settle(method.promise, facts)),
+        guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, clusters.count),
         attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
@@ -191,12 +167,7 @@ def certify(
         sampler=sampler.name,
         reproducible=not sampler.private,
         notes=_notes(facts),
-        release=Released(
-            rows=released.num_rows,
-            columns=tuple(released.column_names),
-            shuffled=shuffled,
-            digest=Digest(over="canonical table", value=table_digest(released)),
-        ),
+        release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
 
@@ -212,10 +183,6 @@ def _multiplier(method: Method, clusters: int) -> Multiplier | None:
     if method.name != "idp-cbls":
         return None
     return Multiplier(clusters=clusters, lower=as_text(Fraction(clusters, 2)), upper=str(clusters))
-
-
-def _promised(guarantee: Guarantee) -> Promised:
-    return Promised.model_validate(asdict(guarantee))
 
 
 def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fraction]) -> CertifiedAttribute:

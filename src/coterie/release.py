@@ -11,25 +11,28 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from coterie.budget import Number, parse_epsilon, split
-from coterie.certificate import Certificate, certify
+from coterie.certificate import Certificate, Digest, certify
 from coterie.engines import local
 from coterie.errors import ParameterError
 from coterie.figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
+from coterie.guarantee import Facts, Guarantee, settle
+from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
 from coterie.methods import get_method
 from coterie.methods.recipe import Recipe
 from coterie.noise.sampler import Sampler, laplace_scales, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
-from coterie.schema import Attribute, AttributeType, Role, Schema
+from coterie.schema import Attribute, AttributeType, Missing, Role, Schema, Source
 from coterie.table import Checked, Floats, check
 
 Progress = Callable[[str], None]
@@ -40,10 +43,17 @@ class Release:
     """What goes out (`data`, `certificate`) and what must not (`internal`)."""
 
     data: Any
-    certificate: Certificate
     table: pa.Table
+    method: str
+    guarantee: Guarantee
+    certify: Callable[[Digest], Certificate] = field(repr=False)
     _checked: Checked = field(repr=False)
     _linked: dict[str, tuple[Floats, NoiseFigures]] = field(repr=False)
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Over the canonical form of the table; a file that is written gets one over its bytes (`certify`)."""
+        return self.certify(Digest(over="canonical table", value=table_digest(self.table)))
 
     @cached_property
     def internal(self) -> InternalFigures:
@@ -88,8 +98,12 @@ def protect(
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, {name: values for name, (values, _) in results.items()}, checked.kept, order)
-    certificate = certify(released, schema, recipe, total, shares, k, sampler, shuffled=shuffle)
-    return Release(restore(released), certificate, released, checked, results)
+    facts = _facts(schema, total, checked.records, k, sampler, shuffled=shuffle)
+    guarantee = settle(recipe.promise, facts)
+    promise = partial(
+        certify, guarantee, facts, schema, recipe, shares, sampler, tuple(released.column_names), datetime.now(UTC)
+    )
+    return Release(restore(released), released, method, guarantee, promise, checked, results)
 
 
 def protect_attribute(
@@ -109,6 +123,26 @@ def protect_attribute(
     if attribute.type is AttributeType.INTEGER:
         noisy = np.rint(noisy)
     return local.attach(noisy, clustering), noise_figures(summary, scales, recipe)
+
+
+def _facts(
+    schema: Schema, epsilon: Fraction, records: int, k: int, sampler: Sampler, *, shuffled: bool
+) -> Facts:
+    """What the promise may depend on: all of it declared, or visible in the release."""
+    return Facts(
+        epsilon=epsilon,
+        records=records,
+        k=k,
+        clusters=records // k,
+        protected=tuple(a.name for a in schema.protected),
+        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
+        bounds_from_data=tuple(a.name for a in schema.protected if a.bounds().source is Source.DATA),
+        rows_may_drop=tuple(
+            a.name for a in schema.attributes if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
+        ),
+        shuffled=shuffled,
+        private_noise=sampler.private,
+    )
 
 
 def _rows(

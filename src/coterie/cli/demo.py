@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from coterie.cli.output import console, print_json, styled_status
+from coterie.certificate import Digest
 from coterie.errors import OutputError
 from coterie.io.publication import stage, stage_bytes
 from coterie.methods import all_methods
@@ -83,7 +84,7 @@ def _row(release: Release, seconds: float) -> dict[str, Any]:
 def _write(release: Release, folder: Path, *, force: bool) -> None:
     folder.mkdir(exist_ok=True)
     data = stage(release.table, folder / "release.csv", force=force)
-    certificate = release.certificate.sealed("file bytes", data.sha256)
+    certificate = release.certify(Digest(over="file bytes", value=data.sha256))
     stage_bytes(certificate.to_json().encode(), folder / "certificate.json", force=force).publish()
     data.publish()
 

@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from coterie.budget import parse_epsilon
+from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import ParameterError
-from coterie.io.address import is_database
-from coterie.io.publication import Staged, stage, stage_bytes
 from coterie.io.reading import read_table
-from coterie.ledger import Ledger, Purpose
+from coterie.ledger import Ledger
 from coterie.methods import get_method
+from coterie.publishing import Destination, publish, publish_charged
 from coterie.release import Release, protect
 from coterie.schema import Schema
-from coterie.signing import sign
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """Where everything goes, and what must not be overwritten on the way."""
-
-    data: str
-    table: str | None
-    certificate: Path
-    internal: Path | None
-    key: Path | None
-    inputs: tuple[Any, ...]
-    force: bool
 
 
 def protect_command(
@@ -78,23 +61,17 @@ def protect_command(
     """
     if (ledger is None) != (population is None):
         raise ParameterError("--ledger and --population belong together.", "Give both, or neither.")
-    if ledger is not None and seed is not None:
-        raise ParameterError(
-            "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out --seed or --ledger."
-        )
-    if is_database(output) and certificate is None:
-        raise ParameterError("A release into a database needs a place for its certificate.", "Give --certificate.")
-    outputs = Outputs(
+    destination = Destination(
         data=output,
         table=output_table,
-        certificate=certificate or Path(f"{output}.certificate.json"),
+        certificate=certificate,
         internal=internal,
         key=sign_with,
         inputs=((data, table) if table else data, schema_file),
         force=force,
     )
     get_method(method)  # a misspelt name should not cost the time of reading the table
-    parse_epsilon(epsilon)
+    total = parse_epsilon(epsilon)
     schema = Schema.from_yaml(schema_file)
 
     def make() -> Release:
@@ -113,62 +90,19 @@ def protect_command(
             )
 
     if ledger is None:
-        release = make()
-        for part in _stage_all(release, outputs):
-            part.publish()
+        written = publish(make, destination)
     else:
         assert population is not None
-        release = _charge_and_publish(make, outputs, ledger, population, epsilon)
-    _report(release, outputs, as_json=as_json)
-
-
-def _stage_all(release: Release, outputs: Outputs) -> list[Staged]:
-    """Everything written, nothing visible yet. The data come last: they must not stand without their certificate."""
-    staged: list[Staged] = []
-    try:
-        data = stage(
-            release.table, outputs.data, force=outputs.force, table_name=outputs.table, inputs=outputs.inputs
-        )
-        staged.append(data)
-        over: Any = "canonical table" if is_database(outputs.data) else "file bytes"
-        certificate = release.certificate.sealed(over, data.sha256)
-        if outputs.key is not None:
-            certificate = sign(certificate, outputs.key)
-        content = certificate.to_json().encode()
-        taken = (*outputs.inputs, outputs.data)
-        staged.insert(0, stage_bytes(content, outputs.certificate, force=outputs.force, inputs=taken))
-        if outputs.internal is not None:
-            figures = json.dumps(release.internal.to_dict(), indent=2).encode()
-            staged.insert(
-                0,
-                stage_bytes(
-                    figures, outputs.internal, force=outputs.force, private=True, inputs=(*taken, outputs.certificate)
-                ),
+        if seed is not None:
+            raise ParameterError(
+                "A seeded release protects nobody, so it is not charged to a ledger.",
+                "Leave out --seed or --ledger.",
             )
-    except BaseException:
-        for part in staged:
-            part.discard()
-        raise
-    return staged
-
-
-def _charge_and_publish(
-    make: Callable[[], Release], outputs: Outputs, path: Path, population: str, epsilon: str
-) -> Release:
-    """Ask first (cheap), protect, then charge and publish in one go: see coterie.ledger."""
-    with Ledger.open(path) as ledger:
-        target = f"{outputs.data} table '{outputs.table}'" if outputs.table else str(Path(outputs.data).absolute())
-        for recovered in ledger.recovered:
-            errors.print(f"[dim]An earlier, interrupted release was settled: {recovered}[/]")
-        ledger.book().afford(Purpose(population, parse_epsilon(epsilon), "", "", target))
-        release = make()
-        certificate = release.certificate
-        purpose = Purpose(
-            population, parse_epsilon(epsilon), certificate.method, certificate.guarantee.status, target
-        )
-        with ledger.charge(purpose) as charge:
-            charge.publish(_stage_all(release, outputs))
-    return release
+        with Ledger.open(ledger) as book:
+            for recovered in book.recovered:
+                errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
+            written = publish_charged(make, destination, book, population, total)
+    _report(written, destination, as_json=as_json)
 
 
 def _bar(*, quiet: bool) -> Progress:
@@ -185,15 +119,14 @@ def _bar(*, quiet: bool) -> Progress:
     )
 
 
-def _report(release: Release, outputs: Outputs, *, as_json: bool) -> None:
-    certificate = release.certificate
-    shown = outputs.table or outputs.data
+def _report(certificate: Certificate, destination: Destination, *, as_json: bool) -> None:
+    shown = destination.shown
     if as_json:
         print_json(
             {
                 "output": shown,
-                "certificate": str(outputs.certificate),
-                "internal": str(outputs.internal) if outputs.internal else None,
+                "certificate": str(destination.certificate_path),
+                "internal": str(destination.internal) if destination.internal else None,
                 "rows": certificate.release.rows,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
                 "notes": list(certificate.notes),
@@ -206,6 +139,6 @@ def _report(release: Release, outputs: Outputs, *, as_json: bool) -> None:
     )
     for note in certificate.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")
-    console.print(f"Certificate: {escape(str(outputs.certificate))}")
-    if outputs.internal:
-        console.print(f"Internal figures: {escape(str(outputs.internal))} [bold #D55E00](do not publish)[/]")
+    console.print(f"Certificate: {escape(str(destination.certificate_path))}")
+    if destination.internal:
+        console.print(f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]")
