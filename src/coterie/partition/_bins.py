@@ -1,22 +1,24 @@
 """Label the records of each bucket by rank, sorting only where a cluster boundary runs through.
 
-Inside a bucket, equal-width bins are counted. A bin whose ranks all belong to one cluster needs no order: its records get
-their label at once. Only the bins that straddle a boundary are sorted. All comparisons are on the values themselves, with
-the record number to break ties: a hostile bucket costs time, never correctness, and -0.0 equals 0.0.
+Inside a bucket, equal-width bins are counted. A bin whose ranks all belong to one cluster needs no order: its
+records get their label at once. Only the bins that straddle a boundary are sorted. All comparisons are on the
+values themselves, with the record number to break ties: a hostile bucket costs time, never correctness, and
+-0.0 equals 0.0.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from coterie.partition._compiled import compiled, compiled_for_finite
 
 MOST_BINS = 1 << 16
 _LARGEST = np.finfo(np.float64).max
 _SHORT = 24  # up to here insertion sort beats heapsort
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def label_buckets(
     ends: NDArray[np.int64],
     moved: NDArray[np.float64],
@@ -71,7 +73,7 @@ def label_buckets(
         start = end
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _bin_count(size: int, k: int) -> int:
     """A power of two near 10 / k bins a record: about one record in ten is then in a straddling bin."""
     wanted = min(max(10 * size // k, size // 16, 2), 2 * size, MOST_BINS)
@@ -81,7 +83,7 @@ def _bin_count(size: int, k: int) -> int:
     return bins
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})
+@compiled_for_finite
 def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
     low = values[0]
     high = values[0]
@@ -91,7 +93,7 @@ def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
     return low, high
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled
 def _count_bins(
     values: NDArray[np.float64],
     low: float,
@@ -108,12 +110,12 @@ def _count_bins(
     scale = min(bins / span, _LARGEST)
     count[:bins] = 0
     for r in range(len(values)):
-        b = max(min(np.int64((values[r] - low) * scale), bins - 1), 0)
+        b = max(min(int((values[r] - low) * scale), bins - 1), 0)
         bin_of[r] = b
         count[b] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _find_straddling(
     place: NDArray[np.int32],
     start: int,
@@ -122,7 +124,7 @@ def _find_straddling(
     run_rank: NDArray[np.int64],
     run_end: NDArray[np.int32],
 ) -> int:
-    """Turn each bin's count into its label or, where it straddles, into -1 - (its first slot among the straddling)."""
+    """Turn each bin's count into its label or, where it straddles, into -1 - its first slot."""
     runs = 0
     taken = 0
     rank = start
@@ -145,13 +147,13 @@ def _find_straddling(
     return runs
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _cluster_end(label: int, k: int, last: int) -> int:
     """The rank after the cluster's last; the last cluster takes all that remain."""
     return (label + 1) * k if label < last else np.iinfo(np.int64).max
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _label_in_order(
     record: NDArray[np.int32], rank: int, k: int, last: int, labels: NDArray[np.int32]
 ) -> None:
@@ -165,7 +167,7 @@ def _label_in_order(
         labels[record[r]] = label
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
     """By value, then by record number; the records arrive in rising record number."""
     size = len(values)
@@ -186,7 +188,7 @@ def _sort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
         records[s] = i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _heapsort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
     """n log n however hostile, in place; not stable, so it compares record numbers too."""
     size = len(values)
@@ -200,7 +202,7 @@ def _heapsort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
         _sift_down(values, records, 0, end, v, i)
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _sift_down(
     values: NDArray[np.float64], records: NDArray[np.int32], hole: int, size: int, v: float, i: int
 ) -> None:
@@ -219,6 +221,6 @@ def _sift_down(
     records[hole] = i
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def _before(v: float, i: int, w: float, j: int) -> bool:
     return v < w or (v == w and i < j)

@@ -1,18 +1,21 @@
 """Spread a column over buckets of rising value, each small enough for the cache.
 
-Random memory access is what a sort costs, so this is the only pass over the whole column; `_bins` does the rest in cache.
-A jittered sample gives splitters, and every (value, record number) goes to the bucket between two of them. A value so
-frequent that it repeats among the splitters gets a bucket of its own. Buckets fill in record order, so equal values stay
-in record order. The map from value to bucket is monotone: a bad sample costs time, never correctness.
+Random memory access is what a sort costs, so records are moved only once; `_bins` does the rest in cache. A
+jittered sample gives splitters, and every (value, record number) goes to the bucket between two of them. A
+value so frequent that it repeats among the splitters gets a bucket of its own. Buckets fill in record order,
+so equal values stay in record order. The map from value to bucket is monotone: a bad sample costs time, never
+correctness.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-@njit(nogil=True, cache=True)
+from coterie.partition._compiled import compiled
+
+
+@compiled
 def sample_column(values: NDArray[np.float64], sample: NDArray[np.float64]) -> None:
     """One value from each of len(sample) equal strides, at a pseudo-random place inside the stride.
 
@@ -46,7 +49,7 @@ def search_tree(sample: NDArray[np.float64], levels: int) -> NDArray[np.float64]
     return tree
 
 
-@njit(nogil=True, cache=True)
+@compiled
 def distribute(
     values: NDArray[np.float64],
     tree: NDArray[np.float64],

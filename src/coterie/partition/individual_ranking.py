@@ -1,6 +1,6 @@
-"""Individual ranking: sort one attribute, cut the order into clusters of k (papers 001 section 3, 000 section 4).
+"""Individual ranking: sort one attribute and cut the order into clusters of k (paper 001, section 3).
 
-floor(n / k) clusters of consecutive values; the last takes the remainder, so sizes are k, …, k, k + n mod k. Ties are
+floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties are
 broken by record order, which makes the clustering a function of the table and nothing else.
 """
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.partition import _bins, _buckets
 from coterie.partition.clustering import Clustering
 
 _PLAIN_BELOW = 50_000  # NumPy's own stable sort is as quick up to here, and needs no compiled code
@@ -40,7 +39,6 @@ def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
     q = n // k
     sizes = np.full(q, k, dtype=np.int64)
     sizes[-1] += n % k
-    values = np.ascontiguousarray(values, dtype=np.float64)
     if n < _PLAIN_BELOW:
         return Clustering(_by_plain_sort(values, k), sizes)
     return Clustering(_by_buckets(values, k), sizes)
@@ -55,7 +53,11 @@ def _by_plain_sort(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
 
 
 def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    from coterie.partition import _bins, _buckets  # here, so that small tables never load the compiler
+    from coterie.partition._compiled import for_reading
+
     n = len(values)
+    values = for_reading(values)
     levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
     sample = np.empty(min(_SAMPLES_PER_BUCKET << levels, n))
     _buckets.sample_column(values, sample)
