@@ -1,0 +1,1 @@
+"""Sensitivity and ε → noise: one mechanism a file."""

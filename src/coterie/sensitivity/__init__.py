@@ -1,0 +1,1 @@
+"""Clusters → how far one record can move what is released. One bound a file."""
