@@ -1,13 +1,13 @@
 """The exponential mechanism (001 Algorithm 2), exact: Pr(a) = exp(-ε m_a / (2s)) / Σ_b exp(-ε m_b / (2s)).
 
-One uniform number U in [0, 1) a cluster decides, by inverting the distribution function. U is drawn lazily: its
-first 64 bits and double precision settle almost every cluster, because a bound on all rounding errors shows
-on which side of each boundary U lies. Where U is nearer to a boundary than that bound, further bits of U and
-longer arithmetic are drawn until the side is certain. The chosen category is therefore the one that exact real
-arithmetic would choose: no floating-point leak, and no slack in ε.
+One uniform number U in [0, 1) a cluster decides, by inverting the distribution function. U is drawn lazily:
+its first 64 bits and double precision settle almost every cluster, because a bound on all rounding errors
+shows on which side of each boundary U lies. Where U is nearer to a boundary than that bound, further bits of
+U are drawn and longer arithmetic is used until the side is certain. The chosen category is therefore the one
+that exact real arithmetic would choose: no floating-point leak, and no slack in ε.
 
-Two sources of bits fit: `secure_words` (the system's cryptographic generator, for releases) and `SeededWords` (an
-experiment that can be repeated: anybody who has the seed can undo it, so it protects nobody).
+Two sources of bits fit: `secure_words` (the system's cryptographic generator, for releases) and `SeededWords`
+(an experiment that can be repeated: anybody who has the seed can undo it, so it protects nobody).
 """
 
 from __future__ import annotations

@@ -45,4 +45,5 @@ def minimum_taxonomy(counts: NDArray[np.float64], taxonomy: Taxonomy) -> NDArray
     inside = (below > 0) & ~covers_all
     inside[np.arange(len(counts)), lowest] = True
     places = {label: place for place, label in enumerate(taxonomy.nodes)}
-    return inside[:, [places[label] for label in taxonomy.categories]]
+    candidates: NDArray[np.bool_] = inside[:, [places[label] for label in taxonomy.categories]]
+    return candidates

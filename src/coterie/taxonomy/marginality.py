@@ -31,7 +31,8 @@ def marginality(counts: NDArray[np.float64], distance: NDArray[np.float64]) -> N
             f"A cluster holds more than {LARGEST_CLUSTER:,} records of a category attribute.",
             "Choose a smaller k.",
         )
-    return counts @ distance
+    scores: NDArray[np.float64] = counts @ distance
+    return scores
 
 
 def domain_marginality(distance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def encode(codes: NDArray[np.integer], order: NDArray[np.integer]) -> NDArray[np
     size = 1 + max(int(codes.max(initial=-1)), int(order.max(initial=-1)))
     ranks = np.full(size, -1.0)
     ranks[order] = np.arange(len(order))
-    encoded = ranks[codes]
+    encoded: NDArray[np.float64] = ranks[codes]
     missing = int(np.count_nonzero(encoded < 0))
     if missing:
         raise DataError(
