@@ -11,7 +11,8 @@ min(q, C-1)·ε (q clusters, C categories): a cluster changes only if its lost a
 **The ordered list.** Sort the records by a public order c_1 … c_C and cut clusters of fixed sizes. Let a
 record move from category x up to category y (the other way is the mirror image). The first cluster touched
 loses x and gains the first value v_1 of the next; that one loses v_1 and gains v_2; …; the last loses v_r and
-gains y. Let cluster j lose u_j and gain w_j. By the triangle inequality |m(S'_j, a) - m(S_j, a)| ≤ δ(u_j, w_j)
+gains y. Let cluster j lose u_j and gain w_j. By the triangle inequality
+|m(S'_j, a) - m(S_j, a)| ≤ δ(u_j, w_j)
 for every candidate a. The pairs (u_j, w_j) are the links of a chain x ≤ v_1 ≤ … ≤ y along the order, and by
 the triangle inequality again each link is at most the walk between its ends; the walks do not overlap. Hence
 

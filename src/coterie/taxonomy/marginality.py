@@ -37,7 +37,7 @@ def marginality(counts: NDArray[np.float64], distance: NDArray[np.float64]) -> N
 
 def domain_marginality(distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """m(Dom, a): each category of the domain counted once, whatever the data hold."""
-    return marginality(np.ones((1, len(distance))), distance)[0]
+    return marginality(np.ones((1, len(distance))), distance).ravel()
 
 
 def marginality_order(
