@@ -94,6 +94,12 @@ class Taxonomy:
             )
         return cls.build((Edge(child, parent) for child, parent in nodes.items()), categories)
 
+    def with_categories(self, categories: Iterable[str]) -> Taxonomy:
+        """The same tree with another domain: some of the leaves, or inner concepts as well."""
+        links = zip(self.nodes, self.parents, strict=True)
+        edges = (Edge(label, self.nodes[place] if place >= 0 else None) for label, place in links)
+        return Taxonomy.build(edges, categories)
+
     def to_dict(self) -> dict[str, Any]:
         above = [None if place < 0 else self.nodes[place] for place in self.parents]
         return {

