@@ -6,58 +6,33 @@ shows on which side of each boundary U lies. Where U is nearer to a boundary tha
 U are drawn and longer arithmetic is used until the side is certain. The chosen category is therefore the one
 that exact real arithmetic would choose: no floating-point leak, and no slack in ε.
 
-Two sources of bits fit: `secure_words` (the system's cryptographic generator, for releases) and `SeededWords`
-(an experiment that can be repeated: anybody who has the seed can undo it, so it protects nobody).
+The bits come from the release's sampler: `secure` for real releases, `seeded` for experiments, in which a draw
+is a pure function of (seed, attribute, cluster number).
 """
 
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
-from hashlib import sha256
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-
-# (number of clusters, depth) → one 64-bit word a cluster: the bits 64·depth … 64·depth+63 of its U.
-Words: TypeAlias = Callable[[int, int], NDArray[np.uint64]]
+from coterie.noise.sampler import Sampler
 
 _BLOCK = 1 << 15  # clusters whose work matrices are held at a time
 
 
-def secure_words(count: int, depth: int) -> NDArray[np.uint64]:
-    """Fresh bits from the operating system's cryptographic generator; the depth does not matter to it."""
-    return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
-
-
-@dataclass(frozen=True, slots=True)
-class SeededWords:
-    """Bits that are a pure function of (seed, attribute, cluster number, depth): counter-based Philox."""
-
-    seed: int
-    attribute: str
-
-    def __call__(self, count: int, depth: int) -> NDArray[np.uint64]:
-        name = f"coterie exponential mechanism\0{self.seed}\0{self.attribute}"
-        key = int.from_bytes(sha256(name.encode()).digest()[:16], "little")
-        # The depth sits in the highest counter word, so streams of different depth never overlap.
-        return np.random.Philox(key=key, counter=depth << 192).random_raw(count)
-
-
 def exponential_mechanism(
-    scores: NDArray[np.float64], epsilon: Fraction, sensitivity: float, words: Words
+    scores: NDArray[np.float64], epsilon: Fraction, sensitivity: float, sampler: Sampler, stream: str
 ) -> NDArray[np.int32]:
     """One category a cluster: row j of `scores` holds m(S_j, a), smaller is better.
 
     `sensitivity` is s: `cluster_sensitivity` as in the paper, `list_sensitivity` for the proved list.
-    Scores and sensitivity mean exactly the doubles they are.
+    Scores and sensitivity mean exactly the doubles they are. `stream` names the attribute.
     """
     clusters, categories = scores.shape
     if categories == 0 or not np.isfinite(scores).all():
@@ -69,14 +44,16 @@ def exponential_mechanism(
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ParameterError("The sensitivity must be positive and finite.", "Compute it from the taxonomy.")
     factor = epsilon / (2 * Fraction(sensitivity))
-    first = words(clusters, 0)
+    first = _words(sampler, clusters, stream, 0)
     chosen = np.empty(clusters, dtype=np.int32)
     doubtful = np.empty(clusters, dtype=np.bool_)
     for start in range(0, clusters, _BLOCK):
         block = slice(start, start + _BLOCK)
         chosen[block], doubtful[block] = _in_double_precision(scores[block], float(factor), first[block])
     for row in np.flatnonzero(doubtful):
-        chosen[row] = _exactly(scores[row], factor, _bits(words, clusters, int(row), int(first[row])))
+        chosen[row] = _exactly(
+            scores[row], factor, _bits(sampler, clusters, stream, int(row), int(first[row]))
+        )
     return chosen
 
 
@@ -101,12 +78,17 @@ def _in_double_precision(
     return chosen, (np.abs(inner - target) <= margin).any(axis=1)
 
 
-def _bits(words: Words, clusters: int, row: int, first: int) -> Iterator[tuple[int, int]]:
+def _words(sampler: Sampler, clusters: int, stream: str, depth: int) -> NDArray[np.uint64]:
+    """The bits 64·depth … 64·depth+63 of every cluster's U; the name keeps depths and other draws apart."""
+    return sampler.uniform_words(clusters, f"{stream}: exponential mechanism, word {depth}")
+
+
+def _bits(sampler: Sampler, clusters: int, stream: str, row: int, first: int) -> Iterator[tuple[int, int]]:
     """U of one cluster as (R, b): R/2^b ≤ U < (R+1)/2^b, ever finer."""
     value, length, depth = first, 64, 0
     while True:
         depth += 1
-        value = value << 64 | int(words(clusters, depth)[row])
+        value = value << 64 | int(_words(sampler, clusters, stream, depth)[row])
         length += 64
         yield value, length
 
