@@ -6,8 +6,8 @@ shows on which side of each boundary U lies. Where U is nearer to a boundary tha
 U are drawn and longer arithmetic is used until the side is certain. The chosen category is therefore the one
 that exact real arithmetic would choose: no floating-point leak, and no slack in ε.
 
-The bits come from the release's sampler: `secure` for real releases, `seeded` for experiments, in which a draw
-is a pure function of (seed, attribute, cluster number).
+The bits come from the release's sampler: `secure` for real releases, `seeded` for experiments, in which a
+draw is a pure function of (seed, attribute, cluster number).
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _in_double_precision(
     than the sum of all, eightfold.
     """
     categories = scores.shape[1]
-    weights = np.exp(-factor * (scores - scores.min(axis=1, keepdims=True)))
+    with np.errstate(over="ignore"):  # an exponent beyond all doubles means a weight of 0, as it should
+        weights = np.exp(-factor * (scores - scores.min(axis=1, keepdims=True)))
     boundaries = np.cumsum(weights, axis=1)
     uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
     target = (uniform * boundaries[:, -1])[:, None]

@@ -96,7 +96,7 @@ class WordNet:
         return self._index.get(lemma.lower().replace(" ", "_"), ())
 
     def name(self, synset: Synset) -> str:
-        """`physician.n.01`: the synset's first word that the index knows, and which sense of that word it is."""
+        """`physician.n.01`: the synset's first word that the index knows, and which of its senses this is."""
         for lemma in (word.lower() for word in synset.words):
             if synset.offset in self.senses(lemma):
                 return f"{lemma}.n.{self.senses(lemma).index(synset.offset) + 1:02d}"
