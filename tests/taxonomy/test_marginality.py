@@ -70,12 +70,14 @@ def test_the_order_of_the_paper_lists_present_values_only(tree: Taxonomy, data: 
 
 
 def test_the_order_of_the_paper_depends_on_the_data() -> None:
-    lone = [Edge("far", "deep"), Edge("deep", "root")]
-    tree = Taxonomy.build([*lone, Edge("a", "in"), Edge("b", "in"), Edge("in", "root"), Edge("c", "root")])
+    links = ["far deep", "deep mid", "mid root", "A root", "B BB", "BB root"]
+    links += ["a1 A", "a2 A", "a3 A", "b1 B", "b2 B"]
+    tree = Taxonomy.build(Edge(*link.split()) for link in links)
     distance = distance_matrix(tree)
     present = np.array([label != "far" for label in tree.categories])
     public = [label for label in tree.labels(marginality_order(distance)) if label != "far"]
-    assert tree.labels(marginality_order(distance, present)) != public
+    assert public == ["a1", "a2", "a3", "b1", "b2"]
+    assert tree.labels(marginality_order(distance, present)) == ["b1", "b2", "a1", "a2", "a3"]
 
 
 def test_a_cluster_too_large_for_exact_sums_is_refused() -> None:

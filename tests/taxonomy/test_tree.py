@@ -35,7 +35,7 @@ def test_ancestors_include_the_label_itself() -> None:
     tree = Taxonomy.build(WORLD)
     assert tree.ancestors("France") == ("France", "Europe", "World")
     assert tree.ancestors("World") == ("World",)
-    with pytest.raises(SchemaError, match="no label 'Frence'.*'France'"):
+    with pytest.raises(SchemaError, match=r"no label 'Frence'.*'France'"):
         tree.ancestors("Frence")
 
 
