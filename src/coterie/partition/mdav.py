@@ -24,15 +24,36 @@ from numpy.typing import NDArray
 from coterie.errors import DataError
 from coterie.partition._mdav_centroid import sum_rows
 from coterie.partition._mdav_distinct import find_places
+from coterie.partition._mdav_farthest import build_farthest
+from coterie.partition._mdav_groups import form_groups
 from coterie.partition._mdav_input import check_group_size, check_points
 from coterie.partition._mdav_mixed import group_mixed
+from coterie.partition._mdav_nearest import build_nearest
 from coterie.partition.clustering import Clustering
 
 
+_REBUILD_BELOW = 0.5  # share of an index's places left at which a smaller one pays
+_SMALLEST_REBUILT = 2048
+
+
 def mdav(points: NDArray[np.float64], k: int) -> Clustering:
-    """Groups of at least k records, by Euclidean distance in the given coordinates."""
+    """Groups of at least k records, by Euclidean distance in the given coordinates. Exact, by two indexes."""
     matrix = check_points(points)
-    return mdav_mixed(matrix, np.empty((len(matrix), 0), np.int32), [], k)
+    k = check_group_size(k, len(matrix))
+    places = find_places(matrix.view(np.uint64))
+    rows = matrix[places.first]
+    sums = sum_rows(matrix)
+    labels = np.empty(len(matrix), np.int32)
+    progress = np.array([len(matrix), len(rows), 0])
+    while progress[0] >= 2 * k:
+        alive = np.flatnonzero(places.head < places.end)
+        centroid = sums[0] / progress[0]
+        nearest, farthest = build_nearest(rows, alive), build_farthest(rows, alive, centroid)
+        enough = int(_REBUILD_BELOW * len(alive)) if len(alive) > _SMALLEST_REBUILT else -1
+        form_groups(rows, places, nearest, farthest, sums, labels, progress, enough, k)
+    left = [places.queue[head:end] for head, end in zip(places.head, places.end, strict=True) if head < end]
+    labels[np.concatenate(left)] = progress[2]
+    return Clustering(labels, np.bincount(labels).astype(np.int64))
 
 
 def mdav_mixed(
