@@ -60,7 +60,7 @@ def run() -> None:
 
 def centroids(values: Column, k: int) -> Column:
     clustering = local.rank(values, k)
-    return local.attach(local.summarise(values, clustering, 0).mean, clustering)
+    return local.attach(mean(local.summarise(values, clustering, 0)), clustering)
 
 
 def the_obvious_way(values: Column, k: int, kind: str | None = None) -> Column:

@@ -24,8 +24,6 @@ from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
 from coterie.schema import Attribute, Role, Schema, Source
 
-CERTIFICATE_VERSION = 1
-
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +94,7 @@ class Multiplier(_Frozen):
 
 
 class Certificate(_Frozen):
-    coterie_certificate: Literal[1] = CERTIFICATE_VERSION
+    coterie_certificate: Literal[1] = 1
     tool: str
     issued: str
     method: str

@@ -52,7 +52,9 @@ class Destination:
         files = [self.certificate_path, *([self.internal] if self.internal else [])]
         for path in [*files, *([] if is_database(self.data) else [Path(self.data)])]:
             if path.exists() and not self.force:
-                raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+                raise OutputError(
+                    f"{path} exists already.", "Choose another name, or replace it with --force."
+                )
             if not path.parent.is_dir():
                 raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 
@@ -74,7 +76,9 @@ def publish_charged(
     ledger.book().afford(purpose)
     release = make()
 
-    with ledger.charge(Purpose(population, epsilon, release.method, release.guarantee.status, destination.shown)) as charge:
+    with ledger.charge(
+        Purpose(population, epsilon, release.method, release.guarantee.status, destination.shown)
+    ) as charge:
         certificate, staged = _stage_all(release, destination)
         charge.publish(staged)
     return certificate
@@ -85,7 +89,9 @@ def _stage_all(release: Release, destination: Destination) -> tuple[Certificate,
     staged: list[Staged] = []
     where, taken = destination, (*destination.inputs, destination.data, destination.certificate_path)
     try:
-        data = stage(release.table, where.data, force=where.force, table_name=where.table, inputs=where.inputs)
+        data = stage(
+            release.table, where.data, force=where.force, table_name=where.table, inputs=where.inputs
+        )
         staged.append(data)
         over = "canonical table" if is_database(where.data) else "file bytes"
         certificate = release.certify(Digest.model_validate({"over": over, "value": data.sha256}))
@@ -95,8 +101,8 @@ def _stage_all(release: Release, destination: Destination) -> tuple[Certificate,
         staged.insert(0, stage_bytes(content, where.certificate_path, force=where.force, inputs=taken[:-1]))
         if where.internal is not None:
             figures = json.dumps(release.internal.to_dict(), indent=2).encode()
-            part = stage_bytes(figures, where.internal, force=where.force, private=True, inputs=taken)
-            staged.insert(0, part)
+            secret = stage_bytes(figures, where.internal, force=where.force, private=True, inputs=taken)
+            staged.insert(0, secret)
     except BaseException:
         for part in staged:
             part.discard()

@@ -101,7 +101,15 @@ def protect(
     facts = _facts(schema, total, checked.records, k, sampler, shuffled=shuffle)
     guarantee = settle(recipe.promise, facts)
     promise = partial(
-        certify, guarantee, facts, schema, recipe, shares, sampler, tuple(released.column_names), datetime.now(UTC)
+        certify,
+        guarantee,
+        facts,
+        schema,
+        recipe,
+        shares,
+        sampler,
+        tuple(released.column_names),
+        datetime.now(UTC),
     )
     return Release(restore(released), released, method, guarantee, promise, checked, results)
 
@@ -138,7 +146,9 @@ def _facts(
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.name for a in schema.protected if a.bounds().source is Source.DATA),
         rows_may_drop=tuple(
-            a.name for a in schema.attributes if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
+            a.name
+            for a in schema.attributes
+            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
         ),
         shuffled=shuffled,
         private_noise=sampler.private,

@@ -24,12 +24,16 @@ def make_key(path: Path) -> str:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for target, content, mode in ((path, private, 0o600), (path.with_name(path.name + ".pub"), public, 0o644)):
+    for target, content, mode in (
+        (path, private, 0o600),
+        (path.with_name(path.name + ".pub"), public, 0o644),
+    ):
         try:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except OSError as error:
             raise OutputError(
-                f"The key file cannot be written ({error.strerror}).", "Choose a new name in a folder of yours."
+                f"The key file cannot be written ({error.strerror}).",
+                "Choose a new name in a folder of yours.",
             ) from None
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -63,10 +67,13 @@ def check_signature(certificate: Certificate, trusted: Path | None) -> str | Non
     try:
         raw = base64.b64decode(certificate.signature["public_key"], validate=True)
         public = Ed25519PublicKey.from_public_bytes(raw)
-        public.verify(base64.b64decode(certificate.signature["value"], validate=True), certificate.canonical())
+        public.verify(
+            base64.b64decode(certificate.signature["value"], validate=True), certificate.canonical()
+        )
     except (InvalidSignature, ValueError, KeyError):
         raise CertificateError(
-            "The certificate's signature does not fit its content.", "It was changed after signing: do not rely on it."
+            "The certificate's signature does not fit its content.",
+            "It was changed after signing: do not rely on it.",
         ) from None
     if trusted is not None:
         expected = _load(trusted, private=False)

@@ -37,7 +37,9 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         raise DataError(f"The table {found}.", "A group to hide in needs at least two records.")
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    numbers = {attribute.name: _numbers(table.column(attribute.name), attribute) for attribute in schema.protected}
+    numbers = {
+        attribute.name: _numbers(table.column(attribute.name), attribute) for attribute in schema.protected
+    }
     rows = _complete_rows(table, numbers, schema)
     if rows is not None:
         numbers = {name: values[rows] for name, values in numbers.items()}
@@ -60,7 +62,8 @@ def _same_columns(columns: Sequence[str], schema: Schema) -> None:
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
         raise DataError(
-            f"The table has more than one column named '{twice[0]}'.", "Rename or drop one; names must be unique."
+            f"The table has more than one column named '{twice[0]}'.",
+            "Rename or drop one; names must be unique.",
         )
     described = [attribute.name for attribute in schema.attributes]
     for name in described:
@@ -128,15 +131,19 @@ def _text_as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return trimmed.cast(pa.float64())
     except pa.ArrowInvalid:
         pass
-    for row, text in enumerate(trimmed, start=1):
-        try:
-            float(text.as_py() or 0)
-        except ValueError:
-            break
+    row = next(place for place, text in enumerate(trimmed, start=1) if not _is_number(text.as_py()))
     raise DataError(
         f"Column '{name}' holds text that is not a number, first in row {row}.",
         f"Correct that row, mark missing values as empty, or give '{name}' another role in the schema.",
     ) from None
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or 0)
+    except ValueError:
+        return False
+    return True
 
 
 def _complete_rows(table: pa.Table, numbers: dict[str, Floats], schema: Schema) -> NDArray[np.bool_] | None:

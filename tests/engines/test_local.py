@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from coterie.engines import local
-from coterie.engines.summary import Summary
 from coterie.errors import ParameterError
 from coterie.partition.clustering import Clustering
+from coterie.partition.summary import Summary
 
 
 @pytest.fixture(params=["plain", "compiled"])

@@ -15,7 +15,8 @@ from coterie.signing import check_signature, make_key
 from coterie.verification import released_digest
 
 app = typer.Typer(
-    help="A certificate says what was promised, under which assumptions, over which bytes.", no_args_is_help=True
+    help="A certificate says what was promised, under which assumptions, over which bytes.",
+    no_args_is_help=True,
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The certificate's JSON file.")]
@@ -86,7 +87,9 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
 
 @app.command("key")
 def key_command(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub is public.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub is public.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 key pair to sign certificates with (`coterie protect --sign FILE`)."""
@@ -94,7 +97,9 @@ def key_command(
     if as_json:
         print_json({"private": str(path), "public": f"{path}.pub", "fingerprint": mark})
         return
-    console.print(f"Wrote {path} (keep it secret) and {path}.pub (give it to those who verify). Fingerprint {mark}.")
+    console.print(
+        f"Wrote {path} (keep it secret) and {path}.pub (give it to those who verify). Fingerprint {mark}."
+    )
 
 
 @app.command("schema")

@@ -11,8 +11,8 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from coterie.cli.output import console, print_json, styled_status
 from coterie.certificate import Digest
+from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import OutputError
 from coterie.io.publication import stage, stage_bytes
 from coterie.methods import all_methods
@@ -25,7 +25,9 @@ DRAWN = ("laplace", "dp-ir", "idp-ls", "idp-cbls")
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path(
+        "demo"
+    ),
     epsilon: Annotated[str, typer.Option(help="Total privacy budget.")] = "1",
     k: Annotated[int, typer.Option(help="Records a group.")] = 10,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
@@ -44,7 +46,11 @@ def demo_command(
     rows: list[dict[str, Any]] = []
     tables: dict[str, pa.Table] = {}
     for method in track(
-        list(all_methods().values()), description="Protecting", console=console, disable=as_json, transient=True
+        list(all_methods().values()),
+        description="Protecting",
+        console=console,
+        disable=as_json,
+        transient=True,
     ):
         started = time.perf_counter()
         release = protect(
@@ -67,7 +73,9 @@ def demo_command(
         print_json({"output": str(output), "methods": rows})
         return
     console.print(_table(rows, caption))
-    console.print(f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first.")
+    console.print(
+        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
+    )
 
 
 def _row(release: Release, seconds: float) -> dict[str, Any]:

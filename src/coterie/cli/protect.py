@@ -23,34 +23,47 @@ from coterie.schema import Schema
 
 def protect_command(
     data: Annotated[
-        str, typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…")
+        str,
+        typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…"),
     ],
     schema_file: Annotated[
-        Path, typer.Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one).")
+        Path,
+        typer.Option(
+            "--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."
+        ),
     ],
-    method: Annotated[str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")],
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")
+    ],
     epsilon: Annotated[
-        str, typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes.")
+        str,
+        typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes."),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
+    ],
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
     certificate: Annotated[
         Path | None, typer.Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so.")
+        int | None,
+        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
     internal: Annotated[
-        Path | None, typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file.")
+        Path | None,
+        typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
     ] = None,
     sign_with: Annotated[
         Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
+    ] = None,
     population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
@@ -141,4 +154,6 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")
     console.print(f"Certificate: {escape(str(destination.certificate_path))}")
     if destination.internal:
-        console.print(f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]")
+        console.print(
+            f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]"
+        )

@@ -54,7 +54,8 @@ def draft(
 
 @app.command("check")
 def check(
-    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")], as_json: AsJson = False
+    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
+    as_json: AsJson = False,
 ) -> None:
     """Read a schema and say whether it is ready to protect with."""
     schema = Schema.from_yaml(schema_file)

@@ -7,7 +7,7 @@ from coterie.methods.parts import INDIVIDUAL_RANKING, MEAN
 from coterie.methods.recipe import Method, Recipe
 
 
-def _promise(facts: Facts) -> Guarantee:  # noqa: ARG001
+def _promise(facts: Facts) -> Guarantee:
     return NOTHING
 
 

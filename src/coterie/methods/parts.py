@@ -11,7 +11,7 @@ from coterie.partition.clustering import Clustering
 from coterie.partition.summary import Floats
 
 
-def _alone(values: Floats, k: int) -> Clustering:  # noqa: ARG001
+def _alone(values: Floats, k: int) -> Clustering:
     return Clustering(np.arange(len(values), dtype=np.int32), np.ones(len(values), dtype=np.int64))
 
 

@@ -41,7 +41,7 @@ def distributions(original: pa.Table, releases: Mapping[str, pa.Table], schema: 
     figure, axes = new_figure(3.1 * columns, 2.5 * rows + 0.6, rows, columns)
     for axis, attribute in zip(axes.flat, attributes, strict=False):
         values = original.column(attribute.name).to_numpy()
-        edges = np.linspace(*np.quantile(values, (0.0, 0.99)), 41)
+        edges = np.linspace(values.min(), float(np.quantile(values, 0.99)), 41)
         axis.hist(values, edges, color="#cccccc", label="original")
         for colour, (name, table) in zip(COLOURS, releases.items(), strict=False):
             released = table.column(attribute.name).to_numpy()
