@@ -61,16 +61,21 @@ def test_the_data_become_visible_only_after_charge_and_certificate(
     assert seen == [(State.READY, True)]
 
 
+def _interrupted(ledger: Ledger, purpose: Purpose, target: Path, fault: type[BaseException]) -> None:
+    with ledger.charge(purpose) as charge:
+        charge.staging(StagedFile.temporary_for(target))
+        StagedFile.write(target, b"half")
+        raise fault
+
+
 @pytest.mark.parametrize("fault", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_a_fault_before_ready_gives_the_epsilon_back(
     path: Path, tmp_path: Path, purpose: Make, fault: type[BaseException]
 ) -> None:
     target = tmp_path / "out.csv"
     with Ledger.open(path) as ledger:
-        with pytest.raises(fault), ledger.charge(purpose()) as charge:
-            charge.staging(StagedFile.temporary_for(target))
-            StagedFile.write(target, b"half")
-            raise fault
+        with pytest.raises(fault):
+            _interrupted(ledger, purpose(), target, fault)
         assert ledger.balance("patients").remaining == 10
     assert only_state(path) is State.ABANDONED
     assert hidden_files(tmp_path) == []
@@ -177,16 +182,15 @@ def test_an_owner_whose_reservation_was_given_back_cannot_publish(
 ) -> None:
     """Somebody removed the lock file, so the owner was taken for dead: it must lose, not overspend."""
     with Ledger.open(path) as ledger:
-        with (
-            pytest.raises(LedgerError, match="'abandoned' in the ledger"),
-            ledger.charge(purpose()) as charge,
-        ):
+        with ledger.charge(purpose()) as charge:
             staged = StagedFile.write(tmp_path / "out.csv", b"a")
             next(item for item in tmp_path.iterdir() if item.suffix == ".lock").unlink()
             Ledger.open(path).close()
-            charge.publish([staged])
+            with pytest.raises(LedgerError, match="'abandoned' in the ledger"):
+                charge.publish([staged])
         assert ledger.balance("patients").spent == 0
     assert not (tmp_path / "out.csv").exists()
+    assert hidden_files(tmp_path) == []
 
 
 _epsilons = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(9), max_denominator=10**12)
