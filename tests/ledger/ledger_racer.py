@@ -1,4 +1,4 @@
-"""One of several processes that want the last ε at once: `python racer.py LEDGER NAME EPSILON GATE`."""
+"""One of several processes that want the last ε at once: `python ledger_racer.py LEDGER NAME EPSILON GATE`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-from staged_file import StagedFile
+from ledger_staged_file import StagedFile
 
 from coterie.errors import BudgetExceeded
 from coterie.ledger import Ledger, Purpose

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from staged_file import StagedFile
+from ledger_staged_file import StagedFile
 
 from coterie.budget import as_text
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError

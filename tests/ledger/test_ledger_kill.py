@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 def kills(sweep: str, root: Path, stride: int) -> int:
     done = subprocess.run(
-        [sys.executable, str(HERE / "kill_driver.py"), sweep, str(root), str(stride)],
+        [sys.executable, str(HERE / "ledger_kill_driver.py"), sweep, str(root), str(stride)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])},
         capture_output=True,
         text=True,

@@ -27,7 +27,7 @@ def test_racing_processes_never_pass_the_lifetime(
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}
     processes = [
         subprocess.Popen(
-            [sys.executable, str(HERE / "racer.py"), str(path), f"racer{number}", epsilon, str(gate)],
+            [sys.executable, str(HERE / "ledger_racer.py"), str(path), f"racer{number}", epsilon, str(gate)],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
