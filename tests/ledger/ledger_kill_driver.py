@@ -1,7 +1,7 @@
 """Kills a release at every line of the ledger's code, runs it again, and checks what is left.
 
 Run by test_ledger_kill.py in a process of its own, because it forks hundreds of times:
-`python ledger_kill_driver.py SWEEP DIRECTORY STRIDE` kills at every STRIDE-th line and prints the number of kills.
+`python ledger_kill_driver.py SWEEP DIRECTORY STRIDE` kills at each STRIDE-th line, prints how often.
 A killed child gets SIGKILL from itself, so no `finally` runs, as in a real kill -9.
 """
 

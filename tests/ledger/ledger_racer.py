@@ -1,4 +1,4 @@
-"""One of several processes that want the last ε at once: `python ledger_racer.py LEDGER NAME EPSILON GATE`."""
+"""One of many processes that want the last ε at once: `python ledger_racer.py LEDGER NAME EPSILON GATE`."""
 
 from __future__ import annotations
 

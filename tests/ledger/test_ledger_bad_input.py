@@ -40,7 +40,7 @@ def test_a_missing_directory(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_ledger(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes(content)
-    with pytest.raises(LedgerError, match="is not a Coterie ledger|is damaged"):
+    with pytest.raises(LedgerError, match=r"is not a Coterie ledger|is damaged"):
         Ledger.open(path)
     assert path.read_bytes() == content
 
@@ -92,7 +92,7 @@ def test_a_truncated_file(path: Path) -> None:
 def test_an_unknown_population_suggests_the_near_one(path: Path, purpose: Callable[..., Purpose]) -> None:
     with (
         Ledger.open(path) as ledger,
-        pytest.raises(LedgerError, match="no population 'patient'.*Did you mean 'patients'"),
+        pytest.raises(LedgerError, match=r"no population 'patient'.*Did you mean 'patients'"),
         ledger.charge(purpose(population="patient")),
     ):
         pytest.fail("the block of a refused charge must not run")

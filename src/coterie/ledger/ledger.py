@@ -32,6 +32,7 @@ class Ledger:
         """Open for writing, after settling what dead processes left."""
         storage = Storage.open(_resolved(path))
         try:
+            storage.require_writable()
             return cls(storage, recover(storage))
         except BaseException:
             storage.close()
