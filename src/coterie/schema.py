@@ -168,9 +168,7 @@ class Schema(_Frozen):
                 f"The schema says version {version}; this Coterie reads version {SCHEMA_VERSION}.",
                 "Install the Coterie that wrote it, or draft it anew.",
             )
-        attributes = [
-            _attribute(str(name), content) for name, content in document["attributes"].items()
-        ]
+        attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
         try:
             return cls(attributes=tuple(attributes))
         except ValidationError as error:
@@ -184,7 +182,8 @@ class Schema(_Frozen):
                 text = Path(source).read_text(encoding="utf-8")
             except OSError as error:
                 raise SchemaError(
-                    f"The schema file cannot be read ({error.strerror}).", "Check the path given as the schema."
+                    f"The schema file cannot be read ({error.strerror}).",
+                    "Check the path given as the schema.",
                 ) from None
             except UnicodeDecodeError:
                 raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
@@ -196,7 +195,9 @@ class Schema(_Frozen):
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}" if mark else ""
             reason = getattr(error, "problem", None) or "it cannot be parsed"
-            raise SchemaError(f"The schema is not valid YAML{place}: {reason}.", "Correct that line.") from None
+            raise SchemaError(
+                f"The schema is not valid YAML{place}: {reason}.", "Correct that line."
+            ) from None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -211,7 +212,8 @@ class Schema(_Frozen):
 def _attribute(name: str, content: object) -> Attribute:
     if not isinstance(content, dict):
         raise SchemaError(
-            f"Attribute '{name}' has no description.", "Give it at least `role: protect`, `keep` or `identifier`."
+            f"Attribute '{name}' has no description.",
+            "Give it at least `role: protect`, `keep` or `identifier`.",
         )
     for entry in content:
         if entry not in Attribute.model_fields or entry == "name":
