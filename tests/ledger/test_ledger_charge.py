@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -103,7 +104,9 @@ def test_a_fault_after_ready_stays_charged_and_is_finished_later(
     with Ledger.open(path) as ledger:
         assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
         assert ledger.finished(purpose()) is not None
+        assert ledger.finished(replace(purpose(), status="not known yet")) is not None
         assert ledger.finished(purpose("2")) is None
+        assert ledger.finished(replace(purpose(), fingerprint="another input")) is None
         assert ledger.balance("patients").spent == 1
     assert (tmp_path / "out.csv").read_bytes() == b"a"
     with Ledger.open(path) as ledger:

@@ -83,7 +83,7 @@ class Storage:
         return cls(path, connection)
 
     def require_writable(self) -> None:
-        """Refuse early: SQLite begins a transaction on a file that it may only read, and fails at the insert."""
+        """Refuse early: on a file that may only be read, SQLite begins a transaction and fails at the insert."""
         if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             raise _read_only(self.path)
 
