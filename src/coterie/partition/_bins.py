@@ -49,7 +49,8 @@ def label_buckets(
         else:
             if size > len(bin_of):
                 bin_of = np.empty(size, np.uint16)
-            bins = _bin_count(size, k)
+            # So many that about one record in forty falls into a straddling bin, as far as the cache allows.
+            bins = min(max(40 * size // k, size // 16), 2 * size, MOST_BINS)
             _count_bins(moved[start:end], low, high, bins, bin_of, place)
             runs = _find_straddling(place[:bins], start, k, last, run_rank, run_end)
             straddling = run_end[runs - 1] if runs else 0
@@ -71,16 +72,6 @@ def label_buckets(
                 _label_in_order(records[begin:finish], run_rank[run], k, last, labels)
                 begin = finish
         start = end
-
-
-@compiled
-def _bin_count(size: int, k: int) -> int:
-    """A power of two near 10 / k bins a record: about one record in ten is then in a straddling bin."""
-    wanted = min(max(10 * size // k, size // 16, 2), 2 * size, MOST_BINS)
-    bins = 2
-    while 2 * bins <= wanted:
-        bins *= 2
-    return bins
 
 
 @compiled_for_finite
