@@ -47,11 +47,9 @@ def run() -> None:
     print("hostile columns, k=10, one thread: time over np.sort (limit 8)")
     pair: dict[str, Way] = {"sort": np.sort, "ours": lambda column: centroids(column, 10)}
     for name, column in hostile_columns(n):
-        taken_by = interleaved(pair, [column], threads=1)
+        took = interleaved(pair, [column], threads=1)
         verdict = "right" if np.array_equal(centroids(column, 10), reference(column, 10)) else "WRONG"
-        print(
-            f"  {name:30} {taken_by['ours'] / taken_by['sort']:6.2f}  ({taken_by['ours']:.3f} s)  {verdict}"
-        )
+        print(f"  {name:30} {took['ours'] / took['sort']:6.2f}  ({took['ours']:.3f} s)  {verdict}")
 
 
 def centroids(values: Column, k: int) -> Column:

@@ -76,7 +76,7 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     ends = np.empty(len(tree), dtype=np.int64)
     _buckets.distribute(values, tree, levels, bucket, ends, moved, record)
     labels = np.empty(n, dtype=np.int32)
-    _bins.label_buckets(ends, moved, record, k, labels)
+    _bins.label_buckets(ends, moved, record, bucket, k, labels)
     return labels
 
 
