@@ -6,6 +6,7 @@ are broken by record order, which makes the clustering a function of the table a
 
 from __future__ import annotations
 
+import secrets
 import threading
 
 import numpy as np
@@ -68,7 +69,7 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     values = for_reading(values)
     levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
     sample = np.empty(min(_SAMPLES_PER_BUCKET << levels, n))
-    _buckets.sample_column(values, sample)
+    _buckets.sample_column(values, secrets.randbits(62) + 1, sample)
     if sample.min() == sample.max() and _buckets.is_constant(values):
         return _in_record_order(n, k)
     tree = _buckets.search_tree(sample, levels)
