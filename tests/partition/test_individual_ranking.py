@@ -187,4 +187,6 @@ def test_memory_stays_within_three_columns(pattern: str) -> None:
     individual_ranking(values, 10)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak <= 3 * 8 * n
+    # tracemalloc does not see what compiled code allocates: tables of bins, and room for straddling records
+    unseen = 16 * _bins._MOST_BINS + 12 * max(_bins._MOST_BINS, n // 16)
+    assert peak + unseen <= 3 * 8 * n
