@@ -29,11 +29,9 @@ def naive(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Su
     for c, group in enumerate(members):
         for value in group:
             total[c] += value
-    low = np.array([sorted(group)[:depth] for group in members]).reshape(clustering.count, depth) + 0.0
-    high = (
-        np.array([sorted(group, reverse=True)[:depth] for group in members]).reshape(clustering.count, depth)
-        + 0.0
-    )
+    shape = (clustering.count, depth)
+    low = np.array([sorted(group)[:depth] for group in members]).reshape(shape) + 0.0
+    high = np.array([sorted(group)[::-1][:depth] for group in members]).reshape(shape) + 0.0
     return Summary(clustering.sizes, total, low, high)
 
 
