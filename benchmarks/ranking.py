@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.engines import local
+from coterie.partition.centroid import mean
 
 Column = NDArray[np.float64]
 Way = Callable[[Column], object]

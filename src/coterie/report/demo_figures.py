@@ -25,14 +25,9 @@ def utility_by_method(
         axis.barh(
             place, errors[name], color=STATUS_COLOUR[status], hatch=STATUS_HATCH[status], edgecolor="white"
         )
+        promise = f"{status}: {models[name]}" if status != "none" else "none"
         axis.annotate(
-            f" {errors[name]:.3g}  ({status}: {models[name]})"
-            if status != "none"
-            else f" {errors[name]:.3g}  (none)",
-            (errors[name], place),
-            va="center",
-            fontsize=8,
-            color=INK,
+            f" {errors[name]:.3g}  ({promise})", (errors[name], place), va="center", fontsize=8, color=INK
         )
     axis.set_yticks(range(len(names)), names)
     axis.set_xscale("log")
