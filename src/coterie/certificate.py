@@ -88,6 +88,13 @@ class CertifiedAttribute(_Frozen):
     outside: Outside | None = None
 
 
+class Dependence(_Frozen):
+    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole."""
+
+    mechanism: str
+    epsilon: str
+
+
 class Promised(_Frozen):
     model: str
     value: str
@@ -121,6 +128,7 @@ class Certificate(_Frozen):
     guarantee: Promised
     effective_multiplier: Multiplier | None = None
     attributes: tuple[CertifiedAttribute, ...]
+    dependence: Dependence | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
     sampler: str
@@ -156,6 +164,7 @@ def certify(
     schema: Schema,
     method: Method,
     shares: Mapping[str, Fraction],
+    dependence: Fraction,
     sampler: Sampler,
     columns: tuple[str, ...],
     issued: datetime,
@@ -175,6 +184,9 @@ def certify(
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
         attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
+        dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
+        if method.synthesis
+        else None,
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
         sampler=sampler.name,
@@ -253,6 +265,10 @@ def _notes(facts: Facts) -> tuple[str, ...]:
         )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.synthetic:
+        notes.append(
+            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+        )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
     if facts.rows_may_drop:

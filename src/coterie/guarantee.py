@@ -34,6 +34,7 @@ class Facts:
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
     shuffled: bool = False
+    synthetic: bool = False  # no row stands for a record
     private_noise: bool = True
 
 
