@@ -148,10 +148,13 @@ cells = st.one_of(
     )
 )
 def test_a_table_passes_whole_or_is_refused_without_a_value(values: list[object]) -> None:
+    refusal = ""
     try:
         column = _check(pa.array(values))
     except CoterieError as error:
-        assert "73193" not in str(error).replace("_", "")
+        refusal = str(error)
+    if refusal:
+        assert "73193" not in refusal.replace("_", "")
     else:
         assert np.isfinite(column).all()
         assert column.min() >= 0
