@@ -14,6 +14,9 @@ from hypothesis import settings
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.schema import AttributeType
+from postgres import postgres_url
+
+__all__ = ["postgres_url"]  # a real server, from tests/postgres.py
 
 ROOT = Path(__file__).resolve().parents[1]
 
