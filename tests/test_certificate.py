@@ -50,13 +50,9 @@ def test_the_numbers_that_follow_from_rows_and_k(certificate: Certificate) -> No
 @given(st.integers(2, 60), st.integers(1, 60))
 @settings(max_examples=30)
 def test_cluster_sizes_account_for_every_row(rows: int, k: int) -> None:
-    schema = Schema(
-        attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=100)),)
-    )
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=100)),))
     if k <= rows:
-        clusters = protect(
-            {"x": list(range(rows))}, schema, method="ir", epsilon=1, k=k
-        ).certificate.clusters
+        clusters = protect({"x": list(range(rows))}, schema, method="ir", epsilon=1, k=k).certificate.clusters
         assert sum(entry.size * entry.clusters for entry in clusters.sizes) == rows
         assert sum(entry.clusters for entry in clusters.sizes) == clusters.count == rows // k
 
@@ -91,7 +87,9 @@ def test_there_are_no_floats_inside(certificate: Certificate) -> None:
         return isinstance(content, float)
 
     assert not floats(json.loads(certificate.to_json()))
-    assert json.loads(certificate.canonical()).keys() == json.loads(certificate.to_json()).keys() - {"signature"}
+    assert json.loads(certificate.canonical()).keys() == json.loads(certificate.to_json()).keys() - {
+        "signature"
+    }
 
 
 @pytest.mark.parametrize(
@@ -145,7 +143,9 @@ def test_the_number_of_dropped_rows_is_not_disclosed() -> None:
 
 # Seven digits and two decimals, not round: such a number does not occur in a certificate by chance.
 distinctive = (
-    st.integers(10**8, 10**9 - 1).filter(lambda digits: digits % 10**6 > 10**5).map(lambda digits: digits / 100)
+    st.integers(10**8, 10**9 - 1)
+    .filter(lambda digits: digits % 10**6 > 10**5)
+    .map(lambda digits: digits / 100)
 )
 
 
@@ -163,9 +163,7 @@ def test_no_value_of_the_original_is_inside(
     schema = Schema(
         attributes=(
             Attribute(name="id", role=Role.IDENTIFIER),
-            Attribute(
-                name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9e6), outside=Outside.CLIP
-            ),
+            Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9e6), outside=Outside.CLIP),
             Attribute(
                 name="n", type=AttributeType.INTEGER, role=Role.PROTECT, domain=Domain(lower=0, upper=10**9)
             ),
@@ -175,10 +173,18 @@ def test_no_value_of_the_original_is_inside(
     whole = [math.floor(value * 100) for value in values]
     table = {"id": [f"id{value}" for value in whole], "x": values, "n": whole, "kept": values}
     k = None if all_methods()[method].fixed_k else 3
-    certificate = protect(table, schema, method=method, epsilon=1, k=k, seed=seed, shuffle=shuffle).certificate
+    certificate = protect(
+        table, schema, method=method, epsilon=1, k=k, seed=seed, shuffle=shuffle
+    ).certificate
     content = certificate.model_dump(mode="json")
     content["release"]["digest"] = None
     text = json.dumps(content)
-    statistics = [min(values), max(values), float(np.mean(values)), float(np.std(values)), float(np.median(values))]
+    statistics = [
+        min(values),
+        max(values),
+        float(np.mean(values)),
+        float(np.std(values)),
+        float(np.median(values)),
+    ]
     for number in [*values, *whole, *statistics]:
         assert str(number) not in text

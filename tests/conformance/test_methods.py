@@ -60,7 +60,9 @@ def test_the_release_keeps_its_shape_and_its_domain(
 
 
 @every_method
-def test_records_share_a_value_group_by_group(method: Method, people: pa.Table, people_schema: Schema) -> None:
+def test_records_share_a_value_group_by_group(
+    method: Method, people: pa.Table, people_schema: Schema
+) -> None:
     released = _protect(method, people, people_schema)
     clusters = people.num_rows // (method.fixed_k or K)
     assert released.certificate.clusters.count == clusters

@@ -53,7 +53,9 @@ def test_lemma_1_for_every_place_of_the_remainder(table: tuple[int, list[int]]) 
             moved = [abs(new - old) for new, old in zip(sums(other, sizes), before, strict=True)]
             # Σ|C_j||Δc_j| ≤ Δ: the per-cluster-size variant (dp-um, idp-ls), hence also Σ|Δc_j| ≤ Δ/k.
             assert sum(moved) <= TOP
-            assert sum(Fraction(step, size) for step, size in zip(moved, sizes, strict=True)) <= Fraction(TOP, k)
+            assert sum(Fraction(step, size) for step, size in zip(moved, sizes, strict=True)) <= Fraction(
+                TOP, k
+            )
 
 
 def test_the_bound_is_reached() -> None:

@@ -27,7 +27,9 @@ clusters = st.lists(st.integers(0, GRID), min_size=3, max_size=7)
 
 def summary_of(values: list[int], depth: int = 3) -> Summary:
     column = np.array(values, dtype=float)
-    return local.summarise(column, Clustering(np.zeros(len(values), np.int32), np.array([len(values)])), depth)
+    return local.summarise(
+        column, Clustering(np.zeros(len(values), np.int32), np.array([len(values)])), depth
+    )
 
 
 def trimmed_sum(values: list[int]) -> int:
