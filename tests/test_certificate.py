@@ -65,7 +65,7 @@ def test_shares_sum_to_the_whole_by_weights() -> None:
             for name, weight in weights.items()
         )
     )
-    release = protect(dict.fromkeys(weights, [0.1, 0.2]), schema, method="laplace", epsilon="0.7")
+    release = protect({name: [0.1, 0.2] for name in weights}, schema, method="laplace", epsilon="0.7")
     shares = [Fraction(entry.epsilon or 0) for entry in release.certificate.attributes]
     assert sum(shares) == Fraction("0.7")
     assert shares[1] == 2 * shares[0] == 6 * shares[2]
