@@ -43,7 +43,7 @@ def test_the_numbers_that_follow_from_rows_and_k(certificate: Certificate) -> No
     assert certificate.release.rows == 61
     bounds = {entry.name: entry.domain for entry in certificate.attributes}
     assert bounds["age"] is not None
-    assert (bounds["age"].lower, bounds["age"].upper) == ("0.0", "120.0")
+    assert (bounds["age"].lower, bounds["age"].upper) == ("0", "120")
     assert bounds["region"] is None
 
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.errors import SchemaError
-from coterie.schema import LARGEST_BOUND, AttributeType, Missing, Outside, Source
+from coterie.moments import LARGEST_BOUND
+from coterie.schema import AttributeType, Missing, Outside, Source
 
 TEXT = """
 coterie_schema: 1
@@ -45,7 +46,9 @@ def test_yaml_means_what_it_says() -> None:
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "schema.yaml"
     path.write_text(TEXT)
-    assert Schema.from_yaml(path) == Schema.from_yaml(str(path)) == Schema.from_yaml(TEXT)
+    assert Schema.from_yaml(path) == Schema.from_yaml(str(path))
+    assert Schema.from_yaml(path).attributes == Schema.from_yaml(TEXT).attributes
+    assert Schema.from_yaml(path).folder == tmp_path  # taxonomies are looked for beside the schema
 
 
 bounds = st.floats(-1e9, 1e9)
@@ -61,7 +64,7 @@ attributes = st.builds(
     bounds,
     st.floats(1, 1e9),
     st.fractions(Fraction(1, 100), 100),
-    st.sampled_from(Missing),
+    st.sampled_from([Missing.ERROR, Missing.DROP_ROW, Missing.IMPUTE]),
     st.sampled_from(Outside),
     st.sampled_from(Source),
 )
@@ -93,7 +96,7 @@ def test_the_width_is_exact() -> None:
         (_one("{role: protect, domain: {lower: 0, upper: 5, middle: 2}}"), "middle"),
         (_one("{role: protect, type: integer, domain: {lower: 0.5, upper: 5}}"), "whole"),
         (_one("{role: protect, type: integer, domain: {lower: 0, upper: 1e17}}"), "2^53"),
-        (_one("{role: protect, type: categorical}"), "type"),
+        (_one("{role: protect, type: colour}"), "type"),
         (_one("{role: protect, weight: 0}"), "weight"),
         (_one("{role: protect, weight: -1}"), "weight"),
         (_one("{role: protect, weight: much}"), "weight"),

@@ -8,19 +8,20 @@ and the Dvoretzky–Kiefer–Wolfowitz inequality bounds the chance of missing t
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from coterie import protect
+from coterie.engines import local
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods import all_methods
 from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
-from coterie.release import protect_attribute
-from coterie.schema import Attribute, Domain, Role
+from coterie.partition.clustering import Clustering
 
 pytestmark = pytest.mark.statistical
 
@@ -77,38 +78,49 @@ def test_streams_and_neighbouring_clusters_are_independent(sampler: Sampler) -> 
     assert stats.kendalltau(one[:5000], (0.8 * two + 0.2 * one)[:5000]).pvalue < ALPHA
 
 
-@pytest.mark.parametrize("name", [name for name, method in all_methods().items() if method.numeric.bound])
-def test_every_method_draws_the_scale_of_its_formula(name: str) -> None:
-    """Through the chain: noise of clusters that lie in the middle of a wide domain, so that nothing is clipped."""
-    recipe = all_methods()[name].numeric
-    draw = np.random.Generator(np.random.PCG64(3))
-    k = all_methods()[name].fixed_k or 4
-    clusters = 5000
-    values = 50 + draw.random(clusters * k)
-    attribute = Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=-1e6, upper=1e6))
-    unclipped = Domain(lower=-1e6, upper=1e6)
-    ranks = recipe.partition.compute(values, k)
-    from coterie.engines import local
+RANKED = [
+    name
+    for name, method in all_methods().items()
+    if isinstance(method.numeric, LaplaceOnCentroids)
+    and method.numeric.bound is not None
+    and not method.grouping.multivariate
+]
 
-    summary = local.summarise(values, ranks, recipe.depth)
-    epsilon = Fraction(1000)
-    assert recipe.bound is not None
-    scales = recipe.bound.compute(summary, unclipped, k) / float(epsilon)
+
+@pytest.mark.parametrize("name", RANKED)
+def test_every_method_draws_the_scale_of_its_formula(name: str, one_attribute: Any) -> None:
+    """Through the chain: clusters in the middle of a wide domain, so that nothing is clipped."""
+    method = all_methods()[name]
+    mechanism = method.numeric
+    assert isinstance(mechanism, LaplaceOnCentroids)
+    assert mechanism.bound is not None
+    k = method.fixed_k or 4
+    clusters = 5000
+    values = 50 + np.random.Generator(np.random.PCG64(3)).random(clusters * k)
+    ranks = (
+        Clustering(np.arange(clusters, dtype=np.int32), np.ones(clusters, dtype=np.int64))
+        if method.fixed_k
+        else local.rank(values, k)
+    )
+    depth = max(mechanism.centroid.depth, mechanism.bound.depth)
+    summary = local.summarise(values, ranks, depth)
+    schema = one_attribute(-1e6, 1e6)
+    scales = mechanism.bound.compute(summary, schema["x"].bounds(), k) / 1000
     noise = []
     for seed in range(SAMPLES // clusters):
-        released, _ = protect_attribute(values, attribute, recipe, k, epsilon, SeededSampler(seed))
+        options = {"method": name, "epsilon": 1000, "k": k, "seed": seed}
         by_cluster = np.empty(clusters)
-        by_cluster[ranks.labels] = released
-        noise.append((by_cluster - recipe.centroid.compute(summary)) / scales)
+        by_cluster[ranks.labels] = protect({"x": values}, schema, **options).data["x"]
+        noise.append((by_cluster - mechanism.centroid.compute(summary)) / scales)
     drawn = np.concatenate(noise)
     assert _accepts(drawn, 1.0)
     for off in OFF:
         assert not _accepts(drawn, off)
 
 
-def test_a_secure_release_has_one_draw_a_cluster(one_attribute: object) -> None:
+def test_a_secure_release_has_one_draw_a_cluster(one_attribute: Any) -> None:
     values = np.sort(np.random.Generator(np.random.PCG64(1)).random(103))
-    release = protect({"x": values}, one_attribute(-1e6, 1e6), method="dp-ir", epsilon=1, k=10)  # type: ignore[operator]
+    release = protect({"x": values}, one_attribute(-1e6, 1e6), method="dp-ir", epsilon=1, k=10)
     released = np.array(release.data["x"])
     groups = [released[:90].reshape(9, 10), released[90:].reshape(1, 13)]
     assert all((group == group[:, :1]).all() for group in groups)
