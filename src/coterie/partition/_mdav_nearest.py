@@ -20,6 +20,7 @@ from coterie.partition._mdav_kd_order import kd_order
 from coterie.partition._mdav_nearest_heap import is_before, replace_worst
 
 WIDTH = 32
+SHARES = (0.125, 0.25, 0.5, 1.0)
 
 
 class NearestIndex(NamedTuple):
@@ -30,7 +31,9 @@ class NearestIndex(NamedTuple):
     leaf_boxes: NDArray[np.float64]  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
     branch_boxes: NDArray[np.float64]  # block × (low, high) × attribute × branch
     position: NDArray[np.int64]  # place → leaf · WIDTH + slot, -1 once nobody is left
-    near: NDArray[np.float64]  # scratch: three rows of WIDTH distances
+    scratch: NDArray[np.float64]  # three rows of WIDTH distances
+    found_bound: NDArray[np.float64]  # scratch: leaves worth a visit
+    found_leaf: NDArray[np.int64]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -74,6 +77,8 @@ def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> Near
         np.empty((blocks, 2, attributes, WIDTH)),
         np.empty(len(points), np.int64),
         np.empty((3, WIDTH)),
+        np.empty(branches * WIDTH + 1),
+        np.empty(branches * WIDTH + 1, np.int64),
     )
     for boxes in (index.leaf_boxes, index.branch_boxes):
         boxes[:, 0] = np.inf
@@ -132,10 +137,10 @@ def _box_distances(boxes: NDArray[np.float64], at: NDArray[np.float64], out: NDA
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _any_up_to(values: NDArray[np.float64], limit: float) -> bool:
-    count = 0
+    least = np.inf
     for t in range(len(values)):
-        count += values[t] <= limit
-    return count > 0
+        least = values[t] if values[t] < least else least
+    return least <= limit
 
 
 @numba.njit(cache=True, nogil=True)
@@ -148,7 +153,7 @@ def _visit_leaf(
     records: NDArray[np.int64],
     chosen: NDArray[np.int64],
 ) -> None:
-    near = index.near[2]
+    near = index.scratch[2]
     squared_distances(index.coordinates[leaf], at, near)
     if not _any_up_to(near, distances[0]):
         return
@@ -163,24 +168,22 @@ def _visit_leaf(
 
 
 @numba.njit(cache=True, nogil=True)
-def _visit_branch(
-    index: NearestIndex,
-    branch: int,
-    done: int,
-    at: NDArray[np.float64],
-    places: Places,
-    distances: NDArray[np.float64],
-    records: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-) -> None:
-    bounds = index.near[1]
-    _box_distances(index.leaf_boxes[branch], at, bounds)
-    if not _any_up_to(bounds, distances[0]):
-        return
-    for t in range(len(bounds)):
-        leaf = branch * WIDTH + t
-        if bounds[t] <= distances[0] and bounds[t] < np.inf and leaf != done:
-            _visit_leaf(index, leaf, at, places, distances, records, chosen)
+def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, worst: float) -> int:
+    """Leaves outside the branch `home` whose boxes come as near as `worst` into the scratch lists; returns how many."""
+    branch_bounds, leaf_bounds = index.scratch[0], index.scratch[1]
+    found = 0
+    for block in range(len(index.branch_boxes)):
+        _box_distances(index.branch_boxes[block], at, branch_bounds)
+        for b in range(len(branch_bounds)):
+            branch = block * WIDTH + b
+            if branch_bounds[b] <= worst and branch_bounds[b] < np.inf and branch != home:
+                _box_distances(index.leaf_boxes[branch], at, leaf_bounds)
+                for t in range(len(leaf_bounds)):
+                    # Written always, kept only if near: cheaper than a branch nobody can predict.
+                    index.found_bound[found] = leaf_bounds[t]
+                    index.found_leaf[found] = branch * WIDTH + t
+                    found += leaf_bounds[t] <= worst
+    return found
 
 
 @numba.njit(cache=True, nogil=True)
@@ -195,13 +198,21 @@ def find_nearest(
 ) -> None:
     """Fill the (cleared) heap with the records nearest to `at`, the coordinates of place `leader`."""
     home = index.position[leader] // WIDTH
+    first = home // WIDTH * WIDTH
     # The leader's own leaf and branch first: they give a bound that prunes most of the others.
     _visit_leaf(index, home, at, places, distances, records, chosen)
-    _visit_branch(index, home // WIDTH, home, at, places, distances, records, chosen)
-    bounds = index.near[0]
-    for block in range(len(index.branch_boxes)):
-        _box_distances(index.branch_boxes[block], at, bounds)
-        for t in range(len(bounds)):
-            branch = block * WIDTH + t
-            if bounds[t] <= distances[0] and bounds[t] < np.inf and branch != home // WIDTH:
-                _visit_branch(index, branch, -1, at, places, distances, records, chosen)
+    _box_distances(index.leaf_boxes[home // WIDTH], at, index.scratch[1])
+    for t in range(WIDTH):
+        if index.scratch[1, t] <= distances[0] and index.scratch[1, t] < np.inf and first + t != home:
+            _visit_leaf(index, first + t, at, places, distances, records, chosen)
+    found = _collect_leaves(index, at, home // WIDTH, distances[0])
+    # Nearly best first, without sorting: rounds of widening reach, each leaf visited in one of them.
+    reach = distances[0]
+    inner = -1.0
+    for share in SHARES:
+        outer = reach * share
+        for i in range(found):
+            bound = index.found_bound[i]
+            if inner < bound <= outer and bound <= distances[0]:
+                _visit_leaf(index, index.found_leaf[i], at, places, distances, records, chosen)
+        inner = outer
