@@ -3,7 +3,7 @@
 Seen from the centre o, a place x has a norm |x-o| and a cone: the signs of its widest attributes. With
 u = q - o and x in the cone of signs σ, the squared distance to q is
 
-    |x-o|² + |u|² - 2 (x-o)·u  ≤  |x-o|² + |u|² + 2 |x-o| c,     c² = Σ_signed max(-σ_j u_j, 0)² + Σ_others u_j²
+    |x-o|² + |u|² - 2 (x-o)·u  ≤  |x-o|² + |u|² + 2 |x-o| c,  c² = Σ_signed max(-σ_j u_j, 0)² + Σ_others u_j²
 
 (Cauchy and Schwarz on the terms that can be positive). Inside a cone, places are stored by falling norm, so
 the search of a cone stops at the first block whose bound is below the best distance found.

@@ -53,7 +53,8 @@ def form_groups(
             for t in range(k - 1):
                 labels[records[t]] = progress[2]
                 places.head[chosen[t]] += 1
-        for p in chosen:
+        for t in range(k):
+            p = int(chosen[t])
             add_row(sums, points[p], -1.0)
             # A place chosen several times is empty at its first turn already.
             if places.head[p] == places.end[p] and nearest.position[p] >= 0:

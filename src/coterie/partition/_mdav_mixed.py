@@ -56,6 +56,39 @@ def _central_labels(
 
 
 @numba.njit(cache=True, nogil=True)
+def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], places: Places) -> int:
+    far = 0
+    for i in range(1, len(distance)):
+        if distance[i] < distance[far]:
+            continue
+        rival = places.queue[places.head[place_at[i]]]
+        if distance[i] > distance[far] or rival < places.queue[places.head[place_at[far]]]:
+            far = i
+    return far
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest_slots(
+    distance: NDArray[np.float64],
+    place_at: NDArray[np.int64],
+    places: Places,
+    near_distance: NDArray[np.float64],
+    near_record: NDArray[np.int64],
+    near_slot: NDArray[np.int64],
+) -> None:
+    clear(near_distance, near_record, near_slot)
+    for i in range(len(distance)):
+        if distance[i] > near_distance[0]:
+            continue
+        p = place_at[i]
+        for position in range(places.head[p], places.end[p]):
+            record = places.queue[position]
+            if not is_before(distance[i], record, near_distance[0], near_record[0]):
+                break
+            replace_worst(near_distance, near_record, near_slot, distance[i], record, i)
+
+
+@numba.njit(cache=True, nogil=True)
 def group_mixed(
     numeric: NDArray[np.float64],
     codes: NDArray[np.int32],
@@ -69,8 +102,8 @@ def group_mixed(
 ) -> int:
     """Fill `labels` with group numbers in the order the groups are formed; returns how many there are.
 
-    `numeric` and `codes` hold one row an attribute and one column a place; both are compacted as places
-    empty. `counts` are the labels' frequencies and `sums` the numeric totals over all records.
+    `numeric` and `codes` hold one row an attribute and one column a place; emptied places give way to the
+    last. `counts` are the labels' frequencies and `sums` the numeric totals over all records.
     """
     squared = deltas * deltas
     width, slots = numeric.shape
@@ -92,13 +125,9 @@ def group_mixed(
             for j in range(width):
                 centre[j] = sums[0, j] / left
             _central_labels(counts, deltas, label_counts, centre_labels)
-        # otherwise `centre` still is r, and the farthest record from it is s.
+        # Otherwise `centre` still is r, and the farthest record from it is s.
         _distances(numeric, codes, squared, alive, centre, centre_labels, distance)
-        far = 0
-        for i in range(1, alive):
-            p = place_at[far]
-            if is_before(-distance[i], queue[head[place_at[i]]], -distance[far], queue[head[p]]):
-                far = i
+        far = _farthest_slot(distance[:alive], place_at, places)
         for j in range(width):
             centre[j] = numeric[j, far]
         for j in range(categories):
@@ -109,16 +138,7 @@ def group_mixed(
         head[place_at[far]] += 1
         if k > 1:
             _distances(numeric, codes, squared, alive, centre, centre_labels, distance)
-            clear(near_distance, near_record, near_slot)
-            for i in range(alive):
-                if distance[i] > near_distance[0]:
-                    continue
-                p = place_at[i]
-                for position in range(head[p], end[p]):
-                    record = queue[position]
-                    if not is_before(distance[i], record, near_distance[0], near_record[0]):
-                        break
-                    replace_worst(near_distance, near_record, near_slot, distance[i], record, i)
+            _nearest_slots(distance[:alive], place_at, places, near_distance, near_record, near_slot)
         for t in range(k - 1):
             chosen[t + 1] = near_slot[t]
             labels[near_record[t]] = group
@@ -131,18 +151,13 @@ def group_mixed(
                 counts[j, codes[j, slot]] -= 1
         group += 1
         left -= k
-        kept = 0
-        for i in range(alive):
-            p = place_at[i]
-            if head[p] < end[p]:
-                if kept != i:
-                    place_at[kept] = p
-                    for j in range(width):
-                        numeric[j, kept] = numeric[j, i]
-                    for j in range(categories):
-                        codes[j, kept] = codes[j, i]
-                kept += 1
-        alive = kept
+        # Highest slot first, so the slot that fills a gap is never one that is about to be emptied.
+        for slot in np.sort(chosen)[::-1]:
+            if slot < alive and head[place_at[slot]] == end[place_at[slot]]:
+                alive -= 1
+                place_at[slot] = place_at[alive]
+                numeric[:, slot] = numeric[:, alive]
+                codes[:, slot] = codes[:, alive]
         # A pair of groups starts only with at least 3k records; s is sought once r's group is gone.
         from_centroid = not (from_centroid and left + k >= 3 * k)
     for i in range(alive):

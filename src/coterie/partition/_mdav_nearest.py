@@ -1,10 +1,10 @@
 """Exact nearest neighbours among places that disappear: boxes of boxes, 32 at a time.
 
-Leaves hold `WIDTH` places; `WIDTH` leaves form a branch. Each has its bounding box, and the least distance to
-a box is computed by the same operations in the same order as the distance to a place. Rounding is monotone, so
-the computed bound never exceeds the computed distance of a place inside: pruning needs no tolerance, and
-ties are decided as a full scan would. Blocks are stored attribute by attribute, so one pass computes
-all `WIDTH` distances with vector instructions.
+Leaves hold `WIDTH` places; `WIDTH` leaves form a branch. Each has its bounding box, and the least distance
+to a box is computed by the same operations in the same order as the distance to a place. Rounding is
+monotone, so the computed bound never exceeds the computed distance of a place inside: pruning needs no
+tolerance, and ties are decided as a full scan would. Blocks are stored attribute by attribute, so one pass
+computes all `WIDTH` distances with vector instructions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from coterie.partition._mdav_kd_order import kd_order
 from coterie.partition._mdav_nearest_heap import is_before, replace_worst
 
 WIDTH = 32
-SHARES = (0.125, 0.25, 0.5, 1.0)
+_ROUNDS = (0.125, 0.25, 0.5, 1.0)
 
 
 class NearestIndex(NamedTuple):
@@ -37,30 +37,27 @@ class NearestIndex(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def _box_of_places(index: NearestIndex, leaf: int) -> None:
-    block = index.coordinates[leaf]
-    box = index.leaf_boxes[leaf // WIDTH]
-    at = leaf % WIDTH
-    for j in range(block.shape[0]):
-        low, high = np.inf, -np.inf
-        for t in range(block.shape[1]):
-            value = block[j, t]
-            if value < low:
-                low = value
-            if value > high:
-                high = value
-        box[0, j, at] = low
-        box[1, j, at] = high
+def _fit_leaf(index: NearestIndex, leaf: int, j: int) -> None:
+    """Attribute j of the leaf's box, around the places left in it; comparisons with NaN are false."""
+    block, box, at = index.coordinates, index.leaf_boxes, leaf % WIDTH
+    low, high = np.inf, -np.inf
+    for t in range(block.shape[2]):
+        value = block[leaf, j, t]
+        low = value if value < low else low
+        high = value if value > high else high
+    box[leaf // WIDTH, 0, j, at] = low
+    box[leaf // WIDTH, 1, j, at] = high
 
 
 @numba.njit(cache=True, nogil=True)
-def _box_of_leaves(index: NearestIndex, branch: int) -> None:
-    boxes = index.leaf_boxes[branch]
-    box = index.branch_boxes[branch // WIDTH]
-    at = branch % WIDTH
-    for j in range(boxes.shape[1]):
-        box[0, j, at] = boxes[0, j].min()
-        box[1, j, at] = boxes[1, j].max()
+def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
+    boxes, box, at = index.leaf_boxes, index.branch_boxes, branch % WIDTH
+    low, high = np.inf, -np.inf
+    for t in range(boxes.shape[3]):
+        low = min(low, boxes[branch, 0, j, t])
+        high = max(high, boxes[branch, 1, j, t])
+    box[branch // WIDTH, 0, j, at] = low
+    box[branch // WIDTH, 1, j, at] = high
 
 
 @numba.njit(cache=True, nogil=True)
@@ -89,10 +86,11 @@ def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> Near
         index.place[leaf, slot] = p
         for j in range(attributes):
             index.coordinates[leaf, j, slot] = points[p, j]
-    for leaf in range(leaves):
-        _box_of_places(index, leaf)
-    for branch in range(branches):
-        _box_of_leaves(index, branch)
+    for j in range(attributes):
+        for leaf in range(leaves):
+            _fit_leaf(index, leaf, j)
+        for branch in range(branches):
+            _fit_branch(index, branch, j)
     return index
 
 
@@ -100,9 +98,16 @@ def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> Near
 def remove_from_nearest(index: NearestIndex, place: int) -> None:
     """Nobody is left at this place; the boxes around it shrink to those who are."""
     leaf, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
-    index.coordinates[leaf, :, slot] = np.nan
-    _box_of_places(index, leaf)
-    _box_of_leaves(index, leaf // WIDTH)
+    branch = leaf // WIDTH
+    for j in range(index.coordinates.shape[1]):
+        value = index.coordinates[leaf, j, slot]
+        index.coordinates[leaf, j, slot] = np.nan
+        box = index.leaf_boxes[branch, :, j, leaf % WIDTH]
+        if box[0] == value or box[1] == value:
+            _fit_leaf(index, leaf, j)
+            around = index.branch_boxes[branch // WIDTH, :, j, branch % WIDTH]
+            if around[0] == value or around[1] == value:
+                _fit_branch(index, branch, j)
     index.position[place] = -1
 
 
@@ -169,7 +174,7 @@ def _visit_leaf(
 
 @numba.njit(cache=True, nogil=True)
 def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, worst: float) -> int:
-    """Leaves outside the branch `home` whose boxes come as near as `worst` into the scratch lists; returns how many."""
+    """List the leaves outside the branch `home` whose boxes come as near as `worst`; returns how many."""
     branch_bounds, leaf_bounds = index.scratch[0], index.scratch[1]
     found = 0
     for block in range(len(index.branch_boxes)):
@@ -209,7 +214,7 @@ def find_nearest(
     # Nearly best first, without sorting: rounds of widening reach, each leaf visited in one of them.
     reach = distances[0]
     inner = -1.0
-    for share in SHARES:
+    for share in _ROUNDS:
         outer = reach * share
         for i in range(found):
             bound = index.found_bound[i]
