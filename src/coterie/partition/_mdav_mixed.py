@@ -93,6 +93,7 @@ def group_mixed(
     numeric: NDArray[np.float64],
     codes: NDArray[np.int32],
     deltas: NDArray[np.float64],
+    squared: NDArray[np.float64],
     label_counts: NDArray[np.int64],
     counts: NDArray[np.int64],
     sums: NDArray[np.float64],
@@ -103,12 +104,13 @@ def group_mixed(
     """Fill `labels` with group numbers in the order the groups are formed; returns how many there are.
 
     `numeric` and `codes` hold one row an attribute and one column a place; emptied places give way to the
-    last. `counts` are the labels' frequencies and `sums` the numeric totals over all records.
+    last. `deltas` and `squared` are δ and δ² of each category, `label_counts` how many labels it has;
+    `counts` are the labels' frequencies and `sums` the numeric totals over all records.
     """
-    squared = deltas * deltas
     width, slots = numeric.shape
     categories = len(codes)
     place_at = np.arange(slots)
+    slot_of = np.arange(slots)
     queue, head, end = places.queue, places.head, places.end
     distance = np.empty(slots)
     near_distance, near_record = np.empty(k - 1), np.empty(k - 1, np.int64)
@@ -133,17 +135,18 @@ def group_mixed(
         for j in range(categories):
             centre_labels[j] = codes[j, far]
         # The farthest record leads its group even where another record stands at distance 0 from it.
-        chosen[0] = far
+        chosen[0] = place_at[far]
         labels[queue[head[place_at[far]]]] = group
         head[place_at[far]] += 1
         if k > 1:
             _distances(numeric, codes, squared, alive, centre, centre_labels, distance)
             _nearest_slots(distance[:alive], place_at, places, near_distance, near_record, near_slot)
         for t in range(k - 1):
-            chosen[t + 1] = near_slot[t]
+            chosen[t + 1] = place_at[near_slot[t]]
             labels[near_record[t]] = group
             head[place_at[near_slot[t]]] += 1
-        for slot in chosen:
+        for t in range(k):
+            slot = slot_of[chosen[t]]
             for j in range(width):
                 gone[j] = numeric[j, slot]
             add_row(sums, gone, -1.0)
@@ -151,13 +154,18 @@ def group_mixed(
                 counts[j, codes[j, slot]] -= 1
         group += 1
         left -= k
-        # Highest slot first, so the slot that fills a gap is never one that is about to be emptied.
-        for slot in np.sort(chosen)[::-1]:
-            if slot < alive and head[place_at[slot]] == end[place_at[slot]]:
+        for t in range(k):
+            slot = slot_of[chosen[t]]
+            # A place chosen several times is gone at its second turn.
+            if slot >= 0 and head[chosen[t]] == end[chosen[t]]:
                 alive -= 1
                 place_at[slot] = place_at[alive]
-                numeric[:, slot] = numeric[:, alive]
-                codes[:, slot] = codes[:, alive]
+                slot_of[place_at[slot]] = slot
+                slot_of[chosen[t]] = -1
+                for j in range(width):
+                    numeric[j, slot] = numeric[j, alive]
+                for j in range(categories):
+                    codes[j, slot] = codes[j, alive]
         # A pair of groups starts only with at least 3k records; s is sought once r's group is gone.
         from_centroid = not (from_centroid and left + k >= 3 * k)
     for i in range(alive):

@@ -60,38 +60,53 @@ def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
     box[branch // WIDTH, 1, j, at] = high
 
 
-@numba.njit(cache=True, nogil=True)
+def by_attribute(
+    rows: NDArray[np.float64], slots: NDArray[np.int64], blocks: int, width: int
+) -> NDArray[np.float64]:
+    """Rows put into their slots, as block × attribute × slot; slots without a row are NaN."""
+    padded = np.full((blocks * width, rows.shape[1]), np.nan)
+    padded[slots] = rows
+    return np.ascontiguousarray(padded.reshape(blocks, width, rows.shape[1]).transpose(0, 2, 1))
+
+
 def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> NearestIndex:
+    """Index the places `alive`, rows of `points`."""
     order = kd_order(points, alive, WIDTH)
     attributes = points.shape[1]
-    leaves = (len(order) + WIDTH - 1) // WIDTH
-    branches = (leaves + WIDTH - 1) // WIDTH
-    blocks = (branches + WIDTH - 1) // WIDTH
-    index = NearestIndex(
-        np.full((leaves, attributes, WIDTH), np.nan),
-        np.full((leaves, WIDTH), -1, np.int64),
-        np.empty((branches, 2, attributes, WIDTH)),
-        np.empty((blocks, 2, attributes, WIDTH)),
-        np.empty(len(points), np.int64),
-        np.empty((3, WIDTH)),
-        np.empty(branches * WIDTH + 1),
-        np.empty(branches * WIDTH + 1, np.int64),
+    leaves = -(-len(order) // WIDTH)
+    branches = -(-leaves // WIDTH)
+    blocks = -(-branches // WIDTH)
+    slots = np.arange(len(order))
+    coordinates = by_attribute(points[order], slots, leaves, WIDTH)
+    place = np.full(leaves * WIDTH, -1)
+    place[slots] = order
+    position = np.full(len(points), -1)
+    position[order] = slots
+    # fmin and fmax pass over the NaN of unused slots. Boxes nobody is in stay (inf, -inf).
+    leaf_boxes = _empty_boxes(branches, attributes)
+    leaf, inside = np.arange(leaves) // WIDTH, np.arange(leaves) % WIDTH
+    leaf_boxes[leaf, 0, :, inside] = np.fmin.reduce(coordinates, axis=2)
+    leaf_boxes[leaf, 1, :, inside] = np.fmax.reduce(coordinates, axis=2)
+    branch_boxes = _empty_boxes(blocks, attributes)
+    branch, inside = np.arange(branches) // WIDTH, np.arange(branches) % WIDTH
+    branch_boxes[branch, 0, :, inside] = leaf_boxes[:, 0].min(axis=2)
+    branch_boxes[branch, 1, :, inside] = leaf_boxes[:, 1].max(axis=2)
+    return NearestIndex(
+        coordinates=coordinates,
+        place=place.reshape(leaves, WIDTH),
+        leaf_boxes=leaf_boxes,
+        branch_boxes=branch_boxes,
+        position=position,
+        scratch=np.empty((3, WIDTH)),
+        found_bound=np.empty(branches * WIDTH + 1),
+        found_leaf=np.empty(branches * WIDTH + 1, np.int64),
     )
-    for boxes in (index.leaf_boxes, index.branch_boxes):
-        boxes[:, 0] = np.inf
-        boxes[:, 1] = -np.inf
-    for i in range(len(order)):
-        leaf, slot, p = i // WIDTH, i % WIDTH, order[i]
-        index.position[p] = i
-        index.place[leaf, slot] = p
-        for j in range(attributes):
-            index.coordinates[leaf, j, slot] = points[p, j]
-    for j in range(attributes):
-        for leaf in range(leaves):
-            _fit_leaf(index, leaf, j)
-        for branch in range(branches):
-            _fit_branch(index, branch, j)
-    return index
+
+
+def _empty_boxes(groups: int, attributes: int) -> NDArray[np.float64]:
+    boxes = np.full((groups, 2, attributes, WIDTH), np.inf)
+    boxes[:, 1] = -np.inf
+    return boxes
 
 
 @numba.njit(cache=True, nogil=True)

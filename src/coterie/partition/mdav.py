@@ -83,6 +83,7 @@ def mdav_mixed(
         np.ascontiguousarray(matrix[places.first].T),
         np.ascontiguousarray(table[places.first].T),
         deltas,
+        deltas * deltas,
         label_counts,
         counts,
         sum_rows(matrix),
