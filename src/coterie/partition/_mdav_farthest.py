@@ -17,10 +17,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition._mdav_boxes import WIDTH, by_attribute
+from coterie.partition._mdav_distance import squared_distances
 from coterie.partition._mdav_distinct import Places
-from coterie.partition._mdav_nearest import by_attribute, squared_distances
 
-WIDTH = 32
 _MOST_SIGNS = 10
 # The bound is computed with rounding errors of a few 1e-16; this is far above them, and costs nothing.
 _SAFETY = 1.0 + 1e-9
@@ -72,7 +72,7 @@ def build_farthest(
     return FarthestIndex(
         centre=centre.copy(),
         signed=signed,
-        coordinates=by_attribute(points[alive], slots, blocks, WIDTH),
+        coordinates=by_attribute(points[alive], slots, blocks),
         place=place.reshape(blocks, WIDTH),
         norms=slot_norms.reshape(blocks, WIDTH),
         top=top,

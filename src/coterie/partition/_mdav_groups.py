@@ -6,10 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition._mdav_boxes import NearestIndex, remove_from_nearest
 from coterie.partition._mdav_centroid import add_row
 from coterie.partition._mdav_distinct import Places
 from coterie.partition._mdav_farthest import FarthestIndex, find_farthest, remove_from_farthest
-from coterie.partition._mdav_nearest import NearestIndex, find_nearest, remove_from_nearest
+from coterie.partition._mdav_nearest import find_nearest
 from coterie.partition._mdav_nearest_heap import clear
 
 

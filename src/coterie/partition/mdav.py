@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
+from coterie.partition._mdav_boxes import build_nearest
 from coterie.partition._mdav_centroid import sum_rows
 from coterie.partition._mdav_distinct import find_places
 from coterie.partition._mdav_farthest import build_farthest
 from coterie.partition._mdav_groups import form_groups
 from coterie.partition._mdav_input import check_group_size, check_points
 from coterie.partition._mdav_mixed import group_mixed
-from coterie.partition._mdav_nearest import build_nearest
 from coterie.partition.clustering import Clustering
 
 _REBUILD_BELOW = 0.5  # share of an index's places left at which a smaller one pays
