@@ -101,7 +101,7 @@ def test_table_1_of_paper_001(k, epsilon, attribute, published, tolerance):
 
 @pytest.mark.statistical
 def test_table_1_rejects_a_budget_split_over_the_attributes():
-    """Were ε split over the 8 attributes, the noise would be 8 times as large, and the table says it is not."""
+    """Were ε split over the 8 attributes, the noise would be 8 times as large; the table says it is not."""
     assert variance_change(census(), 25, 10.0, scale_factor=8.0)[7] > 4 * 5.93
 
 
