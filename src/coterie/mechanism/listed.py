@@ -63,9 +63,9 @@ class SortedCentroids:
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
         if self.smooth:
-            noisy = np.clip(rising(noisy, weights), domain.lower, domain.upper)
-            middles = (np.cumsum(weights) - weights / 2) / weights.sum()
-            return Line(middles, noisy, column.step)
+            means = at_bounds(rising(noisy, weights), domain, 0.5 * float(scales[0]))
+            places, values = through_middles(means, weights)
+            return Line(places, np.clip(values, domain.lower, domain.upper), column.step)
         noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
         return Steps(np.clip(noisy, domain.lower, domain.upper), weights)
 
@@ -99,6 +99,22 @@ class SortedLabels:
 
     def rows(self, column: CategoryColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
         return read_at_ranks(column, released, place)
+
+
+def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
+    """Means nearer to a bound than half the noise's scale become the bound: columns full of zeros keep them."""
+    means = np.where(means < domain.lower + near, domain.lower, means)
+    return np.where(means > domain.upper - near, domain.upper, means)
+
+
+def through_middles(means: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Points of the quantile function: each mean at the middle of its group, and the outer lines drawn on to 0 and 1."""
+    middles = (np.cumsum(weights) - weights / 2) / weights.sum()
+    if len(means) == 1:
+        return middles, means
+    first, last = np.diff(means)[[0, -1]] / np.diff(middles)[[0, -1]]
+    ends = means[0] - first * middles[0], means[-1] + last * (1 - middles[-1])
+    return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([[ends[0]], means, [ends[1]]])
 
 
 def read_at_ranks(
