@@ -3,9 +3,9 @@
     python -m benchmarks.copula [--runs 5]
 
 Domains are [0, 1.5·max] as in the papers' experiments, so these runs measure utility and promise nothing.
-Matched SSE needs no row linkage: every released row is matched with the original record nearest to it (attributes in units of
-their standard deviation); the mean squared distance, divided by the number of attributes. It tells how far released rows lie
-from anything real. Coverage is the same with the roles exchanged: how far real records lie from anything released.
+Matched SSE needs no row linkage: every released row is matched with the original record nearest to it (attributes in units
+of their standard deviation); the mean squared distance, divided by the number of attributes. It tells how far released rows
+lie from anything real. Coverage is the same with the roles exchanged: how far real records lie from anything released.
 """
 
 from __future__ import annotations

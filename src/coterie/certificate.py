@@ -60,9 +60,12 @@ class Clusters(_Frozen):
 
 
 class Bounds(_Frozen):
+    """`epsilon`: what finding them cost, where the source is dp; beside the attribute's own."""
+
     lower: str
     upper: str
     source: Source
+    epsilon: str | None = None
 
 
 class Labels(_Frozen):
@@ -164,6 +167,7 @@ def certify(
     schema: Schema,
     method: Method,
     shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
     dependence: Fraction,
     sampler: Sampler,
     columns: tuple[str, ...],
@@ -183,7 +187,7 @@ def certify(
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
-        attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
+        attributes=tuple(_attribute(attribute, method, shares, bounds) for attribute in schema.attributes),
         dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
         if method.synthesis
         else None,
@@ -212,7 +216,9 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
     return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
 
 
-def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fraction]) -> CertifiedAttribute:
+def _attribute(
+    attribute: Attribute, method: Method, shares: Mapping[str, Fraction], bounds: Mapping[str, Fraction]
+) -> CertifiedAttribute:
     if attribute.role is not Role.PROTECT:
         return CertifiedAttribute(
             name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
@@ -227,19 +233,22 @@ def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fracti
         epsilon=as_text(shares[attribute.name]),
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
-        domain=_bounds(attribute),
+        domain=_bounds(attribute, bounds.get(attribute.name)),
         categories=_labels(attribute),
         missing=attribute.missing,
         outside=attribute.outside if attribute.type.ranged else None,
     )
 
 
-def _bounds(attribute: Attribute) -> Bounds | None:
+def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
     return Bounds(
-        lower=shown_bound(domain.lower, kind), upper=shown_bound(domain.upper, kind), source=domain.source
+        lower=shown_bound(domain.lower, kind),
+        upper=shown_bound(domain.upper, kind),
+        source=domain.source,
+        epsilon=None if paid is None else as_text(paid),
     )
 
 
@@ -262,6 +271,10 @@ def _notes(facts: Facts) -> tuple[str, ...]:
     if facts.bounds_from_data:
         notes.append(
             f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
+        )
+    if facts.bounds_paid:
+        notes.append(
+            f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
         )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
 from coterie.columns.column import Column
@@ -34,7 +35,7 @@ from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
 from coterie.partition.clustering import Clustering
-from coterie.schema import Missing, Role, Schema
+from coterie.schema import Missing, Role, Schema, Source
 from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
@@ -90,6 +91,8 @@ def protect(
     shares, dependence = _shares(total, schema, recipe)
     k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
     sampler = SecureSampler() if seed is None else SeededSampler(_whole(seed))
+    paid = pay_for_bounds(checked, schema, shares, sampler)
+    checked, schema, shares = paid.checked, paid.schema, paid.left
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
     def noisy(column: Column) -> Noisy:
@@ -119,6 +122,7 @@ def protect(
         schema,
         recipe,
         shares,
+        paid.spent,
         dependence,
         sampler,
         tuple(released.column_names),
@@ -197,6 +201,7 @@ def _facts(
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
