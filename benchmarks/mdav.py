@@ -1,4 +1,4 @@
-"""MDAV and its companions: processor seconds, and ratios to a full scan and to sorting measured in the same run."""
+"""MDAV and its companions: processor seconds, and ratios to a full scan and to sorting."""
 
 from __future__ import annotations
 
