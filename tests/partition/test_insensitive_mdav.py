@@ -60,10 +60,12 @@ def census():
     return np.loadtxt(file, delimiter=",", skiprows=1)[:, :8]
 
 
-# 001 Table 1, MV columns, attribute numbers from 0. The published numbers are means of ten runs, which alone
-# scatter by 10 to 25 % where the noise neither saturates at the bounds nor vanishes; so does the tolerance.
-# A3 (EMCONTRB) is left out: its column contradicts the noise scale of the paper. Even where noise saturates,
-# its variance changes by 24.9, while a domain of 1.5 · max allows 13.4.
+# 001 Table 1, MV columns, attributes from 0: the cells named in issue B and one or two for each k, chosen
+# where 60 runs agree; the tolerances were set after seeing them. The published numbers are means of ten runs,
+# which alone scatter by 10 to 25 % where the noise neither saturates at the bounds nor vanishes.
+# Cells that do not agree: A3 (EMCONTRB) everywhere, since even where noise saturates its variance changes by
+# 24.9, while a domain of 1.5 · max allows 13.4; and several at ε = 10, k = 50 and 100, off by a factor of 2
+# to 3, all with changes below 0.5. ε = 0.1 at k = 100 is about 10 % low: see the last statistical test.
 PUBLISHED = [
     (2, 1.0, 1, 8.20, 0.02),
     (2, 10.0, 0, 24.77, 0.02),
@@ -111,10 +113,11 @@ def test_table_1_rejects_a_budget_split_over_the_attributes():
 
 
 @pytest.mark.statistical
-def test_table_1_was_made_with_noise_for_each_record():
+def test_table_1_is_not_what_noise_on_each_centroid_gives_for_few_groups():
     """Where noise fills the domain, q noisy centroids have 1 - 1/q of the variance of n noisy records.
 
-    The row k = 100 (q = 10), ε = 0.1 of the table shows the latter, on all attributes but A3. 001 §2.4 adds
+    The row k = 100 (q = 10), ε = 0.1 fits fresh noise for each record, on all attributes but A3. It does not
+    prove it: the variance of the q centroids alone, divided by q - 1, comes almost as close. 001 §2.4 adds
     noise to each centroid, and so do we: fresh noise for each record would average out within a group.
     """
     published = np.array([17.38, 5.84, 6.65, 11.48, 14.81, 5.44, 47.38])
