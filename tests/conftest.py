@@ -1,3 +1,4 @@
+# ruff: noqa: E402 (the cache is set before anything imports Numba)
 """Fixtures that many tests share: small tables, their schemas, and the real data where they are at hand."""
 
 from __future__ import annotations
