@@ -12,6 +12,7 @@ import pytest
 
 from coterie import Certificate, Ledger, Release, Schema, protect
 from coterie.errors import BudgetExceeded, CertificateError, OutputError, ParameterError
+from coterie.ledger import Purpose
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.signing import make_key
 from coterie.verification import released_digest
@@ -101,7 +102,8 @@ def test_a_charge_for_every_release_and_none_for_a_failed_one(
     def release(name: str, key: Path | None = None) -> None:
         with Ledger.open(book) as ledger:
             destination = Destination(str(tmp_path / name), key=key)
-            publish_charged(make, destination, ledger, "people", Fraction(1))
+            purpose = Purpose("people", Fraction(1), "dp-ir", "", destination.shown, fingerprint=name)
+            publish_charged(make, destination, ledger, purpose)
 
     def spent() -> Fraction:
         with Ledger.open(book) as ledger:
