@@ -85,6 +85,22 @@ def test_scores_move_by_at_most_one(values: list[int], place: int, new: int, bey
     assert np.abs(found[0] - found[1]).max() <= 1
 
 
+def test_the_choice_is_private_and_uses_up_its_epsilon_nowhere_beyond() -> None:
+    """Exact odds exp(-ε·score/2) on neighbours whose extreme record moves from one end to the other."""
+    grid, epsilon = np.arange(0, 101, 5), 1.0
+    worst = 0.0
+    for beyond in (1, 2, 5):
+        for others in (np.full(9, 0.0), np.linspace(0, 100, 9), np.full(9, 100.0)):
+            odds = []
+            for end in (0.0, 100.0):
+                column = np.append(others, end)
+                above = np.array([np.sum(column > edge) for edge in grid])
+                weights = np.exp(-epsilon / 2 * interval_scores(above[:-1], above[1:], beyond))
+                odds.append(weights / weights.sum())
+            worst = max(worst, float(np.abs(np.log(odds[0] / odds[1])).max()))
+    assert 0.4 < worst <= epsilon
+
+
 def test_candidates_are_public_and_inside() -> None:
     schema = _schema(type="integer", lower=-100, upper=1000)
     domain = schema["x"].bounds()

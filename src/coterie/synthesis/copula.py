@@ -26,7 +26,7 @@ from coterie.synthesis.synthesis import Ranks, ranks_of
 Floats = NDArray[np.float64]
 
 _DEPENDENCE = Fraction(1, 5)  # of ε; the marginals get the rest
-_PRIOR_VARIANCE = 0.1  # of τ between attributes of a table, before seeing any: a public guess
+_PRIOR_VARIANCE = 0.05  # of τ between attributes of a table, before seeing any: a public guess
 
 
 @dataclass(frozen=True, slots=True)
