@@ -60,7 +60,11 @@ def demo_command(
     ):
         started = time.perf_counter()
         release = protect(
-            population, schema, method=method.name, epsilon=epsilon, k=None if method.fixed_k else k
+            population,
+            schema,
+            method=method.name,
+            epsilon=epsilon,
+            k=None if method.fixed_k or method.public_k else k,
         )
         seconds = time.perf_counter() - started
         tables[method.name] = release.table

@@ -44,6 +44,7 @@ def as_dict(method: Method) -> dict[str, Any]:
         "stages_for_categories": f"{method.grouping.name} · {method.categorical.stages}",
         "minimum_k": method.minimum_k,
         "fixed_k": method.fixed_k,
+        "k_may_be_left_out": method.public_k is not None,
         "status": guarantee.status.value,
         "model": guarantee.model,
         "scope": guarantee.scope,
@@ -99,6 +100,8 @@ def show_method(
         if content["fixed_k"]
         else f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
     )
+    if content["k_may_be_left_out"]:
+        k += "; left out, it follows from n, m and ε"
     lines = [
         f"[bold]What it does[/]   {content['title']}",
         f"[bold]Paper[/]          {content['papers']}",
