@@ -1,0 +1,1 @@
+"""One way of splitting a budget a file."""
