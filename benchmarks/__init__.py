@@ -1,0 +1,1 @@
+"""Ratios against limits and peers, measured side by side; never part of the test suite."""

@@ -1,0 +1,140 @@
+"""Individual ranking, values in → centroids out, against sorting the same values and against the obvious way.
+
+COTERIE_BENCH_ROWS sets the number of rows (10 million unless told). All ways run over the columns in two threads,
+interleaved, best of three, so that a noisy machine troubles them alike.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.engines import local
+
+Column = NDArray[np.float64]
+Way = Callable[[Column], object]
+THREADS = 2
+REPEATS = 3
+
+
+def run() -> None:
+    n = int(os.environ.get("COTERIE_BENCH_ROWS", "10_000_000"))
+    columns = mixed_columns(n)
+    print(
+        f"{n:,} rows × {len(columns)} mixed columns with ties, {THREADS} threads; seconds, best of {REPEATS}"
+    )
+    ways: dict[str, Way] = {
+        "np.sort": np.sort,
+        "coterie k=10": lambda column: centroids(column, 10),
+        "coterie k=100": lambda column: centroids(column, 100),
+        "argsort k=10": lambda column: the_obvious_way(column, 10),
+    }
+    seconds = interleaved(ways, columns)
+    for name, taken in seconds.items():
+        print(f"  {name:15} {taken:7.3f}")
+    alone = best(lambda: [np.sort(column) for column in columns], 1)
+    print(f"  {'np.sort, alone':15} {alone:7.3f}")
+    for k, limit in ((10, 2.5), (100, 2.0)):
+        ours = seconds[f"coterie k={k}"]
+        print(
+            f"k={k}: {ours / seconds['np.sort']:.2f}× np.sort (limit {limit}); {ours / alone:.2f}× np.sort alone"
+        )
+    print(f"k=10: {seconds['argsort k=10'] / seconds['coterie k=10']:.1f}× faster than argsort (limit 4)")
+    print(f"k=10: {extra_memory(columns[0]):.2f} columns of extra memory a worker, result included (limit 3)")
+    del columns
+    print("hostile columns, k=10, one thread: time over np.sort (limit 8)")
+    for name, column in hostile_columns(n):
+        pair: dict[str, Way] = {"sort": np.sort, "ours": lambda values: centroids(values, 10)}
+        taken = interleaved(pair, [column], threads=1)
+        right = np.array_equal(centroids(column, 10), the_obvious_way(column, 10, "stable"))
+        print(
+            f"  {name:30} {taken['ours'] / taken['sort']:6.2f}  ({taken['ours']:.3f} s)  {'right' if right else 'WRONG'}"
+        )
+
+
+def centroids(values: Column, k: int) -> Column:
+    clustering = local.rank(values, k)
+    return local.attach(local.summarise(values, clustering, 0).mean, clustering)
+
+
+def the_obvious_way(values: Column, k: int, kind: str | None = None) -> Column:
+    order = np.argsort(values, kind=kind)  # type: ignore[call-overload]
+    starts = np.arange(len(values) // k) * k
+    sizes = np.diff(np.append(starts, len(values)))
+    out = np.empty(len(values))
+    if kind:  # to compare results: add in record order
+        labels = np.empty(len(values), np.int32)
+        labels[order] = np.repeat(np.arange(len(starts), dtype=np.int32), sizes)
+        return (np.bincount(labels, weights=values) / sizes)[labels]
+    out[order] = np.repeat(np.add.reduceat(values[order], starts) / sizes, sizes)
+    return out
+
+
+def interleaved(ways: dict[str, Way], columns: list[Column], threads: int = THREADS) -> dict[str, float]:
+    seconds = dict.fromkeys(ways, float("inf"))
+    with ThreadPoolExecutor(threads) as pool:
+        for way in ways.values():
+            list(pool.map(way, columns[:threads]))  # compile, and touch the workspaces
+
+        def over_columns(way: Way) -> None:
+            for _ in pool.map(lambda column: way(column) is None, columns):  # keeps no result alive
+                pass
+
+        for _ in range(REPEATS):
+            for name, way in ways.items():
+                seconds[name] = min(seconds[name], best(lambda way=way: over_columns(way), 1))
+    return seconds
+
+
+def best(work: Callable[[], object], repeats: int) -> float:
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def extra_memory(column: Column) -> float:
+    """Peak of everything a fresh worker allocates, in columns of 8 bytes a row."""
+    with ThreadPoolExecutor(1) as pool:
+        tracemalloc.start()
+        pool.submit(centroids, column, 10).result()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak / column.nbytes
+
+
+def mixed_columns(n: int) -> list[Column]:
+    g = np.random.default_rng(20)
+    return [
+        g.normal(50, 15, n),
+        np.round(g.lognormal(10, 1, n), 2),
+        g.integers(0, 100, n).astype(float),
+        np.where(g.random(n) < 0.9, 0.0, np.round(g.exponential(1e4, n))),
+        g.random(n),
+        np.round(g.normal(170, 10, n), 1),
+        np.round(g.exponential(3e4, n)),
+        g.lognormal(0, 2, n),
+    ]
+
+
+def hostile_columns(n: int) -> Iterable[tuple[str, Column]]:
+    g = np.random.default_rng(21)
+    yield "constant", np.full(n, 3.0)
+    yield "constant but for the last", np.append(np.full(n - 1, 3.0), 4.0)
+    yield "signed zeros", g.choice([0.0, -0.0], n)
+    yield "zeros and denormals", np.where(g.random(n) < 0.9, 0.0, 5e-324 * g.integers(0, 1000, n))
+    yield "huge outlier, narrow bulk", np.append(1 + 1e-12 * g.normal(size=n - 1), 1e300)
+    yield "all magnitudes, both signs", g.choice([-1.0, 1.0], n) * 10.0 ** g.uniform(-300, 300, n)
+    yield "whole range", g.uniform(-1, 1, n) * 1.79e308
+    yield "narrow bulk in every bucket", g.integers(0, 4096, n) + 1e-9 * g.random(n) ** 40
+    yield "rising", np.arange(n, dtype=float)
+    yield "falling", -np.arange(n, dtype=float)
+    yield "organ pipe", np.minimum(np.arange(n), np.arange(n)[::-1]).astype(float)

@@ -1,0 +1,29 @@
+"""The command: thin. Parse, call, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from coterie.cli.app import app
+from coterie.cli.output import print_error, wants_json
+from coterie.errors import CoterieError
+
+
+def main() -> None:
+    try:
+        app()
+    except CoterieError as error:
+        print_error(error, as_json=wants_json(sys.argv))
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if os.environ.get("COTERIE_DEBUG"):
+            raise
+        # An exception's own text may hold data values: name its kind only.
+        fault = CoterieError(
+            f"Something went wrong inside Coterie ({type(error).__name__}).",
+            "This is a bug: please report it with the command you ran. COTERIE_DEBUG=1 shows where it happened; "
+            "that output may hold data values, so read it before you share it.",
+        )
+        print_error(fault, as_json=wants_json(sys.argv))
+        sys.exit(fault.exit_code)

@@ -1,0 +1,103 @@
+"""coterie certificate: verify, show, make a signing key, print the JSON Schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.panel import Panel
+
+from coterie.certificate import Certificate, json_schema
+from coterie.cli.output import console, print_json, styled_status
+from coterie.errors import CertificateError
+from coterie.signing import check_signature, make_key
+from coterie.verification import released_digest
+
+app = typer.Typer(
+    help="A certificate says what was promised, under which assumptions, over which bytes.", no_args_is_help=True
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The certificate's JSON file.")]
+
+
+def read_certificate(path: Path) -> Certificate:
+    try:
+        return Certificate.from_json(path.read_bytes())
+    except OSError as error:
+        raise CertificateError(
+            f"The certificate cannot be read ({error.strerror}).", "Check the path of the certificate."
+        ) from None
+
+
+@app.command("verify")
+def verify(
+    released: Annotated[str, typer.Argument(metavar="OUT", help="The released file, or a database URL.")],
+    certificate_file: CertificateFile,
+    table: Annotated[str | None, typer.Option(help="The released table, for a database URL.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The issuer's public key (.pub); then the signature must be theirs.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether a release and a certificate belong together. Exit code 7 if they do not."""
+    certificate = read_certificate(certificate_file)
+    signer = check_signature(certificate, key)
+    if released_digest(released, table, certificate) != certificate.release.digest.value:
+        raise CertificateError(
+            "The release and the certificate do not belong together: the digests differ.",
+            "The file was changed after it was certified, or this is another release's certificate.",
+        )
+    if as_json:
+        print_json({"match": True, "signer": signer, "signer_trusted": key is not None})
+        return
+    console.print("[bold #009E73]They belong together:[/] the release has the bytes that were certified.")
+    if signer is None:
+        console.print("The certificate is not signed: this does not show who issued it.")
+    elif key is None:
+        console.print(f"Signed by {signer}. Give --key to check that this is the issuer you trust.")
+    else:
+        console.print(f"Signed by the key you trust ({signer}).")
+
+
+@app.command("show")
+def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
+    """Print a certificate in words."""
+    certificate = read_certificate(certificate_file)
+    if as_json:
+        print_json(certificate.model_dump(mode="json"))
+        return
+    promise = certificate.guarantee
+    lines = [
+        f"[bold]Method[/]      {certificate.method}: {certificate.method_title} ({certificate.papers})",
+        f"[bold]Promise[/]     {styled_status(promise.status)}: {promise.label}",
+        f"[bold]Covers[/]      {promise.scope}",
+        f"[bold]Neighbours[/]  {promise.neighbours}",
+        f"[bold]ε[/]           {certificate.epsilon} in all; k = {certificate.k}, {certificate.clusters.count} clusters",
+        f"[bold]Noise[/]       {certificate.sampler}",
+        f"[bold]Dropped[/]     {', '.join(certificate.dropped) or 'nothing'}",
+        f"[bold]Untouched[/]   {', '.join(certificate.kept) or 'nothing'}",
+        f"[bold]Release[/]     {certificate.release.rows} rows, sha256 {certificate.release.digest.value}",
+    ]
+    lines += [f"[bold]Assumes[/]     {assumption}" for assumption in promise.assumptions]
+    lines += [f"[bold]Note[/]        {note}" for note in certificate.notes]
+    console.print(Panel("\n".join(lines), title=f"Certificate of {certificate.issued}", expand=False))
+
+
+@app.command("key")
+def key_command(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub is public.")],
+    as_json: AsJson = False,
+) -> None:
+    """Make an Ed25519 key pair to sign certificates with (`coterie protect --sign FILE`)."""
+    mark = make_key(path)
+    if as_json:
+        print_json({"private": str(path), "public": f"{path}.pub", "fingerprint": mark})
+        return
+    console.print(f"Wrote {path} (keep it secret) and {path}.pub (give it to those who verify). Fingerprint {mark}.")
+
+
+@app.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of certificates."""
+    print_json(json_schema())

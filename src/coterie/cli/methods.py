@@ -1,0 +1,100 @@
+"""coterie methods: the table of methods, generated from the recipes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+from rich.panel import Panel
+from rich.table import Table
+
+from coterie.cli.output import console, print_json, styled_status
+from coterie.guarantee import Facts, Guarantee, settle
+from coterie.methods import all_methods, get_method
+from coterie.methods.recipe import Method
+
+app = typer.Typer(
+    help="What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
+    invoke_without_command=True,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+def example_guarantee(method: Method) -> Guarantee:
+    """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
+    k = method.fixed_k or 10
+    return settle(method.promise, Facts(Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",)))
+
+
+def as_dict(method: Method) -> dict[str, Any]:
+    guarantee = example_guarantee(method)
+    return {
+        "name": method.name,
+        "title": method.title,
+        "papers": method.papers,
+        "stages": method.numeric.stages,
+        "minimum_k": method.minimum_k,
+        "fixed_k": method.fixed_k,
+        "status": guarantee.status.value,
+        "model": guarantee.model,
+        "scope": guarantee.scope,
+        "example_label": guarantee.label,
+        "assumptions": list(guarantee.assumptions),
+        "claim": guarantee.citation,
+        "why": method.why,
+        "attack": method.attack,
+    }
+
+
+@app.callback()
+def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
+    """List every method with the status of its guarantee and the paper it comes from."""
+    if context.invoked_subcommand is not None:
+        return
+    methods = [as_dict(method) for method in all_methods().values()]
+    if as_json:
+        print_json(methods)
+        return
+    table = Table(title="Methods", caption="Example promise: 1,000 records, ε = 1, k = 10, declared bounds.")
+    for heading in ("method", "what it does", "status", "promise in this example", "paper"):
+        table.add_column(heading, overflow="fold")
+    for method in methods:
+        table.add_row(
+            f"[bold]{method['name']}[/]",
+            method["title"],
+            styled_status(method["status"]),
+            method["example_label"],
+            method["papers"],
+        )
+    console.print(table)
+    console.print("[dim]coterie methods show NAME explains the formula, the assumptions and the best known attack.[/]")
+
+
+@app.command("show")
+def show_method(
+    name: Annotated[str, typer.Argument(help="A method's name, for example idp-cbls.")], as_json: AsJson = False
+) -> None:
+    """Explain one method: formula, promise, assumptions, known attack."""
+    content = as_dict(get_method(name))
+    if as_json:
+        print_json(content)
+        return
+    k = (
+        f"always {content['fixed_k']}"
+        if content["fixed_k"]
+        else f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
+    )
+    lines = [
+        f"[bold]What it does[/]   {content['title']}",
+        f"[bold]Paper[/]          {content['papers']}",
+        f"[bold]Formula[/]        {content['stages']}",
+        f"[bold]k[/]              {k}",
+        f"[bold]Status[/]         {styled_status(content['status'])} ({content['model']}; covers: {content['scope']})",
+        f"[bold]Label[/]          {content['example_label']}   [dim](1,000 records, ε = 1)[/]",
+        f"[bold]Claim[/]          {content['claim'] or 'none'}",
+        f"[bold]Why[/]            {content['why']}",
+        f"[bold]Known attack[/]   {content['attack']}",
+    ]
+    lines += [f"[bold]Assumes[/]        {assumption}" for assumption in content["assumptions"]]
+    console.print(Panel("\n".join(lines), title=name, expand=False))

@@ -1,0 +1,144 @@
+"""coterie protect: a file or database table in, a release and its certificate out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from coterie.budget import parse_epsilon
+from coterie.certificate import Certificate
+from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.errors import ParameterError
+from coterie.io.reading import read_table
+from coterie.ledger import Ledger
+from coterie.methods import get_method
+from coterie.publishing import Destination, publish, publish_charged
+from coterie.release import Release, protect
+from coterie.schema import Schema
+
+
+def protect_command(
+    data: Annotated[
+        str, typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…")
+    ],
+    schema_file: Annotated[
+        Path, typer.Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one).")
+    ],
+    method: Annotated[str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")],
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")],
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so.")
+    ] = None,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
+    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
+    output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
+    internal: Annotated[
+        Path | None, typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file.")
+    ] = None,
+    sign_with: Annotated[
+        Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")] = None,
+    population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Protect a table and write the release with its certificate: both, or nothing.
+
+    Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
+    """
+    if (ledger is None) != (population is None):
+        raise ParameterError("--ledger and --population belong together.", "Give both, or neither.")
+    destination = Destination(
+        data=output,
+        table=output_table,
+        certificate=certificate,
+        internal=internal,
+        key=sign_with,
+        inputs=((data, table) if table else data, schema_file),
+        force=force,
+    )
+    get_method(method)  # a misspelt name should not cost the time of reading the table
+    total = parse_epsilon(epsilon)
+    schema = Schema.from_yaml(schema_file)
+
+    def make() -> Release:
+        source = read_table(data, table=table, query=query)
+        with _bar(quiet=as_json) as bar:
+            task = bar.add_task("Protecting", total=len(schema.protected))
+            return protect(
+                source,
+                schema,
+                method=method,
+                epsilon=epsilon,
+                k=k,
+                seed=seed,
+                shuffle=shuffle,
+                progress=lambda _: bar.advance(task),
+            )
+
+    if ledger is None:
+        written = publish(make, destination)
+    else:
+        assert population is not None
+        if seed is not None:
+            raise ParameterError(
+                "A seeded release protects nobody, so it is not charged to a ledger.",
+                "Leave out --seed or --ledger.",
+            )
+        with Ledger.open(ledger) as book:
+            for recovered in book.recovered:
+                errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
+            written = publish_charged(make, destination, book, population, total)
+    _report(written, destination, as_json=as_json)
+
+
+def _bar(*, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} attributes"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        disable=quiet,
+    )
+
+
+def _report(certificate: Certificate, destination: Destination, *, as_json: bool) -> None:
+    shown = destination.shown
+    if as_json:
+        print_json(
+            {
+                "output": shown,
+                "certificate": str(destination.certificate_path),
+                "internal": str(destination.internal) if destination.internal else None,
+                "rows": certificate.release.rows,
+                "guarantee": certificate.guarantee.model_dump(mode="json"),
+                "notes": list(certificate.notes),
+            }
+        )
+        return
+    console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(shown)}[/].")
+    console.print(
+        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
+    )
+    for note in certificate.notes:
+        console.print(f"[#E69F00]Note:[/] {escape(note)}.")
+    console.print(f"Certificate: {escape(str(destination.certificate_path))}")
+    if destination.internal:
+        console.print(f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]")

@@ -1,0 +1,69 @@
+"""coterie schema: draft and check the description of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coterie.cli.output import console, print_json
+from coterie.errors import ParameterError
+from coterie.io.draft import draft_schema
+from coterie.io.publication import stage_bytes
+from coterie.io.reading import read_table
+from coterie.schema import Role, Schema
+
+app = typer.Typer(
+    help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
+    no_args_is_help=True,
+)
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+@app.command("draft")
+def draft(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a database URL.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the draft goes.")],
+    bounds_from_data: Annotated[
+        float | None,
+        typer.Option(
+            help="Fill the bounds with [0, FACTOR × maximum] as the papers do (they used 1.5). "
+            "This discloses the maximum; the certificate will say so."
+        ),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented draft schema. Bounds are left open: fill them from public knowledge."""
+    if bounds_from_data is not None and not 1 <= bounds_from_data < float("inf"):
+        raise ParameterError("--bounds-from-data must be a number from 1 up.", "The papers use 1.5.")
+    text = draft_schema(read_table(data, table=table, query=query), bounds_from_data=bounds_from_data)
+    stage_bytes(text.encode(), output, force=force).publish()
+    schema = Schema.from_yaml(output)
+    still_open = [attribute.name for attribute in schema.protected if attribute.domain is None]
+    if as_json:
+        print_json({"schema": str(output), "bounds_to_fill": still_open})
+        return
+    console.print(f"Wrote {output}: {len(schema.attributes)} attributes.")
+    if still_open:
+        console.print(f"Now fill the public bounds of: {', '.join(still_open)}.")
+
+
+@app.command("check")
+def check(
+    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")], as_json: AsJson = False
+) -> None:
+    """Read a schema and say whether it is ready to protect with."""
+    schema = Schema.from_yaml(schema_file)
+    for attribute in schema.protected:
+        attribute.bounds()
+    roles = {role.value: [attribute.name for attribute in schema.with_role(role)] for role in Role}
+    if as_json:
+        print_json({"ready": True, "roles": roles})
+        return
+    for role, names in roles.items():
+        console.print(f"[bold]{role}[/]: {', '.join(names) or 'none'}")
+    console.print("The schema is ready.")

@@ -1,0 +1,86 @@
+"""A digest of a table that lives in a database, where there are no bytes of a file to hash.
+
+    table_digest(table) = SHA-256 over the columns of the table, its rows sorted by all columns from first to last
+
+A database keeps no order of rows and may widen types, so both are taken out: integers count as int64, floats as
+float64 (−0.0 as 0.0, one NaN), text as UTF-8, timestamps as microseconds; a column without any value has no type.
+Engine, chunks and row order do not change the digest; a name, a value, a repetition or the order of columns does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coterie.errors import DataError
+
+_TITLE = b"coterie table digest 1\n"
+
+
+def table_digest(table: pa.Table) -> str:
+    """Hex SHA-256, the same for the table in memory and read back from the database it was written to."""
+    names = table.column_names
+    normal = [_normal(name, column) for name, column in zip(names, table.columns, strict=True)]
+    # Sorted under positions as names, because a table may hold two columns of one name.
+    keyed = pa.table([column for _, column in normal], names=[str(place) for place in range(len(normal))])
+    order = [(str(place), "ascending") for place, (kind, _) in enumerate(normal) if kind != "none"]
+    if order:
+        keyed = keyed.take(pc.sort_indices(keyed, sort_keys=order))
+    digest = hashlib.sha256(_TITLE)
+    digest.update(struct.pack("<qq", table.num_rows, len(names)))
+    for name, (kind, _), column in zip(names, normal, keyed.columns, strict=True):
+        for text in (name.encode(), kind.encode()):
+            digest.update(struct.pack("<q", len(text)))
+            digest.update(text)
+        _update(digest, kind, column.combine_chunks())
+    return digest.hexdigest()
+
+
+def _normal(name: str, column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray]:
+    kind = column.type
+    if column.null_count == len(column):
+        return "none", pa.chunked_array([pa.nulls(len(column))])
+    if pa.types.is_dictionary(kind):
+        return _normal(name, pc.cast(column, kind.value_type))
+    if pa.types.is_boolean(kind):
+        return "boolean", pc.cast(column, pa.int8())
+    if pa.types.is_uint64(kind) or pa.types.is_decimal(kind):
+        return "decimal", pc.cast(column, pa.large_string())
+    if pa.types.is_integer(kind):
+        return "integer", pc.cast(column, pa.int64())
+    if pa.types.is_floating(kind):
+        return "float", pc.add(pc.cast(column, pa.float64()), 0.0)  # −0.0 + 0.0 is 0.0
+    if pa.types.is_date(kind):
+        return "date", pc.cast(pc.cast(column, pa.date32()), pa.int32())
+    if pa.types.is_timestamp(kind):
+        moment = "timestamp with zone" if kind.tz else "timestamp"
+        return moment, pc.cast(pc.cast(column, pa.timestamp("us", kind.tz)), pa.int64())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text", pc.cast(column, pa.large_string())
+    raise DataError(
+        f"Column '{name}' has a type that no database table of Coterie holds.",
+        "Keep numbers, text, dates and truth values only.",
+    )
+
+
+def _update(digest: Any, kind: str, values: pa.Array) -> None:
+    """Validity (one byte a row), then the values with a fixed one in the place of nulls."""
+    if kind == "none":
+        return
+    digest.update(np.ascontiguousarray(values.is_valid().to_numpy(zero_copy_only=False)).view(np.uint8))
+    if kind in ("text", "decimal"):
+        filled = pc.fill_null(values, "")
+        digest.update(pc.binary_length(filled).to_numpy(zero_copy_only=False).astype("<i8"))
+        digest.update(
+            pc.binary_join(pa.LargeListArray.from_arrays([0, len(filled)], filled), "")[0].as_buffer()
+        )
+        return
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    if kind == "float":
+        numbers = np.where(np.isnan(numbers), np.nan, numbers)  # one bit pattern for NaN
+    digest.update(np.ascontiguousarray(numbers, dtype=numbers.dtype.newbyteorder("<")))

@@ -1,0 +1,106 @@
+"""Writing, all or nothing: a result is staged beside its target, then published in one step.
+
+    staged = stage(table, "release.parquet", force=False)   # complete, on disk, not yet visible under its name
+    staged.publish()                                        # one rename; or staged.discard()
+
+A crash before `publish` leaves at most a hidden `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
+`publish` may be called again after a crash: what is already published stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from coterie.errors import OutputError, ParameterError
+from coterie.io.address import Address, TableName, is_database
+from coterie.io.formats import WRITERS, ending, ending_advice, ending_problem
+from coterie.io.staged_file import StagedFile, stage_file
+
+# A file or URL; or (URL, table) for a table of a database.
+Source = str | Path | tuple[str, str]
+
+
+class Staged(Protocol):
+    """A finished result that waits for its name. `sha256` is of the file's bytes, or `table_digest` of a table."""
+
+    @property
+    def target(self) -> str: ...
+    @property
+    def temporary(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    def publish(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+def stage(
+    table: pa.Table,
+    target: str | Path,
+    *,
+    force: bool,
+    table_name: str | None = None,
+    inputs: Iterable[Source] = (),
+) -> Staged:
+    """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
+
+    Nothing of `inputs` is ever overwritten, with `force` or without.
+    """
+    if is_database(target):
+        return _stage_in_database(table, str(target), table_name, force, inputs)
+    if table_name is not None:
+        raise ParameterError(
+            "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
+        )
+    path = Path(target)
+    writer = WRITERS.get(ending(path))
+    if writer is None:
+        raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+    _refuse_overwriting(path, inputs)
+    return stage_file(path, lambda sink: writer(table, sink), force=force)
+
+
+def stage_bytes(
+    data: bytes, target: str | Path, *, force: bool, private: bool = False, inputs: Iterable[Source] = ()
+) -> StagedFile:
+    """The same for any other file; a `private` one stays readable by its owner only."""
+    if is_database(target):
+        raise OutputError("This result can only be written to a file.", "Give a path.")
+    path = Path(target)
+    _refuse_overwriting(path, inputs)
+    return stage_file(path, lambda sink: sink.write(data), force=force, private=private)
+
+
+def _stage_in_database(
+    table: pa.Table, url: str, table_name: str | None, force: bool, inputs: Iterable[Source]
+) -> Staged:
+    from coterie.io.staged_table import stage_table
+
+    address = Address.parse(url)
+    if not table_name:
+        raise ParameterError("The output is a database, but no table was named.", "Name the table to write.")
+    name = TableName.parse(table_name, address.kind)
+    for source in inputs:
+        if isinstance(source, tuple) and is_database(source[0]):
+            other = Address.parse(source[0])
+            if other.shown == address.shown and TableName.parse(source[1], other.kind) == name:
+                raise OutputError("The output would overwrite the input table.", "Choose another table.")
+    return stage_table(table, address, name, force=force)
+
+
+def _refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
+    for source in inputs:
+        if isinstance(source, tuple) or is_database(source):
+            address = Address.parse(source[0] if isinstance(source, tuple) else str(source))
+            if address.path is None:
+                continue
+            source = address.path
+        if Path(source).resolve() == path.resolve() or (
+            path.exists() and Path(source).exists() and path.samefile(source)
+        ):
+            raise OutputError(f"The output {path} would overwrite an input.", "Choose another name for it.")

@@ -1,0 +1,61 @@
+"""read_table(): a file or a database in, an Arrow table out, or an error that says what to do."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pyarrow as pa
+
+from coterie.errors import DataError, ParameterError, nearest
+from coterie.io.address import is_database
+from coterie.io.formats import READERS, ending, ending_advice, ending_problem
+from coterie.io.names import check_names
+
+
+def read_table(source: str | Path, *, table: str | None = None, query: str | None = None) -> pa.Table:
+    """Read CSV, Parquet or Arrow (by the file's ending), or a `table` or `query` of a database (by URL)."""
+    if is_database(source):
+        from coterie.io.database_reading import read_database
+
+        found = read_database(str(source), table=table, query=query)
+    else:
+        if table is not None or query is not None:
+            raise ParameterError(
+                "A table or a query was named, but the source is a file.",
+                "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
+            )
+        found = _read_file(Path(source))
+    check_names(found.column_names)
+    return found
+
+
+def _read_file(path: Path) -> pa.Table:
+    reader = READERS.get(ending(path))
+    if path.is_dir():
+        raise DataError(f"{path} is a folder.", "Give one file.")
+    if not path.exists():
+        raise DataError(f"There is no file {path}.", _neighbours(path))
+    if reader is None:
+        raise DataError(ending_problem(path), ending_advice(path, READERS))
+    try:
+        if path.is_file() and path.stat().st_size == 0:
+            raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
+        return reader(path)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read ({_reason(error)}).", "Check its permissions and the disk."
+        ) from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror if error.errno in errno.errorcode and error.strerror else "input/output error"
+
+
+def _neighbours(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if ending(entry) in READERS]
+    except OSError:
+        return f"There is no folder {path.parent} that can be read; check the path."
+    suggestion = nearest(path.name, names)
+    return suggestion if suggestion.startswith("Did") else "Check the path."

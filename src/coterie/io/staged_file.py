@@ -1,0 +1,192 @@
+"""One file, written completely under a hidden name, then renamed."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from coterie.errors import OutputError
+
+_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A complete file under a temporary name. Plain fields: a ledger may keep them and finish after a crash."""
+
+    target: str
+    temporary: str
+    sha256: str
+    size: int
+    force: bool
+    private: bool = False
+
+    def publish(self) -> None:
+        """Give the file its name. Without `force`, a file that appeared meanwhile is kept and this one refused."""
+        with _told(Path(self.target)):
+            if not os.path.lexists(self.temporary):
+                self._expect_published()
+                return
+            if not self.private:
+                os.chmod(self.temporary, 0o666 & ~_umask())
+            if self.force:
+                os.replace(self.temporary, self.target)
+            else:
+                self._link()
+            _sync_folder(Path(self.target).parent)
+
+    def discard(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.temporary)
+
+    def _link(self) -> None:
+        """A rename that never replaces: a hard link fails where the name is taken, even by a racing process."""
+        try:
+            os.link(self.temporary, self.target)
+        except FileExistsError:
+            # A crash between link and unlink leaves both names on one file: that one is published.
+            if not os.path.samefile(self.temporary, self.target):
+                raise _exists(Path(self.target)) from None
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            # A file system without links: look, then rename. The moment between is the best it offers.
+            if os.path.lexists(self.target):
+                raise _exists(Path(self.target)) from None
+            os.replace(self.temporary, self.target)
+            return
+        os.unlink(self.temporary)
+
+    def _expect_published(self) -> None:
+        try:
+            with open(self.target, "rb") as file:
+                published = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            published = ""
+        if published != self.sha256:
+            raise OutputError(
+                f"The staged file for {self.target} is gone.", "Something removed it; write the output again."
+            )
+
+
+def stage_file(
+    target: Path, write: Callable[[BinaryIO], object], *, force: bool, private: bool = False
+) -> StagedFile:
+    """Check the target, then let `write` fill a temporary file beside it; on any fault nothing is left."""
+    with _told(target):
+        # Through a symbolic link: the file it points to is replaced, and the link stays.
+        path = target.resolve()
+        _refuse(target, path, force)
+        temporary = path.with_name(f".{path.name[:100]}.coterie-{secrets.token_hex(8)}.tmp")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
+                sink = _HashingSink(file)
+                write(cast(BinaryIO, sink))
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+    return StagedFile(str(path), str(temporary), sink.digest.hexdigest(), size, force, private)
+
+
+class _HashingSink:
+    """Passes bytes on and hashes them, so that the file need not be read again."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self._file.write(data)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """Arrow closes its sink; the file is closed by the one who opened it."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+
+def _refuse(shown: Path, path: Path, force: bool) -> None:
+    if not path.parent.is_dir():
+        raise OutputError(f"There is no folder {shown.parent}.", "Make it, or choose another place.")
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OutputError(f"{shown} is a folder.", "Name a file inside it.")
+        if not stat.S_ISREG(mode):
+            raise OutputError(f"{shown} is no ordinary file.", "Name a file that may be replaced as a whole.")
+        if not force:
+            raise _exists(shown)
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError(
+        f"{path} exists already.", "Choose another name, or replace it with --force (force=True)."
+    )
+
+
+@contextmanager
+def _told(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            problem, advice = "the disk is full", "Free some space, or choose another place."
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            problem, advice = (
+                "the folder may not be written",
+                "Choose another place, or ask for the permission.",
+            )
+        else:
+            reason = os.strerror(error.errno) if error.errno else "input/output error"
+            problem, advice = reason, "Check the path and the disk."
+        raise OutputError(
+            f"{target} cannot be written: {problem}.", f"{advice} Nothing was written."
+        ) from None
+
+
+def _umask() -> int:
+    """The mask of new files, read without changing it where Linux tells it (setting it is seen by all threads)."""
+    with (
+        suppress(OSError, ValueError),
+        open("/proc/self/status", encoding="ascii", errors="replace") as status,
+    ):
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

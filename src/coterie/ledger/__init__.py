@@ -1,0 +1,38 @@
+"""What a population has spent so far, and the refusal to spend more than its lifetime ε.
+
+    with Ledger.open("ledger.sqlite") as ledger:
+        with ledger.charge(Purpose("patients", Fraction(1), "dp-ir", "refuted", "out.csv")) as charge:
+            ...                                   # compute, draw the noise, write temporary files
+            charge.publish([certificate, data])   # charge, then rename, certificate first and data last
+
+One rule: **the bytes of a release are charged before they can be seen, and only those bytes.**
+
+    reserved ──▶ ready ──▶ released      ε is held │ charged │ charged
+       │           └─────▶ lost          charged: the noise was drawn, its files are gone
+       └─────▶ abandoned                 given back: nothing was published
+
+The ledger is an append-only list of events (`storage`), each sealed with the hash of the one before it
+(`chain`); what a population has spent is computed from them (`book`). A dead process is known by the lock
+the kernel took from it (`liveness`); whoever opens the ledger next finishes or gives back what it left
+(`recovery`).
+"""
+
+from coterie.ledger.book import Balance, Book, Entry, Purpose, State
+from coterie.ledger.charge import Charge
+from coterie.ledger.ledger import Ledger
+from coterie.ledger.recovery import Recovered
+from coterie.ledger.staging import Staged, StagedRecord, without_credentials
+
+__all__ = [
+    "Balance",
+    "Book",
+    "Charge",
+    "Entry",
+    "Ledger",
+    "Purpose",
+    "Recovered",
+    "Staged",
+    "StagedRecord",
+    "State",
+    "without_credentials",
+]

@@ -1,0 +1,115 @@
+"""One release on its way: reserved, then ready, then released; given back if it never became ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from coterie.errors import CoterieError, LedgerError, ParameterError
+from coterie.ledger.book import Entry, State
+from coterie.ledger.liveness import Lock
+from coterie.ledger.staging import Staged, StagedRecord, make_durable
+from coterie.ledger.storage import Storage
+
+
+class Charge:
+    """The right to publish one release: made by `Ledger.charge` or `Ledger.resume`, ended by their `with`"""
+
+    def __init__(self, storage: Storage, lock: Lock, release: str) -> None:
+        self.release = release
+        self._storage = storage
+        self._lock = lock
+        self._staged: Sequence[Staged] = ()
+
+    def staging(self, *temporaries: Path) -> None:
+        """Name temporary files before they are written, so that a killed process leaves none behind."""
+        with self._storage.transaction() as book:
+            self._require(book.entries[self.release], State.RESERVED)
+            names = [str(path.absolute()) for path in temporaries]
+            self._storage.append("staging", release=self.release, temporaries=names)
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Charge these bytes, make them visible in the given order, and say so in the ledger.
+
+        Give the data last. A certificate without its data promises nothing and shows nothing; data without
+        their certificate, or beside the certificate of an older release, could be taken for a valid one.
+        """
+        self.ready(staged)
+        try:
+            for part in staged:
+                part.publish()
+            for directory in {
+                part.target.absolute().parent for part in staged if isinstance(part.target, Path)
+            }:
+                make_durable(directory)
+            self.released()
+        except (OSError, CoterieError) as error:
+            raise LedgerError(
+                f"Release {self.release} is charged, but could not be put in place completely ({error}).",
+                "Do not release again. Remove the obstacle, then run "
+                f"`coterie ledger check {self._storage.path}`: it finishes this release without a new charge.",
+            ) from error
+
+    def ready(self, staged: Sequence[Staged]) -> None:
+        """The noise is drawn, these bytes are the release: from here on it is charged, whatever happens."""
+        if not staged:
+            raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
+        self._staged = staged
+        records = [StagedRecord.of(part) for part in staged]
+        with self._storage.transaction() as book:
+            self._require(book.entries[self.release], State.RESERVED)
+            self._storage.append("ready", release=self.release, staged=[asdict(record) for record in records])
+
+    def released(self) -> None:
+        """Everything is in place."""
+        self._end("released", State.RELEASED)
+
+    def lost(self) -> None:
+        """The staged parts are gone; the charge stays, because somebody may have seen them."""
+        self._end("lost", State.LOST)
+
+    def settle(self) -> None:
+        """Leave the release in a clean state; the ledger, not this object, says which one it reached.
+
+        An interrupt may come just after a commit and before we learnt of it, so nothing remembered here is
+        trusted.
+        """
+        state = State.READY
+        try:
+            with suppress(LedgerError):  # a locked ledger: recovery will do the same later
+                with self._storage.transaction() as book:
+                    entry = book.entries.get(self.release)
+                    state = entry.state if entry else State.ABANDONED  # the reservation itself failed
+                    if entry and state is State.RESERVED:
+                        # First the files, then the event: a kill in between is repeated by recovery.
+                        for part in self._staged:
+                            part.discard()
+                        remove(entry.temporaries)
+                        self._storage.append("abandoned", release=self.release)
+                if state is State.RESERVED:
+                    state = State.ABANDONED
+        finally:
+            self._lock.let_go(forget=state.final)
+
+    def _end(self, event: str, state: State) -> None:
+        with self._storage.transaction() as book:
+            entry = book.entries[self.release]
+            if entry.state is state:
+                return  # finished by another process that took us for dead
+            self._require(entry, State.READY)
+            self._storage.append(event, release=self.release)
+
+    def _require(self, entry: Entry, state: State) -> None:
+        if entry.state is not state:
+            raise LedgerError(
+                f"Release {self.release} is '{entry.state}' in the ledger, not '{state}'.",
+                "Its lock file was removed while it ran, or it was finished elsewhere. Nothing more was "
+                "published; see `coterie ledger show`.",
+            )
+
+
+def remove(temporaries: Sequence[str]) -> None:
+    for name in temporaries:
+        Path(name).unlink(missing_ok=True)

@@ -1,0 +1,156 @@
+"""The public face: open a ledger, ask what is left, charge a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from uuid import uuid4
+
+from coterie.budget import Number, as_text, parse_epsilon
+from coterie.errors import LedgerError, ParameterError
+from coterie.ledger.book import Balance, Book, Entry, Purpose, State
+from coterie.ledger.charge import Charge
+from coterie.ledger.liveness import Lock
+from coterie.ledger.recovery import Recovered, recover
+from coterie.ledger.staging import without_credentials
+from coterie.ledger.storage import Storage
+
+
+class Ledger:
+    """An open ledger. `recovered` tells what earlier, interrupted releases came to when it was opened."""
+
+    def __init__(self, storage: Storage, recovered: tuple[Recovered, ...]) -> None:
+        self._storage = storage
+        self.recovered = recovered
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Ledger:
+        """Open for writing, after settling what dead processes left."""
+        storage = Storage.open(_resolved(path))
+        try:
+            return cls(storage, recover(storage))
+        except BaseException:
+            storage.close()
+            raise
+
+    @staticmethod
+    def inspect(path: str | PathLike[str]) -> Book:
+        """What the ledger says, changing nothing."""
+        storage = Storage.open(_resolved(path))
+        try:
+            return storage.book()
+        finally:
+            storage.close()
+
+    @staticmethod
+    def add_population(path: str | PathLike[str], population: str, lifetime: Number) -> Balance:
+        """Promise a population that its releases never add up to more than `lifetime`.
+
+        Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised
+        protects nobody.
+        """
+        limit = parse_epsilon(lifetime, "lifetime")
+        if not population.strip() or population != population.strip() or not population.isprintable():
+            raise ParameterError(
+                "The name of a population must be printable text without spaces around it.",
+                "Choose a name such as patients-2026.",
+            )
+        storage = Storage.create(_resolved(path))
+        try:
+            with storage.transaction() as book:
+                if population in book.lifetimes:
+                    raise LedgerError(
+                        f"The ledger already has population '{population}', with lifetime epsilon "
+                        f"{as_text(book.lifetimes[population])}.",
+                        "A lifetime is never changed; choose another name for another population.",
+                    )
+                storage.append("population", population=population, lifetime=as_text(limit))
+            return storage.book().balance(population)
+        finally:
+            storage.close()
+
+    def book(self) -> Book:
+        return self._storage.book()
+
+    def balance(self, population: str) -> Balance:
+        return self.book().balance(population)
+
+    @contextmanager
+    def charge(self, purpose: Purpose) -> Iterator[Charge]:
+        """Reserve ε for one release. It is given back unless the `with` block makes the release ready."""
+        epsilon = parse_epsilon(purpose.epsilon)
+        purpose = replace(purpose, epsilon=epsilon, target=without_credentials(purpose.target))
+        charge: Charge | None = None
+        release = uuid4().hex
+        try:
+            with self._storage.transaction() as book:
+                book.afford(purpose)
+                charge = Charge(self._storage, self._own(release), release)
+                self._storage.append(
+                    "reserved",
+                    release=release,
+                    population=purpose.population,
+                    epsilon=as_text(epsilon),
+                    method=purpose.method,
+                    status=purpose.status,
+                    target=purpose.target,
+                    fingerprint=purpose.fingerprint,
+                )
+            yield charge
+        finally:
+            if charge is not None:
+                charge.settle()
+
+    def finished(self, purpose: Purpose) -> Entry | None:
+        """The release for this very purpose that opening the ledger has finished: do not make it again."""
+        purpose = replace(purpose, target=without_credentials(purpose.target))
+        for recovered in self.recovered:
+            if recovered.entry.purpose == purpose and recovered.entry.state is State.RELEASED:
+                return recovered.entry
+        return None
+
+    def pending(self, population: str, target: str) -> Entry | None:
+        """A charged release that only its caller can publish, such as a staged database table."""
+        wanted = without_credentials(target)
+        for entry in self.book().releases(population):
+            if entry.state is State.READY and entry.purpose.target == wanted:
+                return entry
+        return None
+
+    @contextmanager
+    def resume(self, entry: Entry) -> Iterator[Charge]:
+        """Take over a pending release: publish what is staged, then say `released()` (or `lost()`)."""
+        charge = Charge(self._storage, self._own(entry.release), entry.release)
+        try:
+            yield charge
+        finally:
+            charge.settle()
+
+    def close(self) -> None:
+        self._storage.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _own(self, release: str) -> Lock:
+        lock = Lock.take(self._storage.path, release)
+        if lock is None:
+            raise LedgerError(
+                f"Release {release} is being finished by another process.",
+                "Wait for it, then look at the ledger.",
+            )
+        return lock
+
+
+def _resolved(path: str | PathLike[str]) -> Path:
+    """One name for one file, so that all processes use the same lock files."""
+    return Path(path).resolve()

@@ -1,0 +1,111 @@
+"""Files that are written but not yet visible: what the ledger notes of them, how they are put in place."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Protocol
+
+_CREDENTIALS = re.compile(r"(?P<scheme>://)(?P<user>[^/@:\s]*):[^/\s]*@(?=[^@]*$)")
+_PASSWORD = re.compile(r"(?i)\b((?:ssl)?password|passwd|pwd|token|secret)=[^&\s]*")
+
+
+class Staged(Protocol):
+    """One part of a release, written and hashed, waiting to be published.
+
+    A file has paths. A database table has descriptive text, for its address holds a password that must not
+    enter the ledger; only the caller can publish it.
+    """
+
+    @property
+    def temporary(self) -> Path | str: ...
+    @property
+    def target(self) -> Path | str: ...
+    @property
+    def sha256(self) -> str: ...
+    def publish(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+class Outcome(Enum):
+    DONE = auto()
+    GONE = auto()
+    ELSEWHERE = auto()
+    OCCUPIED = auto()
+
+
+@dataclass(frozen=True)
+class StagedRecord:
+    """What the ledger keeps of a staged part: enough to publish a file after its writer has died."""
+
+    kind: str
+    temporary: str
+    target: str
+    sha256: str
+    replaces: str | None
+
+    @classmethod
+    def of(cls, staged: Staged) -> StagedRecord:
+        if isinstance(staged.temporary, Path) and isinstance(staged.target, Path):
+            # Absolute: the process that recovers may stand in another directory.
+            temporary, target = staged.temporary.absolute(), staged.target.absolute()
+            make_durable(temporary)
+            make_durable(temporary.parent)
+            return cls("file", str(temporary), str(target), staged.sha256, _signature(target))
+        return cls(
+            "table",
+            without_credentials(str(staged.temporary)),
+            without_credentials(str(staged.target)),
+            staged.sha256,
+            None,
+        )
+
+    def finish(self) -> Outcome:
+        """Put a file in place unless it is there already. Can be repeated after a kill at any point."""
+        temporary, target = Path(self.temporary), Path(self.target)
+        if not target.parent.is_dir():
+            return Outcome.ELSEWHERE  # perhaps a disk that is not mounted now
+        if _sha256(target) == self.sha256:
+            temporary.unlink(missing_ok=True)
+            return Outcome.DONE
+        if _sha256(temporary) != self.sha256:
+            return Outcome.GONE
+        if _signature(target) not in (None, self.replaces):
+            return Outcome.OCCUPIED  # written by someone else since: not ours to overwrite
+        os.replace(temporary, target)
+        make_durable(target.parent)
+        return Outcome.DONE
+
+
+def make_durable(path: Path) -> None:
+    """On the disk, not only in the kernel: a power cut must not leave a charged name with empty content."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def without_credentials(address: str) -> str:
+    """The same address with any password left out."""
+    return _PASSWORD.sub(r"\1=***", _CREDENTIALS.sub(r"\g<scheme>\g<user>@", address))
+
+
+def _signature(path: Path) -> str | None:
+    """Which file lies there now, at the price of one stat."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}"
+
+
+def _sha256(path: Path) -> str | None:
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,194 @@
+"""The events in an SQLite file: one writer at a time, each commit on the disk before it returns.
+
+Rollback journal, not WAL: WAL needs memory shared between processes, which network file systems do not give.
+`synchronous=EXTRA`, not FULL: with a rollback journal FULL may lose the last commit at a power cut, because
+removing the journal is the commit and FULL does not sync the directory. A lost commit would be a release
+without a charge.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from coterie.errors import LedgerError
+from coterie.ledger.book import Book
+from coterie.ledger.chain import GENESIS, canonical, seal, verified
+
+APPLICATION_ID = 0x436F744C  # "CotL"
+VERSION = 1
+WAIT_SECONDS = 10.0
+
+_TABLES = (
+    """CREATE TABLE events (
+        number INTEGER PRIMARY KEY,
+        content TEXT NOT NULL,  -- canonical JSON
+        seal TEXT NOT NULL      -- SHA-256 of the seal before and this content
+    )""",
+    # Mistakes of an honest hand are stopped here; a dishonest one is shown by the chain.
+    "CREATE TRIGGER no_update BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
+    "CREATE TRIGGER no_delete BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are final'); END",
+)
+
+
+class Storage:
+    """An open ledger file."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def create(cls, path: Path) -> Storage:
+        """Open a ledger, made first where there is no file (or an empty one: a creation that was killed)."""
+        _refuse_directory(path)
+        if not path.parent.is_dir():
+            raise LedgerError(f"The directory '{path.parent}' does not exist.", "Create it, then try again.")
+        with _told(path), closing(_connect(path, "rwc")) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            blank = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+            if blank and _pragma(connection, "application_id") == 0:
+                # The header fields belong to the transaction: after a kill there is a whole ledger or none.
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+                for statement in _TABLES:
+                    connection.execute(statement)
+                cls(path, connection).append("ledger", ledger=uuid4().hex)
+            connection.execute("COMMIT")
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> Storage:
+        """Open an existing ledger, or refuse what is not one."""
+        _refuse_directory(path)
+        if not path.exists():
+            raise LedgerError(
+                f"There is no ledger at '{path}'.",
+                f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON.",
+            )
+        with _told(path):
+            connection = _connect(path, "rw")
+            try:
+                _refuse_stranger(path, connection)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def book(self) -> Book:
+        """All that the ledger says, with every seal checked."""
+        with _told(self.path):
+            rows = self._connection.execute(
+                "SELECT number, content, seal FROM events ORDER BY number"
+            ).fetchall()
+        return Book.of(*verified(rows))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Book]:
+        """The only way to write. IMMEDIATE: what is read in it cannot change before it commits."""
+        with _told(self.path):
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield self.book()
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+                raise
+
+    def append(self, event: str, **content: Any) -> None:
+        """Add one event; call inside a transaction."""
+        last = self._connection.execute(
+            "SELECT number, seal FROM events ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        number, previous = last or (0, GENESIS)
+        text = canonical(
+            {"event": event, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **content}
+        )
+        self._connection.execute(
+            "INSERT INTO events VALUES (?, ?, ?)", (number + 1, text, seal(previous, text))
+        )
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=WAIT_SECONDS, isolation_level=None
+    )
+    connection.execute("PRAGMA synchronous = EXTRA")
+    return connection
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _refuse_directory(path: Path) -> None:
+    if path.is_dir():
+        raise LedgerError(f"'{path}' is a directory, not a ledger.", "Name a file, such as ledger.sqlite.")
+
+
+def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
+    if _pragma(connection, "application_id") != APPLICATION_ID:
+        raise LedgerError(
+            f"'{path}' is not a Coterie ledger.", "Name the file that `coterie ledger init` made."
+        )
+    version = _pragma(connection, "user_version")
+    if version != VERSION:
+        raise LedgerError(
+            f"The ledger '{path}' has version {version}; this Coterie reads version {VERSION}.",
+            "Use the version of Coterie that wrote it, or a newer one.",
+        )
+    if _pragma(connection, "quick_check(1)") != "ok":
+        raise _damaged(path)
+    if _pragma(connection, "journal_mode") != "delete":
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _damaged(path: Path) -> LedgerError:
+    return LedgerError(
+        f"The ledger '{path}' is damaged.",
+        "Nothing was charged or released. Restore it from a backup, and count the releases made since then "
+        "before any of its populations is used again.",
+    )
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what SQLite met in the words of the steward."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a fault of ours, not of the file
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            problem = f"The ledger '{path}' is locked: another process kept it for {WAIT_SECONDS:g} seconds."
+            advice = (
+                "Nothing was charged. Wait for the other release, or see which process has the file open."
+            )
+        elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            problem = f"The ledger '{path}' cannot be opened for writing."
+            advice = (
+                "Give yourself write permission on the file and its directory (a journal is written there)."
+            )
+        elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            problem = f"The ledger '{path}' could not be written: the disk is full or failing."
+            advice = "Nothing new was charged. Make room, then run `coterie ledger check` on it."
+        elif code == sqlite3.SQLITE_NOTADB:
+            problem = f"'{path}' is not a Coterie ledger."
+            advice = (
+                "Name the file that `coterie ledger init` made; if it is that file, restore it from a backup."
+            )
+        else:
+            raise _damaged(path) from error
+        raise LedgerError(problem, advice) from error

@@ -1,0 +1,48 @@
+"""idp-cbls: individual ranking, trimmed means, noise for the cluster-based local sensitivity (000 Prop. 3)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from coterie.budget import as_text
+from coterie.guarantee import Facts, Guarantee, Status
+from coterie.methods.idp import FROZEN
+from coterie.methods.parts import INDIVIDUAL_RANKING, TRIMMED_MEAN
+from coterie.methods.reattached import TIE_LINKAGE
+from coterie.methods.recipe import Method, Recipe
+from coterie.sensitivity.cluster_based import CLUSTER_BASED
+
+
+def _promise(facts: Facts) -> Guarantee:
+    q = facts.clusters
+    return Guarantee(
+        model="individual differential privacy",
+        value=f"{as_text(facts.epsilon)} per cluster; for the centroid list between "
+        f"{as_text(facts.epsilon * Fraction(q, 2))} and {as_text(facts.epsilon * q)}",
+        status=Status.HEURISTIC,
+        scope="one centroid with the clustering fixed",
+        label=f"heuristic; understates the individual-DP loss by up to q (here q = {q}); not DP",
+        assumptions=(
+            FROZEN,
+            "the clustering is taken as fixed, which it is not",
+            "no cluster has noise of scale 0 (clusters of equal values do)",
+        ),
+        citation="000 Prop. 3 claims ε-iDP",
+    )
+
+
+METHOD = Method(
+    name="idp-cbls",
+    title="individual ranking, trimmed means, noise for the spread inside each cluster",
+    papers="000 §3.2.2 Prop. 3",
+    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=TRIMMED_MEAN, bound=CLUSTER_BASED),
+    promise=_promise,
+    why=(
+        "Prop. 3 is exact for one centroid with the clustering fixed. Moving the smallest value above the largest shifts "
+        "every cluster at once by expression (2), so the list of q centroids loses between q/2 and q times ε. "
+        "Clusters of equal values get no noise at all."
+    ),
+    attack=f"Nearest-neighbour linkage: the noise is small. {TIE_LINKAGE}",
+    rank=42,
+    minimum_k=3,
+)

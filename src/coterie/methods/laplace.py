@@ -1,0 +1,38 @@
+"""laplace: plain noise on every value, scale Δ/ε_a (001 §3.3 and §4.3, the baseline of all papers)."""
+
+from __future__ import annotations
+
+from coterie.budget import as_text
+from coterie.guarantee import Facts, Guarantee, Status
+from coterie.methods.parts import EACH_ALONE, MEAN
+from coterie.methods.recipe import Method, Recipe
+from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
+
+
+def _promise(facts: Facts) -> Guarantee:
+    return Guarantee(
+        model="differential privacy",
+        value=as_text(facts.epsilon),
+        status=Status.PROVED,
+        scope="the released rows",
+        label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public)",
+        assumptions=(
+            "the number of records and the declared bounds do not depend on the data",
+            "noise is drawn by an exact sampler from the operating system's randomness",
+            "one person is one record",
+        ),
+        citation="Laplace mechanism with sequential composition over attributes (001 §3.3)",
+    )
+
+
+METHOD = Method(
+    name="laplace",
+    title="plain Laplace noise on every value",
+    papers="001 §3.3, 004 §5, 000 §4.1",
+    numeric=Recipe(partition=EACH_ALONE, centroid=MEAN, bound=DOMAIN_OVER_K),
+    promise=_promise,
+    why="One record changes one value of each attribute by at most Δ; the attributes' shares of ε add up.",
+    attack="None known beyond what ε allows. With bounds taken from the data, the largest released value shows the maximum.",
+    rank=10,
+    fixed_k=1,
+)

@@ -1,0 +1,1 @@
+"""Sensitivity and ε → noise. The samplers: `secure` for real releases, `seeded` for experiments."""

@@ -1,0 +1,48 @@
+"""The one small interface behind which noise is drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Sampler(Protocol):
+    """Where randomness comes from. `stream` names the attribute, so that draws never overlap."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody can repeat the draws."""
+        ...
+
+    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:
+        """centres + Laplace(scales), one independent draw each; a scale of 0 leaves the centre as it is."""
+        ...
+
+    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
+        """Independent uniform 64-bit words."""
+        ...
+
+
+def laplace_scales(sensitivities: Floats, epsilon: Fraction) -> Floats:
+    """b = Δ/ε (000 Prop. 1, 001 §2.2), rounded up so that rounding can only add noise.
+
+    The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that.
+    """
+    return np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+
+
+def shuffled_order(sampler: Sampler, count: int) -> NDArray[np.int64]:
+    """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
+    while True:
+        words = sampler.uniform_words(count, "coterie: order of the rows")
+        order = np.argsort(words, kind="stable")
+        if count < 2 or not np.any(words[order][1:] == words[order][:-1]):
+            return order

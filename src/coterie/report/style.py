@@ -1,0 +1,41 @@
+"""One look for all figures: colour-blind safe, labelled, printable."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from coterie.errors import MissingExtra
+
+# Okabe–Ito; the first is for the original data.
+INK = "#333333"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
+STATUS_COLOUR = {
+    "proved": "#009E73",
+    "bounded": "#56B4E9",
+    "conditional": "#E69F00",
+    "heuristic": "#E69F00",
+    "refuted": "#D55E00",
+    "none": "#999999",
+}
+STATUS_HATCH = {"proved": "", "bounded": "..", "conditional": "//", "heuristic": "xx", "refuted": "\\\\", "none": ""}
+
+
+def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:
+    """A figure without global state: no pyplot, so threads and servers may draw too."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra.named("report", "Drawing figures") from None
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=144)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(labelsize=8)
+    return figure, axes
+
+
+def as_png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()

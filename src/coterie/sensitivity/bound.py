@@ -1,0 +1,17 @@
+"""The frozen value a recipe names: a bound, what it is called, and how many order statistics it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coterie.partition.summary import Floats, Summary
+from coterie.schema import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    formula: str
+    citation: str
+    depth: int
+    compute: Callable[[Summary, Domain, int], Floats]
