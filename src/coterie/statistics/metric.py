@@ -145,10 +145,18 @@ class Metric:
         spread = [p.standard_error for p in predictions]
         return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
 
-    def scores_of_many(self, budgets: Array, exponent: int = 11) -> Array:
-        """Scores of many allocations at once (allocations × quantities)."""
+    @property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Which quantities each target depends on."""
+        return tuple(error.inputs for error in self._errors)
+
+    def scores_of_many(
+        self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None
+    ) -> Array:
+        """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
         scales = self.scales(budgets)
         total = np.zeros(len(scales))
         for share, error, target in zip(self._shares, self._errors, self.targets, strict=True):
-            total += share * error.estimate_many(scales, self.values, target.summary, exponent)
+            if only is None or only.intersection(error.inputs):
+                total += share * error.estimate_many(scales, self.values, target.summary, exponent)
         return total
