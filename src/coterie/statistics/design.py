@@ -90,6 +90,12 @@ def build_design(
     )
 
 
+def metric_at(design: Design, expectations: Expectations) -> Metric:
+    """The same targets in the same units, if the statistics were worth something else."""
+    quantities = _quantities(design.specification, design.measurements, expectations)
+    return Metric(quantities, design.metric.targets)
+
+
 def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
     found: dict[str, Measurement] = {}
     for derivation in derivations.values():

@@ -22,10 +22,11 @@ class NotApplicable(ParameterError):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be made small, and which splits are allowed."""
+    """What is to be made small, which splits are allowed, and what else the values might be."""
 
     metric: Metric
     feasible: Feasible
+    scenarios: tuple[Metric, ...] = ()
 
     @property
     def coefficients(self) -> Array:
