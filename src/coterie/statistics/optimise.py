@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from coterie.statistics.composition import Feasible
 
 Array = NDArray[np.float64]
+_DUAL_STEPS = 400
 Objective = Callable[[Array], tuple[float, Array]]
 
 
@@ -70,7 +70,7 @@ def separable_optimum(weights: Array, feasible: Feasible, powers: Array) -> Arra
     """argmin Σ w_i·e_i^(−1/p_i) over the allowed splits, by its dual.
 
     The Lagrangian gives e_i = max(floor, (w_i/(p_i·μ_i))^(p_i/(p_i+1))), μ = rowsᵀλ, λ ≥ 0. One row is a
-    bisection on λ; several are a smooth concave maximum in λ.
+    bisection on λ; several are found by raising the price of overused rows (as in iterative scaling).
     """
     exponent = powers / (powers + 1.0)
     base = (weights / powers) ** exponent
@@ -79,23 +79,18 @@ def separable_optimum(weights: Array, feasible: Feasible, powers: Array) -> Arra
         shape = base * price**-exponent
         return _one_row(shape, exponent, feasible)
 
-    def spend(log_price: Array) -> Array:
-        price = feasible.rows.T @ np.exp(log_price)
-        return np.maximum(feasible.floors, base * np.maximum(price, 1e-300) ** -exponent)
-
-    def dual(log_price: Array) -> tuple[float, Array]:
-        price = np.exp(log_price)
-        budgets = spend(log_price)
-        cost = float((weights * budgets ** (-1.0 / powers)).sum())
-        excess = feasible.rows @ budgets - feasible.total
-        return -(cost + float(price @ excess)), -price * excess
-
-    scale = float((weights * (feasible.total / feasible.count) ** (-1.0 / powers)).sum())
-    start = np.full(len(feasible.rows), np.log(scale / feasible.total / len(feasible.rows)))
-    bounds = [(start[0] - 40.0, start[0] + 40.0)] * len(start)
-    found = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
-    budgets = spend(found.x)
-    budgets = feasible.stretch(budgets) if feasible.used(budgets) > feasible.total else budgets
+    price = np.full(len(feasible.rows), 1.0)
+    budgets = feasible.floors
+    for _ in range(_DUAL_STEPS):
+        per_unit = np.maximum(feasible.rows.T @ price, 1e-300)
+        budgets = np.maximum(feasible.floors, base * per_unit**-exponent)
+        use = feasible.rows @ budgets / feasible.total
+        # A row used too much gets dearer, an unused one cheaper; at the fixed point the rows with a price
+        # are exactly used up. Budgets fall like price^(−exponent), hence the power.
+        if use.max() <= 1.0 + 1e-9 and float(price @ (1.0 - use)) <= 1e-8 * float(price.sum()):
+            break
+        price = price * np.minimum(np.maximum(use, 1e-3), 1e3) ** (1.0 / float(exponent.max()))
+        price = np.maximum(price, 1e-30 * float(price.max()))
     return _use_slack(budgets, feasible)
 
 
