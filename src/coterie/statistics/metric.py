@@ -14,6 +14,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.statistics.batches import Batch, make_batches
 from coterie.statistics.expression import Expression
 from coterie.statistics.noise_model import Family, ScaleLaw
 from coterie.statistics.target_error import TargetError
@@ -69,11 +70,19 @@ class Metric:
     quantities: tuple[Quantity, ...]
     targets: tuple[Target, ...]
     _errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
+    _batches: tuple[Batch, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         place = {quantity.name: index for index, quantity in enumerate(self.quantities)}
         errors = tuple(TargetError.of(target.expression, place, self.quantities) for target in self.targets)
         object.__setattr__(self, "_errors", errors)
+        batches = make_batches(
+            [target.expression for target in self.targets],
+            [error.inputs for error in errors],
+            [error.families for error in errors],
+            [target.summary.value for target in self.targets],
+        )
+        object.__setattr__(self, "_batches", batches)
 
     @property
     def values(self) -> Array:
@@ -98,13 +107,7 @@ class Metric:
 
     def target_errors(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> Array:
         """Each target's error, by its own summary, under the noise of the search (continuous)."""
-        scales, used = self.scales(budgets), self.values if values is None else values
-        return np.array(
-            [
-                error.estimate(scales, used, target.summary, exponent)
-                for error, target in zip(self._errors, self.targets, strict=True)
-            ]
-        )
+        return self._evaluate(budgets, values, exponent, slopes=False)[0]
 
     def score(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> float:
         return float(self._shares @ self.target_errors(budgets, values, exponent))
@@ -113,14 +116,32 @@ class Metric:
         self, budgets: Array, values: Array | None = None, exponent: int = 11
     ) -> tuple[Array, NDArray[np.float64]]:
         """All target errors and their derivatives by budget (targets × quantities)."""
-        scales, used = self.scales(budgets), self.values if values is None else values
-        errors = np.empty(len(self.targets))
-        slopes = np.zeros((len(self.targets), len(self.quantities)))
-        for index, (error, target) in enumerate(zip(self._errors, self.targets, strict=True)):
-            errors[index], slope = error.slope(scales, used, target.summary, exponent)
-            slopes[index, list(error.inputs)] = slope
+        errors, slopes = self._evaluate(budgets, values, exponent, slopes=True)
         powers = np.array([quantity.law.power for quantity in self.quantities])
-        return errors, slopes * (-scales / (powers * np.asarray(budgets)))
+        return errors, slopes * (-self.scales(budgets) / (powers * np.asarray(budgets)))
+
+    def _evaluate(
+        self, budgets: Array, values: Array | None, exponent: int, slopes: bool
+    ) -> tuple[Array, NDArray[np.float64]]:
+        """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
+        scales, used = self.scales(budgets), self.values if values is None else values
+        errors = np.full(len(self.targets), np.nan)
+        slope = np.zeros((len(self.targets), len(self.quantities))) if slopes else np.empty((0, 0))
+        for index, (error, target) in enumerate(zip(self._errors, self.targets, strict=True)):
+            closed = error.closed_slope(scales, used) if target.summary is Summary.MEAN else None
+            if closed is not None:
+                errors[index] = closed[0]
+                if slopes:
+                    slope[index, list(error.inputs)] = closed[1]
+        for batch in self._batches:
+            targets = np.array(batch.targets)
+            members = np.flatnonzero(np.isnan(errors[targets]))
+            if len(members):
+                chosen = targets[members]
+                errors[chosen], parts = batch.errors(members, scales, used, exponent, slopes)
+                if slopes:
+                    slope[chosen[:, None], batch.inputs[members]] = parts
+        return errors, slope
 
     def score_gradient(
         self, budgets: Array, values: Array | None = None, exponent: int = 11

@@ -62,8 +62,10 @@ def _maximal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(rows) > 1500:
         return rows
     order = np.argsort(-rows.sum(axis=1), kind="stable")
-    kept: list[NDArray[np.float64]] = []
+    kept = np.empty_like(rows)
+    count = 0
     for row in rows[order]:
-        if not kept or not (np.asarray(kept) >= row).all(axis=1).any():
-            kept.append(row)
-    return np.array(kept)
+        if not (kept[:count] >= row).all(axis=1).any():
+            kept[count] = row
+            count += 1
+    return kept[:count].copy()

@@ -39,7 +39,7 @@ def minimise(
     """The best split from a start (equal weights by default)."""
     budgets = feasible.fill(np.ones(feasible.count)) if start is None else feasible.stretch(start)
     value, slope = objective(budgets)
-    step, quiet = 0, 0
+    step, quiet, reach = 0, 0, 1.0
     for step in range(1, steps + 1):
         weights = np.maximum(-slope * powers * budgets ** (1.0 + 1.0 / powers), 0.0)
         weights = np.maximum(weights, 1e-12 * max(float(weights.max()), 1e-300))
@@ -48,7 +48,8 @@ def minimise(
         descent = float(slope @ direction)
         if descent >= -tolerance * abs(value) * 1e-2:
             break
-        length, accepted = 1.0, False
+        # Where errors level off (clamps), full steps overshoot: remember how far the last one could go.
+        length, accepted = min(1.0, 2.0 * reach), False
         while length > 1e-6:
             candidate = budgets + length * direction
             new_value, new_slope = objective(candidate)
@@ -58,7 +59,7 @@ def minimise(
             length *= 0.5
         if not accepted:
             break
-        gain = value - new_value
+        gain, reach = value - new_value, length
         budgets, value, slope = candidate, new_value, new_slope
         quiet = quiet + 1 if gain < tolerance * abs(value) else 0
         if quiet >= 3:

@@ -92,7 +92,7 @@ def _compare(problem: Problem, first: Row, names: Sequence[str] | None) -> list[
 
 
 def _row(problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Row:
-    errors = problem.metric.predict(budgets)
+    errors = problem.metric.predict(budgets, exponent=10 if len(problem.metric.targets) <= 100 else 8)
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:

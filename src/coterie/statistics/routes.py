@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from coterie.errors import ParameterError
-from coterie.statistics.allocators import square_root
+from coterie.statistics.allocators import gradient, square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.derivation import can_use_sums
 from coterie.statistics.design import Design
@@ -64,7 +64,7 @@ def _quick_score(design: Design) -> float:
         design.feasible,
         problem.powers,
         square_root.allocate(problem),
-        tolerance=1e-4,
-        steps=25,
+        tolerance=1e-3,
+        steps=25 if len(design.metric.targets) <= gradient.MANY_TARGETS else 6,
     )
     return found.value

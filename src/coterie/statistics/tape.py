@@ -96,10 +96,8 @@ def _forward(node: Expression, arguments: list[Array], values: Mapping[str, Arra
         case Op.CLAMP:
             return np.minimum(np.maximum(arguments[0], arguments[1]), arguments[2])
         case Op.AWAY_FROM_ZERO:
-            distance = node.arguments[1].number
-            if distance > 0:
-                return np.maximum(arguments[0], distance)
-            return np.minimum(arguments[0], distance)
+            a, distance = arguments
+            return np.where(distance > 0, np.maximum(a, distance), np.minimum(a, distance))
 
 
 def _slopes(node: Expression, arguments: list[Array], result: Array) -> list[Array | float | None]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coterie.statistics.metric import Quantity, Summary
 
 Array = NDArray[np.float64]
-_PROBABILITY = {"median": 0.5, "p95": 0.95}
+PROBABILITY = {"median": 0.5, "p95": 0.95}
 # A clamp that acts less often than this cannot be seen in any figure we print.
 _NEVER = 1e-7
 
@@ -62,9 +62,6 @@ class TargetError:
 
     # --- the search: continuous noise, one allocation or many -------------------------------------------
 
-    def estimate(self, scales: Array, values: Array, summary: Summary, exponent: int) -> float:
-        return float(self.estimate_many(scales[None, :], values, summary, exponent)[0])
-
     def estimate_many(self, scales: Array, values: Array, summary: Summary, exponent: int) -> Array:
         used = scales[:, list(self.inputs)]
         if summary.value == "mean" and self._closed(used, values):
@@ -73,48 +70,29 @@ class TargetError:
         chunk = max(1, 2**16 >> exponent)  # arrays that stay in the cache of one core
         for start in range(0, len(used), chunk):
             part = slice(start, start + chunk)
-            deviations = np.abs(self._draws(used[part], values, exponent)[1])
+            deviations = np.abs(self._draws(used[part], values, exponent))
             if summary.value == "mean":
                 results[part] = deviations.mean(axis=1)
             else:
-                results[part] = np.quantile(deviations, _PROBABILITY[summary.value], axis=1)
+                results[part] = np.quantile(deviations, PROBABILITY[summary.value], axis=1)
         return results
 
-    def slope(self, scales: Array, values: Array, summary: Summary, exponent: int) -> tuple[float, Array]:
-        """The error and its derivative by each input's scale."""
+    def closed_slope(self, scales: Array, values: Array) -> tuple[float, Array] | None:
+        """The mean error and its derivative by each input's scale, if there is a closed form."""
         used = scales[list(self.inputs)]
+        if not self._closed(used[None, :], values):
+            return None
         smooth = [family.smooth for family in self.families]
-        if summary.value == "mean" and self._closed(used[None, :], values):
-            error = float(self._closed_mean(smooth, used[None, :], values)[0])
-            return error, self._closed_slope(smooth, used, values)
-        results, deviation, noise = self._draws(used[None, :], values, exponent)
-        gradients = self.tape.gradient(results, np.sign(deviation))
-        size = np.abs(deviation[0])
-        pathwise = np.stack(
-            [
-                np.broadcast_to(gradients[name], deviation.shape)[0] * noise[index][0] / used[index]
-                for index, name in enumerate(self.names)
-            ]
-        )
-        if summary.value == "mean":
-            return float(size.mean()), pathwise.mean(axis=1)
-        # The slope of a quantile is the mean slope of the draws that sit at it.
-        probability = _PROBABILITY[summary.value]
-        order = np.argsort(size)
-        width = max(8, len(order) // 50)
-        centre = int(probability * len(order))
-        near = order[max(0, centre - width) : centre + width]
-        return float(np.quantile(size, probability)), pathwise[:, near].mean(axis=1)
+        return float(self._closed_mean(smooth, used[None, :], values)[0]), self._closed_slope(smooth, used, values)
 
-    def _draws(self, used: Array, values: Array, exponent: int) -> tuple[list[Array], Array, list[Array]]:
+    def _draws(self, used: Array, values: Array, exponent: int) -> Array:
+        """Deviations from the truth, allocations × points."""
         unit = unit_noise(tuple(family.smooth for family in self.families), exponent)
-        noise = [unit[index][None, :] * used[:, index, None] for index in range(len(self.inputs))]
         noisy = {
-            name: values[place] + noise[index]
+            name: values[place] + unit[index][None, :] * used[:, index, None]
             for index, (name, place) in enumerate(zip(self.names, self.inputs, strict=True))
         }
-        results = self.tape.run(noisy)
-        return results, results[-1] - self.truth(values), noise
+        return np.asarray(self.tape.value(noisy) - self.truth(values))
 
     # --- closed forms -----------------------------------------------------------------------------------
 
