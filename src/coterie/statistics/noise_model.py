@@ -121,7 +121,7 @@ def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
     if family is Family.GAUSSIAN:
         return np.asarray(scale * ndtri(points))
     if family is Family.DISCRETE_GAUSSIAN:
-        return np.rint(scale * ndtri(points))  # within 1e-2 of the exact mean for σ ≥ 1
+        return _discrete_gaussian_inverse(points, float(scale))
     tail = 1.0 - np.abs(2.0 * points - 1.0)
     sign = np.sign(points - 0.5)
     if family is Family.DISCRETE_LAPLACE:
@@ -141,6 +141,16 @@ def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:
     steps = np.arange(1, int(12 * scale) + 13, dtype=np.float64)
     weights = np.exp(-0.5 * (steps / scale) ** 2)
     return steps, weights / (1.0 + 2.0 * weights.sum())
+
+
+def _discrete_gaussian_inverse(points: Array, scale: float) -> Array:
+    if scale > 100.0:
+        return np.rint(scale * ndtri(points))  # rounding is then below anything that is printed
+    steps, weights = _discrete_gaussian_weights(scale)
+    support = np.concatenate([-steps[::-1], [0.0], steps])
+    masses = np.concatenate([weights[::-1], [1.0 - 2.0 * weights.sum()], weights])
+    place = np.searchsorted(np.cumsum(masses), points)
+    return np.asarray(support[np.minimum(place, len(support) - 1)])
 
 
 def _discrete_gaussian_mean(scale: float) -> float:

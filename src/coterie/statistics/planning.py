@@ -9,6 +9,7 @@ import numpy as np
 
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
 from coterie.statistics.composition import exact_budgets
+from coterie.statistics.consistency import constraints_of
 from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
@@ -17,6 +18,7 @@ from coterie.statistics.plan import Plan, Row
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
 from coterie.statistics.specification import Route, Specification
+from coterie.statistics.uncertainty import predict_consistent
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
 MOST_TARGETS_FOR_LOSSES = 60
@@ -40,8 +42,8 @@ def plan(
     design, expectations = design_for(specification, expected, part)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
     budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
-    row = _row(problem, allocator, np.array([float(budget) for budget in budgets]))
-    rows = [row] if compare == () else _compare(problem, row, compare)
+    row = _row(design, problem, allocator, np.array([float(budget) for budget in budgets]))
+    rows = [row] if compare == () else _compare(design, problem, row, compare)
     wanted = len(design.metric.targets) <= MOST_TARGETS_FOR_LOSSES if report_losses is None else report_losses
     losses = guess_losses(design, expectations, np.array([float(b) for b in budgets])) if wanted else ()
     return Plan(
@@ -78,21 +80,27 @@ def scenarios(
     return possible_truths(design, expectations) if asked else ()
 
 
-def _compare(problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
+def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
     rows = [first]
     for name in allocators() if names is None else names:
         if name == first.allocator:
             continue
         try:
-            rows.append(_row(problem, name, find_allocator(name).allocate(problem)))
+            rows.append(_row(design, problem, name, find_allocator(name).allocate(problem)))
         except NotApplicable as error:
             title = find_allocator(name).title
             rows.append(Row(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
     return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
 
 
-def _row(problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Row:
-    errors = problem.metric.predict(budgets, exponent=10 if len(problem.metric.targets) <= 100 else 8)
+def _row(
+    design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> Row:
+    exponent = 10 if len(problem.metric.targets) <= 100 else 8
+    if constraints_of(design):
+        errors = predict_consistent(design, problem.metric.scales(budgets), exponent)
+    else:
+        errors = problem.metric.predict(budgets, exponent=exponent)
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:

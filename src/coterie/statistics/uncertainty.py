@@ -1,0 +1,90 @@
+"""Errors and intervals by replaying the whole release: noise, consistency, statistics, equations.
+
+Used for prediction where consistency changes the errors, and for the confidence intervals of a release, where
+the released values stand in for the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.statistics.consistency import constraints_of, reconcile
+from coterie.statistics.design import Design
+from coterie.statistics.metric import PredictedError
+from coterie.statistics.noise_model import absolute_quantile, from_uniform
+from coterie.statistics.sobol import REPLICATES, points
+from coterie.statistics.tape import Tape
+
+Array = NDArray[np.float64]
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Interval:
+    lower: float
+    upper: float
+
+
+def deviations(design: Design, scales: Array, centre: Array, exponent: int = 10) -> dict[str, Array]:
+    """How far each target falls from its value at `centre`, over the Sobol draws of all noises at once."""
+    quantities = design.metric.quantities
+    uniform = points(len(quantities), exponent, REPLICATES)
+    columns = [
+        centre[i] + from_uniform(quantity.family, uniform[:, i], float(scales[i]))
+        for i, quantity in enumerate(quantities)
+    ]
+    noisy = reconcile(np.stack(columns, axis=1), scales, constraints_of(design))
+    names = [quantity.name for quantity in quantities]
+    values = {name: noisy[:, i] for i, name in enumerate(names)}
+    truth = {name: centre[i] for i, name in enumerate(names)}
+    results = {}
+    for target in design.metric.targets:
+        tape = Tape.of(target.expression)
+        moved = tape.value(values) - tape.value(truth)
+        results[target.name] = np.broadcast_to(moved, (len(uniform),))
+    return results
+
+
+def predict_consistent(design: Design, scales: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
+    """Predicted errors with the consistency step in the loop."""
+    moved = deviations(design, scales, design.metric.values, exponent)
+    predictions = []
+    for target in design.metric.targets:
+        size = np.abs(moved[target.name])
+        replicates = size.reshape(REPLICATES, -1).mean(axis=1)
+        error = float(replicates.std(ddof=1) / np.sqrt(REPLICATES))
+        median, p95 = (float(q) for q in np.quantile(size, (0.5, 0.95)))
+        predictions.append(PredictedError(target.name, float(replicates.mean()), error, median, p95, False))
+    return tuple(predictions)
+
+
+def intervals(design: Design, scales: Array, released: Array, level: float = LEVEL) -> dict[str, Interval]:
+    """For each target an interval that covers the noiseless value with this probability.
+
+    One measurement alone: the noise's own quantile, exact. Otherwise the basic bootstrap: the release is
+    replayed with the released values as the truth, and its deviations are turned round.
+    """
+    tail = (1.0 - level) / 2.0
+    moved = deviations(design, scales, released)
+    values = {quantity.name: released[i] for i, quantity in enumerate(design.metric.quantities)}
+    plain = not constraints_of(design)
+    found = {}
+    for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
+        tape = Tape.of(target.expression)
+        at = float(tape.value(values))  # type: ignore[arg-type]
+        if plain and len(inputs) == 1 and not target.is_equation:
+            name = design.metric.quantities[inputs[0]].name
+            reach = absolute_quantile(
+                design.metric.quantities[inputs[0]].family, float(scales[inputs[0]]), level
+            )
+            ends = sorted(
+                float(tape.value({name: np.asarray(values[name] + sign * reach)})) for sign in (-1.0, 1.0)
+            )
+            found[target.name] = Interval(ends[0], ends[1])
+            continue
+        low, high = np.quantile(moved[target.name], (tail, 1.0 - tail))
+        found[target.name] = Interval(at - float(high), at - float(low))
+    return found
