@@ -35,7 +35,7 @@ class Family(StrEnum):
 
     @property
     def smooth(self) -> Family:
-        """The continuous family used while searching: steps have no gradient."""
+        """The continuous family used while searching through draws: steps have no gradient."""
         return {Family.DISCRETE_LAPLACE: Family.LAPLACE, Family.DISCRETE_GAUSSIAN: Family.GAUSSIAN}.get(
             self, self
         )
@@ -95,7 +95,12 @@ def upper_tail_area(family: Family, scale: Array, room: Array) -> Array:
 
 
 def tail_area_slope(family: Family, scale: float, room: float) -> float:
-    """The derivative of `upper_tail_area` by the scale, for the two continuous shapes."""
+    """The derivative of `upper_tail_area` by the scale (discrete Laplace and the continuous shapes)."""
+    if family is Family.DISCRETE_LAPLACE:
+        p, whole = math.exp(-1.0 / scale), math.floor(min(room, 1e15) + 1e-9)
+        last = p**whole
+        by_decay = (1.0 - (whole + 1.0) * last) * (1.0 - p * p) + 2.0 * p * p * (1.0 - last)
+        return by_decay / (1.0 - p * p) ** 2 * p / scale**2
     steps = room / scale
     if family.gaussian:
         return (1.0 - math.exp(-0.5 * min(steps, 40.0) ** 2)) / math.sqrt(2.0 * math.pi)

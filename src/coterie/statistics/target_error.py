@@ -65,7 +65,7 @@ class TargetError:
     def estimate_many(self, scales: Array, values: Array, summary: Summary, exponent: int) -> Array:
         used = scales[:, list(self.inputs)]
         if summary.value == "mean" and self._closed(used, values):
-            return self._closed_mean([family.smooth for family in self.families], used, values)
+            return self._closed_mean(self._searched, used, values)
         results = np.empty(len(used))
         chunk = max(1, 2**16 >> exponent)  # arrays that stay in the cache of one core
         for start in range(0, len(used), chunk):
@@ -82,8 +82,15 @@ class TargetError:
         used = scales[list(self.inputs)]
         if not self._closed(used[None, :], values):
             return None
-        smooth = [family.smooth for family in self.families]
-        return float(self._closed_mean(smooth, used[None, :], values)[0]), self._closed_slope(smooth, used, values)
+        error = float(self._closed_mean(self._searched, used[None, :], values)[0])
+        return error, self._closed_slope(self._searched, used, values)
+
+    @property
+    def _searched(self) -> tuple[Family, ...]:
+        """The families of the closed forms: one discrete Laplace noise has its own, which is smooth in ε."""
+        if self.families == (Family.DISCRETE_LAPLACE,):
+            return self.families
+        return tuple(family.smooth for family in self.families)
 
     def _draws(self, used: Array, values: Array, exponent: int) -> Array:
         """Deviations from the truth, allocations × points."""
