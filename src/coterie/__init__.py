@@ -1,7 +1,7 @@
 """Coterie publishes personal data so that nobody in it can be singled out, and says what that promise is worth.
 
-    release = coterie.protect(table, schema, method="idp-cbls", epsilon="1.0", k=10)
-    release.data, release.certificate
+release = coterie.protect(table, schema, method="idp-cbls", epsilon="1.0", k=10)
+release.data, release.certificate
 """
 
 from coterie._version import __version__

@@ -41,7 +41,9 @@ def demo_population(people: int = PEOPLE, seed: int = _SEED) -> pa.Table:
     wage = np.exp(9.6 + career + 0.45 * standing + draw.normal(0, 0.45, people))
     income = np.where(at_work, wage * hours / 40, 0.35 * wage * (draw.random(people) < 0.8))
     income = np.clip(income, 0, 400_000)
-    tax = np.clip(0.42 * np.clip(income - 11_000, 0, None) ** 1.02 * draw.uniform(0.75, 1, people), 0, 200_000)
+    tax = np.clip(
+        0.42 * np.clip(income - 11_000, 0, None) ** 1.02 * draw.uniform(0.75, 1, people), 0, 200_000
+    )
     saver = draw.random(people) < 0.7
     savings = np.where(saver, np.exp(6.5 + 0.03 * age + 0.8 * standing + draw.normal(0, 1.2, people)), 0)
     tenant = draw.random(people) < 0.55
@@ -64,9 +66,7 @@ def demo_population(people: int = PEOPLE, seed: int = _SEED) -> pa.Table:
 
 def demo_schema() -> Schema:
     protected = tuple(
-        Attribute(
-            name=name, type=kind, role=Role.PROTECT, domain=Domain(lower=lower, upper=upper), unit=unit
-        )
+        Attribute(name=name, type=kind, role=Role.PROTECT, domain=Domain(lower=lower, upper=upper), unit=unit)
         for name, (kind, lower, upper, unit) in _ATTRIBUTES.items()
     )
     return Schema(attributes=(Attribute(name="person", role=Role.IDENTIFIER), *protected))

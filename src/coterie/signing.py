@@ -24,15 +24,24 @@ def make_key(path: Path) -> str:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for target, content, mode in ((path, private, 0o600), (path.with_name(path.name + ".pub"), public, 0o644)):
+    # Both halves or none: one alone would look like a pair that works.
+    written: list[Path] = []
+    for target, content, mode in (
+        (path.with_name(path.name + ".pub"), public, 0o644),
+        (path, private, 0o600),
+    ):
         try:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except OSError as error:
+            for half in written:
+                half.unlink()
             raise OutputError(
-                f"The key file cannot be written ({error.strerror}).", "Choose a new name in a folder of yours."
+                f"The key file cannot be written ({error.strerror}).",
+                "Choose a new name in a folder of yours.",
             ) from None
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        written.append(target)
     return fingerprint(key.public_key())
 
 
@@ -63,10 +72,13 @@ def check_signature(certificate: Certificate, trusted: Path | None) -> str | Non
     try:
         raw = base64.b64decode(certificate.signature["public_key"], validate=True)
         public = Ed25519PublicKey.from_public_bytes(raw)
-        public.verify(base64.b64decode(certificate.signature["value"], validate=True), certificate.canonical())
+        public.verify(
+            base64.b64decode(certificate.signature["value"], validate=True), certificate.canonical()
+        )
     except (InvalidSignature, ValueError, KeyError):
         raise CertificateError(
-            "The certificate's signature does not fit its content.", "It was changed after signing: do not rely on it."
+            "The certificate's signature does not fit its content.",
+            "It was changed after signing: do not rely on it.",
         ) from None
     if trusted is not None:
         expected = _load(trusted, private=False)

@@ -11,8 +11,8 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from coterie.cli.output import console, print_json, styled_status
 from coterie.certificate import Digest
+from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import OutputError
 from coterie.io.publication import stage, stage_bytes
 from coterie.methods import all_methods
@@ -25,7 +25,9 @@ DRAWN = ("laplace", "dp-ir", "idp-ls", "idp-cbls")
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path("demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path(
+        "demo"
+    ),
     epsilon: Annotated[str, typer.Option(help="Total privacy budget.")] = "1",
     k: Annotated[int, typer.Option(help="Records a group.")] = 10,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
@@ -44,7 +46,11 @@ def demo_command(
     rows: list[dict[str, Any]] = []
     tables: dict[str, pa.Table] = {}
     for method in track(
-        list(all_methods().values()), description="Protecting", console=console, disable=as_json, transient=True
+        list(all_methods().values()),
+        description="Protecting",
+        console=console,
+        disable=as_json,
+        transient=True,
     ):
         started = time.perf_counter()
         release = protect(
@@ -57,9 +63,10 @@ def demo_command(
     caption = f"{population.num_rows:,} invented people, ε = {epsilon}, k = {k}"
     errors = {row["method"]: row["mean_squared_error"] for row in rows}
     statuses = {row["method"]: row["status"] for row in rows}
+    models = {row["method"]: row["model"] for row in rows}
     drawn = {name: tables[name] for name in DRAWN}
     for name, figure in (
-        ("utility.png", utility_by_method(errors, statuses, caption)),
+        ("utility.png", utility_by_method(errors, statuses, models, caption)),
         ("distributions.png", distributions(population, drawn, schema, caption)),
     ):
         stage_bytes(as_png(figure), output / name, force=force).publish()
@@ -67,16 +74,22 @@ def demo_command(
         print_json({"output": str(output), "methods": rows})
         return
     console.print(_table(rows, caption))
-    console.print(f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first.")
+    console.print(
+        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate."
+    )
+    console.print(
+        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
+    )
 
 
 def _row(release: Release, seconds: float) -> dict[str, Any]:
     figures = release.internal.attributes.values()
     return {
-        "method": release.certificate.method,
-        "status": release.certificate.guarantee.status,
-        "label": release.certificate.guarantee.label,
-        "mean_squared_error": sum(figure.mean_squared_error for figure in figures) / len(figures),
+        "method": release.method,
+        "status": release.guarantee.status.value,
+        "model": release.guarantee.model,
+        "label": release.guarantee.label,
+        "mean_squared_error": sum(figure.mean_squared_error or 0.0 for figure in figures) / len(figures),
         "seconds": seconds,
     }
 
@@ -93,14 +106,14 @@ def _table(rows: list[dict[str, Any]], caption: str) -> Table:
     table = Table(title="Every method on the demo population", caption=caption)
     table.add_column("method", style="bold")
     table.add_column("guarantee")
-    table.add_column("what it says", overflow="fold")
+    table.add_column("of what")
     table.add_column("error (variances)", justify="right")
     table.add_column("time", justify="right")
     for row in rows:
         table.add_row(
             row["method"],
             styled_status(row["status"]),
-            row["label"],
+            row["model"],
             f"{row['mean_squared_error']:.3g}",
             f"{row['seconds']:.2f} s",
         )

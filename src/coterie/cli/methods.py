@@ -24,7 +24,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 def example_guarantee(method: Method) -> Guarantee:
     """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
     k = method.fixed_k or 10
-    return settle(method.promise, Facts(Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",)))
+    return settle(
+        method.promise, Facts(Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",))
+    )
 
 
 def as_dict(method: Method) -> dict[str, Any]:
@@ -33,7 +35,8 @@ def as_dict(method: Method) -> dict[str, Any]:
         "name": method.name,
         "title": method.title,
         "papers": method.papers,
-        "stages": method.numeric.stages,
+        "stages": f"{method.grouping.name} · {method.numeric.stages}",
+        "stages_for_categories": f"{method.grouping.name} · {method.categorical.stages}",
         "minimum_k": method.minimum_k,
         "fixed_k": method.fixed_k,
         "status": guarantee.status.value,
@@ -68,12 +71,15 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
             method["papers"],
         )
     console.print(table)
-    console.print("[dim]coterie methods show NAME explains the formula, the assumptions and the best known attack.[/]")
+    console.print(
+        "[dim]coterie methods show NAME explains the formula, the assumptions and the best known attack.[/]"
+    )
 
 
 @app.command("show")
 def show_method(
-    name: Annotated[str, typer.Argument(help="A method's name, for example idp-cbls.")], as_json: AsJson = False
+    name: Annotated[str, typer.Argument(help="A method's name, for example idp-cbls.")],
+    as_json: AsJson = False,
 ) -> None:
     """Explain one method: formula, promise, assumptions, known attack."""
     content = as_dict(get_method(name))
@@ -89,6 +95,7 @@ def show_method(
         f"[bold]What it does[/]   {content['title']}",
         f"[bold]Paper[/]          {content['papers']}",
         f"[bold]Formula[/]        {content['stages']}",
+        f"[bold]Categories[/]     {content['stages_for_categories']}",
         f"[bold]k[/]              {k}",
         f"[bold]Status[/]         {styled_status(content['status'])} ({content['model']}; covers: {content['scope']})",
         f"[bold]Label[/]          {content['example_label']}   [dim](1,000 records, ε = 1)[/]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import ParameterError
 from coterie.io.reading import read_table
-from coterie.ledger import Ledger
+from coterie.ledger import Ledger, Purpose, without_credentials
 from coterie.methods import get_method
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.release import Release, protect
@@ -23,34 +24,51 @@ from coterie.schema import Schema
 
 def protect_command(
     data: Annotated[
-        str, typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…")
+        str,
+        typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…"),
     ],
     schema_file: Annotated[
-        Path, typer.Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one).")
+        Path,
+        typer.Option(
+            "--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."
+        ),
     ],
-    method: Annotated[str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")],
+    method: Annotated[
+        str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")
+    ],
     epsilon: Annotated[
-        str, typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes.")
+        str,
+        typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes."),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
+    ],
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    grouping: Annotated[
+        str,
+        typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
+    ] = "equal",
     certificate: Annotated[
         Path | None, typer.Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so.")
+        int | None,
+        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
     internal: Annotated[
-        Path | None, typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file.")
+        Path | None,
+        typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
     ] = None,
     sign_with: Annotated[
         Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
     ] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
+    ] = None,
     population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
@@ -70,8 +88,8 @@ def protect_command(
         inputs=((data, table) if table else data, schema_file),
         force=force,
     )
-    get_method(method)  # a misspelt name should not cost the time of reading the table
-    total = parse_epsilon(epsilon)
+    # A misspelt name should not cost the time of reading the table.
+    recipe, total = get_method(method).grouped(grouping), parse_epsilon(epsilon)
     schema = Schema.from_yaml(schema_file)
 
     def make() -> Release:
@@ -84,6 +102,7 @@ def protect_command(
                 method=method,
                 epsilon=epsilon,
                 k=k,
+                grouping=grouping,
                 seed=seed,
                 shuffle=shuffle,
                 progress=lambda _: bar.advance(task),
@@ -101,8 +120,24 @@ def protect_command(
         with Ledger.open(ledger) as book:
             for recovered in book.recovered:
                 errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-            written = publish_charged(make, destination, book, population, total)
+            request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
+            purpose = Purpose(
+                population,
+                recipe.cost(total, len(schema.protected)),
+                method,
+                "",
+                destination.shown,
+                _fingerprint(data, request),
+            )
+            written = publish_charged(make, destination, book, purpose)
     _report(written, destination, as_json=as_json)
+
+
+def _fingerprint(data: str, request: tuple[object, ...]) -> str:
+    """Tells one request from another, so that a command run again after a kill is recognised."""
+    place = Path(data)
+    state = (place.stat().st_size, place.stat().st_mtime_ns) if place.is_file() else ()
+    return hashlib.sha256(repr((without_credentials(repr(request)), state)).encode()).hexdigest()
 
 
 def _bar(*, quiet: bool) -> Progress:
@@ -141,4 +176,6 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")
     console.print(f"Certificate: {escape(str(destination.certificate_path))}")
     if destination.internal:
-        console.print(f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]")
+        console.print(
+            f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]"
+        )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.summary import Summary
 from coterie.errors import ParameterError
 from coterie.partition.clustering import Clustering
 from coterie.partition.individual_ranking import individual_ranking
+from coterie.partition.summary import Summary
 
 DEPTHS = (0, 1, 3)
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer

@@ -11,11 +11,10 @@ from coterie.guarantee import Facts, Guarantee, Status
 
 WHY = (
     "Which records share a noisy value is a deterministic function of the data; the papers' proof drops repeated "
-    "values as if that assignment were the same for both neighbours. Shuffling rows does not help with two or more attributes."
+    "values as if that assignment were the same for both neighbours. Shuffling rows does not "
+    "help with two or more attributes."
 )
-TIE_LINKAGE = (
-    "Tie linkage: rows are matched by which of them share values, ignoring the values; the noise plays no part."
-)
+TIE_LINKAGE = "Tie linkage: rows are matched by which of them share values, ignoring the values; the noise plays no part."
 
 
 def refuted_dp(citation: str) -> Guarantee:

@@ -21,7 +21,7 @@ class SecureSampler:
     name: str = "OpenDP exact discrete Laplace"
     private: bool = True
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:  # noqa: ARG002
+    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:
         released = centres.copy()
         # A measurement costs 0.3 ms to make and 25 µs to draw from: make one for each distinct scale.
         distinct, which = np.unique(scales, return_inverse=True)
@@ -33,7 +33,7 @@ class SecureSampler:
                 released[members] = _measurement(float(scale))(centres[members].tolist())
         return released
 
-    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:  # noqa: ARG002
+    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 

@@ -18,7 +18,14 @@ STATUS_COLOUR = {
     "refuted": "#D55E00",
     "none": "#999999",
 }
-STATUS_HATCH = {"proved": "", "bounded": "..", "conditional": "//", "heuristic": "xx", "refuted": "\\\\", "none": ""}
+STATUS_HATCH = {
+    "proved": "",
+    "bounded": "..",
+    "conditional": "//",
+    "heuristic": "xx",
+    "refuted": "\\\\",
+    "none": "",
+}
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Any, Any]:

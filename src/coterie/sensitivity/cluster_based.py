@@ -17,9 +17,7 @@ def rise(summary: Summary) -> Floats:
     """Expression (2): the change of the trimmed sum when the minimum moves above the maximum."""
     smallest, largest = summary.low, summary.high
     return (
-        (largest[:, 0] - smallest[:, 1])
-        + (smallest[:, 2] - smallest[:, 1])
-        + (largest[:, 0] - largest[:, 1])
+        (largest[:, 0] - smallest[:, 1]) + (smallest[:, 2] - smallest[:, 1]) + (largest[:, 0] - largest[:, 1])
     )
 
 
@@ -27,13 +25,11 @@ def fall(summary: Summary) -> Floats:
     """Expression (3): the change of the trimmed sum when the maximum moves below the minimum."""
     smallest, largest = summary.low, summary.high
     return (
-        (largest[:, 1] - smallest[:, 0])
-        + (largest[:, 1] - largest[:, 2])
-        + (smallest[:, 1] - smallest[:, 0])
+        (largest[:, 1] - smallest[:, 0]) + (largest[:, 1] - largest[:, 2]) + (smallest[:, 1] - smallest[:, 0])
     )
 
 
-def _compute(summary: Summary, domain: Domain, k: int) -> Floats:  # noqa: ARG001
+def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     return np.maximum(rise(summary), fall(summary)) / summary.size
 
 

@@ -10,7 +10,7 @@ from coterie.schema import Domain
 from coterie.sensitivity.bound import Bound
 
 
-def _compute(summary: Summary, domain: Domain, k: int) -> Floats:  # noqa: ARG001
+def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     sizes, which = np.unique(summary.size, return_inverse=True)
     return np.array([float_up(domain.width / int(size)) for size in sizes])[which]
 

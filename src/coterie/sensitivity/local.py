@@ -12,7 +12,7 @@ from coterie.schema import Domain
 from coterie.sensitivity.bound import Bound
 
 
-def _compute(summary: Summary, domain: Domain, k: int) -> Floats:  # noqa: ARG001
+def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     upward = domain.upper - summary.low[:, 0]
     downward = summary.high[:, 0] - domain.lower
     return np.maximum(upward, downward) / summary.size
