@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,18 +40,18 @@ def compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int6
     specification = design.specification
     relation = check_data(specification, source, design)
     query = _Query()
-    asked = {m.name: _ask(query, source, m) for m in design.measurements if m.kind is not Kind.QUANTILE}
+    asked = {m.name: _ask(query, source, m, specification) for m in design.measurements if m.kind is not Kind.QUANTILE}
     answers = query.run(source, relation) if query.aggregates else []
     results: dict[str, float | NDArray[np.int64]] = {}
     for m in design.measurements:
         if m.kind is Kind.QUANTILE:
-            results[m.name] = _grid_counts(source, relation, m)
+            results[m.name] = _grid_counts(source, relation, m, specification)
         else:
             results[m.name] = _finish(m, [answers[index] for index in asked[m.name]])
     return results
 
 
-def _ask(query: _Query, source: Source, m: Measurement) -> list[int]:
+def _ask(query: _Query, source: Source, m: Measurement, specification: Specification) -> list[int]:
     dialect = source.dialect
     condition = condition_sql(dialect, m.where)
     count = f"COUNT(*) FILTER (WHERE {condition})"
@@ -62,7 +61,8 @@ def _ask(query: _Query, source: Source, m: Measurement) -> list[int]:
         inside = condition_sql(dialect, m.where & m.indicator)
         return [query.ask(count), query.ask(f"COUNT(*) FILTER (WHERE {inside})")]
     factors = [
-        f"({clipped(dialect, column, domain)} - {literal(centre if m.kind is Kind.SUM else domain.middle)})"
+        f"({clipped(dialect, column, domain, stand_in(specification, column))}"
+        f" - {literal(centre if m.kind is Kind.SUM else domain.middle)})"
         for (column, centre), domain in zip(m.terms, m.domains, strict=True)
     ]
 
@@ -89,10 +89,13 @@ def _finish(m: Measurement, answers: list[float]) -> float:
     return variance if m.kind is Kind.VARIANCE else math.sqrt(variance)
 
 
-def _grid_counts(source: Source, relation: str, m: Measurement) -> NDArray[np.int64]:
+def _grid_counts(
+    source: Source, relation: str, m: Measurement, specification: Specification
+) -> NDArray[np.int64]:
     """How many records of the group lie in each cell of the public grid."""
     domain, cells = m.domains[0], m.candidates
-    value = clipped(source.dialect, m.terms[0][0], domain)
+    column = m.terms[0][0]
+    value = clipped(source.dialect, column, domain, stand_in(specification, column))
     place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)})"
     statement = (
         f"SELECT cell, COUNT(*) FROM (SELECT {place} AS cell FROM {relation} "
@@ -120,11 +123,12 @@ def check_data(specification: Specification, source: Source, design: Design) -> 
 
     for column in sorted(numeric):
         value, domain = number_column(source.dialect, column), column_range(specification, column)
-        never(
-            f"{value} IS NULL",
-            f"Column '{column}' has missing values or values that are not numbers.",
-            "Clean it, or set `missing: drop row` for it in the schema.",
-        )
+        if stand_in(specification, column) is None:
+            never(
+                f"{value} IS NULL",
+                f"Column '{column}' has missing values or values that are not numbers.",
+                "Clean it, or set `missing: drop row` or `impute` for it in the schema.",
+            )
         if specification.schema[column].outside is Outside.ERROR:
             never(
                 f"{value} < {literal(domain.lower)} OR {value} > {literal(domain.upper)}",
@@ -162,5 +166,9 @@ def check_data(specification: Specification, source: Source, design: Design) -> 
     return relation
 
 
-def direct_values(results: Mapping[str, float | NDArray[np.int64]]) -> dict[str, float]:
-    return {name: value for name, value in results.items() if isinstance(value, float | int)}
+def stand_in(specification: Specification, column: str) -> float | None:
+    """The public value in the place of a missing one, where the schema says `missing: impute`."""
+    attribute = specification.schema[column]
+    if attribute.missing is not Missing.IMPUTE:
+        return None
+    return column_range(specification, column).middle if attribute.impute is None else float(attribute.impute)

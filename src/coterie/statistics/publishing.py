@@ -16,6 +16,7 @@ from coterie.budget import as_text
 from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.publication import stage_bytes
+from coterie.io.staged_file import StagedFile, temporary_for
 from coterie.ledger import Ledger, Purpose, State
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
@@ -199,22 +200,31 @@ def _write(
     )
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    staged = []
+    parts = [(certificate.to_json().encode(), _certificate_path(target)), (content, target)]
+    if charge_to is None:
+        for part in _stage(parts, {}):
+            part.publish()
+    else:
+        book, purpose = charge_to
+        with book.charge(purpose) as charge:
+            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
+            names = {path: temporary_for(path) for _, path in parts}
+            charge.staging(*names.values())
+            charge.publish(_stage(parts, names))
+    return Published(target, _certificate_path(target), certificate, content, False)
+
+
+def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
+    """Everything written, nothing visible yet; the data last, so that they never stand without a promise."""
+    staged: list[StagedFile] = []
     try:
-        staged.append(stage_bytes(certificate.to_json().encode(), _certificate_path(target), force=False))
-        staged.append(stage_bytes(content, target, force=False))
-        if charge_to is None:
-            for part in staged:
-                part.publish()
-        else:
-            book, purpose = charge_to
-            with book.charge(purpose) as charge:
-                charge.publish(staged)
+        for content, path in parts:
+            staged.append(stage_bytes(content, path, force=False, temporary=names.get(path)))
     except BaseException:
         for part in staged:
             part.discard()
         raise
-    return Published(target, _certificate_path(target), certificate, content, False)
+    return staged
 
 
 def as_csv(made: StatisticsRelease) -> bytes:

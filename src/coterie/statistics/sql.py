@@ -38,9 +38,11 @@ def number_column(dialect: Dialect, column: str) -> str:
     return dialect.number.format(quoted(column))
 
 
-def clipped(dialect: Dialect, column: str, domain: Range) -> str:
+def clipped(dialect: Dialect, column: str, domain: Range, stand_in: float | None = None) -> str:
     """The value inside its declared bounds: what every sensitivity rests on."""
     value = number_column(dialect, column)
+    if stand_in is not None:
+        value = f"COALESCE({value}, {literal(stand_in)})"
     return f"LEAST(GREATEST({value}, {literal(domain.lower)}), {literal(domain.upper)})"
 
 
