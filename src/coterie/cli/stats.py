@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from coterie.budget import as_text
 from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import CertificateError, ParameterError
@@ -36,7 +35,8 @@ Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
 AsInPaper = Annotated[
-    bool, typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy.")
+    bool,
+    typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
 ]
 
 
@@ -93,12 +93,15 @@ def release_command(
     output: Annotated[Path, typer.Option("--output", "-o", help="The released file (.csv or .json).")],
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     allocator: ByName = DEFAULT,
-    ledger: Annotated[Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
+    ] = None,
     sign_with: Annotated[
         Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so.")
+        int | None,
+        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     as_in_paper: AsInPaper = False,
     as_json: AsJson = False,
@@ -147,10 +150,14 @@ def verify_command(
             "The file was changed after it was certified, or this is another release's certificate.",
         )
     if as_json:
-        print_json({"match": True, "signer": signer, "guarantee": certificate.guarantee.model_dump(mode="json")})
+        print_json(
+            {"match": True, "signer": signer, "guarantee": certificate.guarantee.model_dump(mode="json")}
+        )
     else:
         console.print("[bold #009E73]They belong together.[/]")
-        console.print(f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}.")
+        console.print(
+            f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
+        )
 
 
 @app.command("allocators")
@@ -190,12 +197,20 @@ def _show(chosen: Plan, proofs: bool) -> None:
     )
     if len(chosen.rows) > 1:
         _show_comparison(chosen)
-    split = Table("measured", currency(specification.budget), "noise", "scale", "sensitivity", box=None, pad_edge=False)
+    split = Table(
+        "measured", currency(specification.budget), "noise", "scale", "sensitivity", box=None, pad_edge=False
+    )
     design = chosen.design
-    for m, budget, quantity in zip(design.measurements, chosen.budgets, design.metric.quantities, strict=True):
+    for m, budget, quantity in zip(
+        design.measurements, chosen.budgets, design.metric.quantities, strict=True
+    ):
         sensitivity = m.bound.nominal(specification.neighbours, m.where.everyone)
         split.add_row(
-            escape(m.name), f"{float(budget):.5g}", quantity.family.value, f"{chosen.scales[m.name]:.4g}", f"{sensitivity:.4g}"
+            escape(m.name),
+            f"{float(budget):.5g}",
+            quantity.family.value,
+            f"{chosen.scales[m.name]:.4g}",
+            f"{sensitivity:.4g}",
         )
     console.print(split)
     expected = Table("target", "expected error", "±", "median", "95 %", "how", box=None, pad_edge=False)
@@ -213,19 +228,27 @@ def _show(chosen: Plan, proofs: bool) -> None:
         console.print(f"Sensitivity: {escape(formula)}")
         if proofs:
             console.print(f"  [dim]{escape(proof)}[/]")
-    console.print(f"Based on: {escape(specification.expected_from)}. The data were not looked at."
-                  if not chosen.as_in_paper else "[bold #D55E00]Based on the data themselves.[/]")
+    console.print(
+        f"Based on: {escape(specification.expected_from)}. The data were not looked at."
+        if not chosen.as_in_paper
+        else "[bold #D55E00]Based on the data themselves.[/]"
+    )
     for warning in chosen.warnings:
         console.print(f"[#E69F00]Note:[/] {escape(warning)}")
 
 
 def _show_comparison(chosen: Plan) -> None:
-    shown = [error.name for error in chosen.errors][:8]
+    """allocator × (score, predicted errors), as many targets as the window is wide."""
     worst = any(row.worst_score is not None for row in chosen.rows)
-    table = Table("allocator", "score", *(["worst"] if worst else []), *(escape(n) for n in shown), box=None, pad_edge=False)
+    room = max(2, (console.width - 36) // 11)
+    shown = [error.name for error in chosen.errors][-room:]  # equations stand last: they are the point
+    table = Table(box=None, pad_edge=False)
+    for heading in ("allocator", "score", *(["worst"] if worst else [])):
+        table.add_column(heading, no_wrap=True)
+    for name in shown:
+        table.add_column(escape(name), min_width=9, overflow="fold")
     for row in chosen.rows:
         if row.not_applicable:
-            table.add_row(row.allocator, "–", *([""] if worst else []), escape(row.not_applicable))
             continue
         by_name = {error.name: error.mean for error in row.errors}
         extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
@@ -234,6 +257,9 @@ def _show_comparison(chosen: Plan) -> None:
     left = len(chosen.errors) - len(shown)
     if left > 0:
         console.print(f"[dim]and {left} more targets; --json lists all[/]")
+    for row in chosen.rows:
+        if row.not_applicable:
+            console.print(f"[dim]{row.allocator}: {escape(row.not_applicable)}[/]")
 
 
 def _report(published: Published, as_json: bool) -> None:
@@ -253,7 +279,9 @@ def _report(published: Published, as_json: bool) -> None:
     if published.again:
         console.print("This release is stored already: [bold]nothing was spent[/].")
     console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
-    console.print(f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}.")
+    console.print(
+        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
+    )
     for note in certificate.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}")
     console.print(f"Certificate: {escape(str(published.certificate_path))}")

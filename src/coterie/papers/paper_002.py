@@ -36,7 +36,10 @@ class Check:
 
 
 def run(
-    insurance: pa.Table, output: Path, iterations: int = 10_000, progress: Callable[[str], None] = lambda _: None
+    insurance: pa.Table,
+    output: Path,
+    iterations: int = 10_000,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> list[Check]:
     """Draw the figures into a folder and compare every number of 002 with ours."""
     output.mkdir(parents=True, exist_ok=True)
@@ -46,16 +49,22 @@ def run(
     started = perf_counter()
     every, best = all_scores(chosen)
     seconds = perf_counter() - started
-    checks.append(Check("number of allocations", f"{ALLOCATIONS:,}", f"{len(every):,}", len(every) == ALLOCATIONS))
+    checks.append(
+        Check("number of allocations", f"{ALLOCATIONS:,}", f"{len(every):,}", len(every) == ALLOCATIONS)
+    )
     # The published best and ours differ by one step between two counts; their exact scores are a tie.
     ours, theirs = (chosen.metric.score(budgets, exponent=14) for budgets in (best, PUBLISHED_BEST))
     checks.append(Check("best of the grid", f"{theirs:.5f}", f"{ours:.5f}", abs(theirs / ours - 1) < 1e-3))
-    checks.append(Check("seconds for all allocations", "(1,352,078 × 1,000 runs)", f"{seconds:.1f}", seconds < 60))
+    checks.append(
+        Check("seconds for all allocations", "(1,352,078 × 1,000 runs)", f"{seconds:.1f}", seconds < 60)
+    )
     optimum = chosen.metric.score(find_allocator("gradient").allocate(chosen.problem), exponent=14)
     checks.append(Check("optimum off the grid", "–", f"{optimum:.4f}", optimum <= 0.2295))
     exact = exact_scores(chosen)
     draw_box_plot(
-        every, {"gradient": optimum, "best of 002": exact["best"], "uniform": exact["uniform"]}, output / "fig-5-8.png"
+        every,
+        {"gradient": optimum, "best of 002": exact["best"], "uniform": exact["uniform"]},
+        output / "fig-5-8.png",
     )
     for operation, figure in zip(interaction.OPERATIONS, ("5-2", "5-3", "5-4", "5-5"), strict=True):
         progress(f"{operation} (Fig. {figure})")
@@ -69,7 +78,12 @@ def scores(insurance: pa.Table) -> list[Check]:
     chosen = scenario(insurance)
     exact = exact_scores(chosen)
     checks = [
-        Check(f"score, {name}", f"{published:.4f}", f"{exact[name]:.4f}", abs(exact[name] / published - 1) <= TOLERANCE)
+        Check(
+            f"score, {name}",
+            f"{published:.4f}",
+            f"{exact[name]:.4f}",
+            abs(exact[name] / published - 1) <= TOLERANCE,
+        )
         for name, published in PUBLISHED_SCORES.items()
     ]
     for published, ours in zip(T_TESTS, chosen.metric.truths()[-2:], strict=True):
@@ -80,7 +94,10 @@ def scores(insurance: pa.Table) -> list[Check]:
 def _tables(insurance: pa.Table) -> list[Check]:
     """Tables 5.1 and 5.2, entry by entry; printed digits are cut off or rounded, so one unit is allowed."""
     checks = []
-    for number, printed, scaled, unit in (("5.1", TABLE_5_1, False, 0.011), ("5.2", TABLE_5_2, True, 1.01e-4)):
+    for number, printed, scaled, unit in (
+        ("5.1", TABLE_5_1, False, 0.011),
+        ("5.2", TABLE_5_2, True, 1.01e-4),
+    ):
         ours = table(insurance, scaled)
         for row, values in printed.items():
             for group, value in enumerate(values):

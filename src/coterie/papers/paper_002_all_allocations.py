@@ -47,11 +47,20 @@ def draw_box_plot(scores: Array, marks: dict[str, float], path: Path) -> None:
     figure, axes = new_figure(7.0, 3.2)
     axis = axes[0, 0]
     axis.boxplot(
-        scores, orientation="horizontal", widths=0.5, flierprops={"marker": ".", "markersize": 1.5, "alpha": 0.2}
+        scores,
+        orientation="horizontal",
+        widths=0.5,
+        flierprops={"marker": ".", "markersize": 1.5, "alpha": 0.2},
     )
     styles = ("-", "--", ":", "-.")
     for index, (name, score) in enumerate(marks.items()):
-        axis.axvline(score, color=COLOURS[index], linestyle=styles[index % 4], linewidth=1.4, label=f"{name} {score:.4f}")
+        axis.axvline(
+            score,
+            color=COLOURS[index],
+            linestyle=styles[index % 4],
+            linewidth=1.4,
+            label=f"{name} {score:.4f}",
+        )
     axis.set_xlabel("score: mean expected absolute error over 14 targets (scaled charges, counts in records)")
     axis.set_yticks([])
     axis.set_title(f"All {len(scores):,} allocations (002 Fig. 5.8)", fontsize=9, color=INK)

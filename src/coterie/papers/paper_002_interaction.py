@@ -2,8 +2,8 @@
 
 Four operations, and for each of four variables four values, the others at their base. The simulated mean is
 drawn as in Fig. 5.2–5.5, with the exact curve over it: closed for + and −, one quadrature for × and ÷. The
-mean of a quotient is infinite; its curve is that of a denominator kept 1 % away from zero, and what the
-simulation shows above it are the spikes that 002 describes.
+mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
+what the simulation shows above it are the spikes that 002 describes.
 """
 
 from __future__ import annotations
@@ -67,9 +67,10 @@ def exact_curve(panel: Panel, shares: Array = SHARES) -> Array:
         noise = a[:, None] * unit
         shift, slope = panel.value_b * noise, np.abs(panel.value_a + noise) * b[:, None]
     else:
-        divisor = np.maximum(panel.value_b + b[:, None] * unit, GUARD * panel.value_b)
+        noisy = panel.value_b + b[:, None] * unit
+        divisor = np.where(noisy >= 0, 1.0, -1.0) * np.maximum(np.abs(noisy), GUARD * panel.value_b)
         shift = panel.value_a * (1.0 / divisor - 1.0 / panel.value_b)
-        slope = a[:, None] / divisor
+        slope = a[:, None] / np.abs(divisor)
     slope = np.maximum(slope, 1e-300)
     inner = np.abs(shift) + slope * np.exp(-np.minimum(np.abs(shift) / slope, 700.0))
     return np.asarray(inner @ weight)
@@ -78,8 +79,14 @@ def exact_curve(panel: Panel, shares: Array = SHARES) -> Array:
 def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Array = SHARES) -> Array:
     """The mean absolute error of that many draws, as 002 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
-    a = panel.value_a + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_a / shares)[:, None]
-    b = panel.value_b + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_b / (1 - shares))[:, None]
+    a = (
+        panel.value_a
+        + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_a / shares)[:, None]
+    )
+    b = (
+        panel.value_b
+        + generator.laplace(size=(len(shares), iterations)) * (panel.sensitivity_b / (1 - shares))[:, None]
+    )
     match panel.operation:
         case "addition":
             error = a + b - (panel.value_a + panel.value_b)
@@ -104,7 +111,14 @@ def draw(chosen: list[Panel], path: Path, columns: int = 4, iterations: int = IT
     rows = -(-len(chosen) // columns)
     figure, axes = new_figure(3.2 * columns, 2.4 * rows, rows, columns)
     for axis, panel in zip(axes.flat, chosen, strict=False):
-        axis.plot(SHARES, simulated(panel, iterations), ".", markersize=2.5, color=COLOURS[1], label="simulated mean")
+        axis.plot(
+            SHARES,
+            simulated(panel, iterations),
+            ".",
+            markersize=2.5,
+            color=COLOURS[1],
+            label="simulated mean",
+        )
         label = "exact (denominator guarded)" if panel.operation == "division" else "exact"
         axis.plot(SHARES, exact_curve(panel), color=COLOURS[0], linewidth=1.3, label=label)
         axis.set_yscale("log")

@@ -69,7 +69,9 @@ def ledger_epsilon(budget: Budget, delta: Fraction) -> Fraction:
 @lru_cache(maxsize=1)
 def _orders() -> tuple[float, ...]:
     fine = [1.0 + step / 50.0 for step in range(1, 450)]
-    return tuple(fine + [float(order) for order in range(10, 512)] + [1024.0, 2048.0, 4096.0, 2.0**14, 2.0**18])
+    return tuple(
+        fine + [float(order) for order in range(10, 512)] + [1024.0, 2048.0, 4096.0, 2.0**14, 2.0**18]
+    )
 
 
 def _any_relation(accounting: Any) -> Any:

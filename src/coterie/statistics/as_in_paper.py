@@ -29,9 +29,7 @@ from coterie.statistics.specification import Notion, Route, Specification, Stati
 from coterie.statistics.sql import clipped, condition_sql
 
 Array = NDArray[np.float64]
-WARNING = (
-    "Refuted: sensitivities and the split were taken from the data, as in 002; this is not differential privacy."
-)
+WARNING = "Refuted: sensitivities and the split were taken from the data, as in 002; this is not differential privacy."
 
 
 def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
@@ -69,7 +67,9 @@ def plan_as_in_paper(specification: Specification, source: Source, allocator: st
 def _truth_unknown(specification: Specification) -> Expectations:
     """Any values will do for building the measurements; the true ones replace them."""
     neutral = Expectations.of(specification)
-    return Expectations.of(specification, {s.name: neutral.statistic(s) or 1.0 for s in specification.statistics})
+    return Expectations.of(
+        specification, {s.name: neutral.statistic(s) or 1.0 for s in specification.statistics}
+    )
 
 
 def _facts(source: Source, relation: str, s: Statistic, specification: Specification) -> tuple[float, float]:

@@ -59,7 +59,10 @@ class Batch:
         gradients = self.tape.gradient(results, np.sign(deviation))
         weights = _weights(size, probability)
         slope = np.stack(
-            [(np.broadcast_to(gradients[f"x{i}"] * unit[i], size.shape) * weights).sum(axis=1) for i in range(count)],
+            [
+                (np.broadcast_to(gradients[f"x{i}"] * unit[i], size.shape) * weights).sum(axis=1)
+                for i in range(count)
+            ],
             axis=1,
         )
         return error, slope

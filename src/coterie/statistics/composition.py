@@ -93,7 +93,9 @@ def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[
         parts[largest] += total - sum(parts, Fraction(0))
     floats = np.array([float(part) for part in parts])
     for row in feasible.rows[feasible.rows @ floats > float(total) * (1.0 - 1e-9)]:
-        cost = sum((Fraction(float(share)) * part for share, part in zip(row, parts, strict=True)), Fraction(0))
+        cost = sum(
+            (Fraction(float(share)) * part for share, part in zip(row, parts, strict=True)), Fraction(0)
+        )
         if cost > total:
             # Rounding up to a floor can pass the total by less than the grid: shrink everything alike.
             parts = [part * total / cost for part in parts]

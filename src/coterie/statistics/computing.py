@@ -40,7 +40,11 @@ def compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int6
     specification = design.specification
     relation = check_data(specification, source, design)
     query = _Query()
-    asked = {m.name: _ask(query, source, m, specification) for m in design.measurements if m.kind is not Kind.QUANTILE}
+    asked = {
+        m.name: _ask(query, source, m, specification)
+        for m in design.measurements
+        if m.kind is not Kind.QUANTILE
+    }
     answers = query.run(source, relation) if query.aggregates else []
     results: dict[str, float | NDArray[np.int64]] = {}
     for m in design.measurements:
@@ -146,7 +150,9 @@ def check_data(specification: Specification, source: Source, design: Design) -> 
         )
     for total in specification.totals:
         parts = [condition_sql(source.dialect, specification[name].where) for name in total.parts]
-        base = "TRUE" if total.whole is None else condition_sql(source.dialect, specification[total.whole].where)
+        base = (
+            "TRUE" if total.whole is None else condition_sql(source.dialect, specification[total.whole].where)
+        )
         inside = " OR ".join(f"({part})" for part in parts)
         never(
             f"({base}) AND NOT ({inside})",
@@ -158,11 +164,11 @@ def check_data(specification: Specification, source: Source, design: Design) -> 
     for index, problem, advice in checks:
         if answers[index] > 0:
             raise DataError(problem, advice)
-    if specification.neighbours is Neighbours.REPLACE_ONE and specification.records is not None:
-        if answers[records] != specification.records:
-            raise DataError(
-                "The data have another number of records than the specification says.", "Correct `records`."
-            )
+    public = specification.records if specification.neighbours is Neighbours.REPLACE_ONE else None
+    if public is not None and answers[records] != public:
+        raise DataError(
+            "The data have another number of records than the specification says.", "Correct `records`."
+        )
     return relation
 
 

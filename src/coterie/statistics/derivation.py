@@ -114,10 +114,8 @@ def _at_least(size: Expression, lower: int) -> Expression:
 
 def _smallest(specification: Specification, statistic: Statistic) -> int:
     """m: the public size that padded statistics rest on."""
-    if statistic.where.everyone and specification.records is not None:
-        if specification.neighbours is Neighbours.REPLACE_ONE:
-            return specification.records
-    return statistic.at_least or 1
+    public = statistic.where.everyone and specification.neighbours is Neighbours.REPLACE_ONE
+    return (specification.records if public else None) or statistic.at_least or 1
 
 
 def column_range(specification: Specification, column: str) -> Range:

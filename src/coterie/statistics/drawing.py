@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bo
     return float_up(Fraction(sensitivity) / budget)
 
 
+@lru_cache(maxsize=256)
 def _exact(family: Family, scale: float) -> Any:
     import opendp.prelude as dp  # 0.3 s to import: paid only by real releases
 
@@ -94,4 +96,6 @@ def _noisy_max(scale: float) -> Any:
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    return dp.m.make_noisy_max(domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), scale=scale)
+    return dp.m.make_noisy_max(
+        domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), scale=scale
+    )

@@ -15,13 +15,15 @@ from coterie.statistics.ranges import Range
 from coterie.statistics.specification import Route, Statistic, StatisticKind, Total
 
 _ENTRIES = (
-    "kind of where by that at_least quantile density candidates expected weight tolerance summary route bins "
-    "values complete"
-).split()
+    *("kind", "of", "where", "by", "that", "at_least", "quantile", "density", "candidates", "expected"),
+    *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
+)
 Groups = list[tuple[str, Filter]]
 
 
-def expand(content: Mapping[str, Any], records_are_public: bool) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
+def expand(
+    content: Mapping[str, Any], records_are_public: bool
+) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
     """All single statistics, and which of them must add up."""
     if not content:
         raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
@@ -33,7 +35,8 @@ def expand(content: Mapping[str, Any], records_are_public: bool) -> tuple[tuple[
         where = f"Statistic '{name}'"
         if not str(name).isidentifier():
             raise ParameterError(
-                f"{where} cannot be used in a formula.", "Use letters, digits and _ only; begin with a letter."
+                f"{where} cannot be used in a formula.",
+                "Use letters, digits and _ only; begin with a letter.",
             )
         members(entry, _ENTRIES, where)
         kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
@@ -111,7 +114,9 @@ def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[
     axes: list[Groups] = []
     for column, values in by.items():
         if not isinstance(values, list) or not values:
-            raise ParameterError(f"{where}: `by` has no values for '{column}'.", "List them: they are public.")
+            raise ParameterError(
+                f"{where}: `by` has no values for '{column}'.", "List them: they are public."
+            )
         axes.append([_value_group(str(column), value, where) for value in values])
     if kind is StatisticKind.HISTOGRAM:
         axes.append(_bins(entry, where))

@@ -62,7 +62,7 @@ class Expectations:
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))
-        return float(self.specification.records or 1000) / 2 ** min(len(where.conditions), 5)
+        return float(self.specification.records or 1000) / float(2 ** min(len(where.conditions), 5))
 
     def mean(self, where: Filter, column: str) -> float:
         for statistic in self._known(StatisticKind.MEAN, where, column):

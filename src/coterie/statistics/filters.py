@@ -6,6 +6,7 @@ satisfy at once, and that is what parallel composition rests on.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ class OneOf:
 
     values: tuple[Value, ...]
 
-    def accepts(self, value: Value | None) -> bool:
-        return value in self.values
+    def accepts(self, text: str | None, value: float | None) -> bool:
+        return text in self.values or (value is not None and value in self.values)
 
     def __str__(self) -> str:
         texts = [value if isinstance(value, str) else f"{value:g}" for value in self.values]
@@ -38,8 +39,8 @@ class Between:
     start: float = -math.inf
     below: float = math.inf
 
-    def accepts(self, value: Value | None) -> bool:
-        return isinstance(value, float) and self.start <= value < self.below
+    def accepts(self, text: str | None, value: float | None) -> bool:  # noqa: ARG002
+        return value is not None and self.start <= value < self.below
 
     def __str__(self) -> str:
         left = f"≥ {self.start:g}" if math.isfinite(self.start) else ""
@@ -68,6 +69,9 @@ class Filter:
 
     def __str__(self) -> str:
         return ", ".join(f"{column} {condition}" for column, condition in self.conditions) or "all records"
+
+
+EVERYONE = Filter()
 
 
 def _order(entry: tuple[str, Condition]) -> tuple[str, str]:
@@ -111,9 +115,7 @@ def _condition(content: object, where: str) -> Condition:
         if not isinstance(start, float) or not isinstance(below, float):
             raise ParameterError(f"{where}: the ends of a range must be numbers.", "Correct that entry.")
         if start >= below:
-            raise ParameterError(
-                f"{where}: the range holds nothing.", "`from` must be smaller than `below`."
-            )
+            raise ParameterError(f"{where}: the range holds nothing.", "`from` must be smaller than `below`.")
         return Between(-math.inf if start < -1.6e308 else start, math.inf if below > 1.6e308 else below)
     if isinstance(content, list):
         if not content:
@@ -133,10 +135,10 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
     for column in columns:
         here = [(i, c) for i, chosen in enumerate(filters) for name, c in chosen.conditions if name == column]
         masks = set()
-        for value in _representatives([condition for _, condition in here]):
+        for text, value in _representatives([condition for _, condition in here]):
             mask = (1 << len(filters)) - 1
             for index, condition in here:
-                if not condition.accepts(value):
+                if not condition.accepts(text, value):
                     mask &= ~(1 << index)
             masks.add(mask)
         kinds = {kind & mask for kind in kinds for mask in masks}
@@ -149,8 +151,13 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
     return sorted(kinds)
 
 
-def _representatives(conditions: Sequence[Condition]) -> list[Value | None]:
-    texts: set[Value] = set()
+def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
+    """Cells as (text, number); None is any other text, or no number.
+
+    A cell of a CSV file is both a text and perhaps a number ("3" is text 3 and number 3), so where a column
+    is asked for both, every text is tried with every number: safe, if sometimes too careful.
+    """
+    texts: set[str] = set()
     cuts: set[float] = set()
     for condition in conditions:
         if isinstance(condition, Between):
@@ -159,9 +166,10 @@ def _representatives(conditions: Sequence[Condition]) -> list[Value | None]:
             texts |= {value for value in condition.values if isinstance(value, str)}
             cuts |= {value for value in condition.values if isinstance(value, float)}
     ordered = sorted(cuts)
-    between = [a / 2 + b / 2 for a, b in zip(ordered, ordered[1:], strict=False)]
+    between = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
     ends = [ordered[0] - 1.0 - abs(ordered[0]), ordered[-1] + 1.0 + abs(ordered[-1])] if ordered else []
-    return [None, *sorted(texts, key=str), *ordered, *between, *ends]
+    numbers = [None, *ordered, *between, *ends]
+    return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
 
 
 def _separated(kind: int, group: frozenset[int]) -> list[int]:

@@ -29,9 +29,7 @@ class Guarded:
     warnings: tuple[str, ...]
 
 
-def guard(
-    equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float]
-) -> Guarded:
+def guard(equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float]) -> Guarded:
     """The equation with every dangerous denominator or logarithm held away from zero."""
     warnings: list[str] = []
 
@@ -41,36 +39,36 @@ def guard(
         match node.op:
             case Op.DIVIDE:
                 if 0.0 in range_of(arguments[1], ranges):
-                    return apply(Op.DIVIDE, arguments[0], away(arguments[1], "divides by"))
+                    return apply(Op.DIVIDE, arguments[0], away(arguments[1], "divides by", node.arguments[1]))
             case Op.LOG:
                 inside = range_of(arguments[0], ranges)
                 if inside.lower < 0:
-                    raise _refused(equation, "logarithm", arguments[0])
+                    raise _refused(equation, "logarithm", node.arguments[0])
                 if inside.lower == 0:
-                    return apply(Op.LOG, away(arguments[0], "takes the logarithm of"))
+                    return apply(Op.LOG, away(arguments[0], "takes the logarithm of", node.arguments[0]))
             case Op.SQRT:
                 if range_of(arguments[0], ranges).lower < 0:
-                    raise _refused(equation, "square root", arguments[0])
+                    raise _refused(equation, "square root", node.arguments[0])
             case Op.POWER:
                 exponent, inside = node.arguments[1].number, range_of(arguments[0], ranges)
                 if exponent != int(exponent) and inside.lower < 0:
-                    raise _refused(equation, "broken power", arguments[0])
+                    raise _refused(equation, "broken power", node.arguments[0])
                 if exponent < 0 and 0.0 in inside:
-                    return apply(Op.POWER, away(arguments[0], "divides by"), arguments[1])
+                    return apply(Op.POWER, away(arguments[0], "divides by", node.arguments[0]), arguments[1])
         return rebuilt
 
-    def away(what: Expression, verb: str) -> Expression:
+    def away(what: Expression, verb: str, written: Expression) -> Expression:
         centre = float(Tape.of(what).value({key: np.float64(value) for key, value in expected.items()}))  # type: ignore[misc]
         distance = equation.guard if equation.guard is not None else DEFAULT_DISTANCE * abs(centre)
         if not math.isfinite(centre) or distance <= 0 or not math.isfinite(distance):
             raise ParameterError(
-                f"Equation '{equation.name}' {verb} '{what}', which is expected to be zero or undefined.",
+                f"Equation '{equation.name}' {verb} '{written}', which is expected to be zero or undefined.",
                 "Give its statistics `expected` values away from that, or the equation a `guard`.",
             )
         signed = math.copysign(distance, centre)
         side = "below" if signed > 0 else "above"
         warnings.append(
-            f"Equation '{equation.name}' {verb} '{what}', whose domain includes 0: values {side} {signed:.4g} "
+            f"Equation '{equation.name}' {verb} '{written}', whose domain includes 0: values {side} {signed:.4g} "
             f"are taken as {signed:.4g} (set `guard` to choose another distance)."
         )
         return apply(Op.AWAY_FROM_ZERO, what, number(signed))

@@ -73,7 +73,7 @@ def _clamped(expression: Expression) -> Linear | None:
     inner = linear_form(expression.arguments[0])
     if inner is None or len(inner.coefficients) != 1 or inner.limits:
         return None
-    (name, factor), = inner.coefficients.items()
+    ((name, factor),) = inner.coefficients.items()
     if factor == 0:
         return None
     ends = sorted((limit.number - inner.constant) / factor for limit in expression.arguments[1:])

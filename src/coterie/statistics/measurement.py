@@ -35,6 +35,8 @@ class Measurement:
     @property
     def name(self) -> str:
         """Unique, and readable in a plan."""
+        if self.kind is Kind.COUNT:
+            return f"count | {self.where}"
         if self.indicator is not None:
             what = f"[{self.indicator}]"
         else:
@@ -100,5 +102,7 @@ def product_range(terms: tuple[tuple[str, float], ...], domains: tuple[Range, ..
     if terms[0] == terms[1]:
         ends = [shifted[0].lower ** 2, shifted[0].upper ** 2]
         return Range(0.0 if 0.0 in shifted[0] else min(ends), max(ends))
-    corners = [a * b for a in (shifted[0].lower, shifted[0].upper) for b in (shifted[1].lower, shifted[1].upper)]
+    corners = [
+        a * b for a in (shifted[0].lower, shifted[0].upper) for b in (shifted[1].lower, shifted[1].upper)
+    ]
     return Range(min(corners), max(corners))

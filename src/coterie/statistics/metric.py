@@ -171,9 +171,7 @@ class Metric:
         """Which quantities each target depends on."""
         return tuple(error.inputs for error in self._errors)
 
-    def scores_of_many(
-        self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None
-    ) -> Array:
+    def scores_of_many(self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None) -> Array:
         """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
         scales = self.scales(budgets)
         total = np.zeros(len(scales))

@@ -73,7 +73,7 @@ def mean_absolute(family: Family, scale: Array) -> Array:
     if family is Family.GAUSSIAN:
         return scale * _HALF_NORMAL
     if family is Family.DISCRETE_GAUSSIAN:
-        return np.vectorize(_discrete_gaussian_mean, otypes=[np.float64])(scale)
+        return np.asarray(np.vectorize(_discrete_gaussian_mean, otypes=[np.float64])(scale))
     return scale
 
 
@@ -90,7 +90,7 @@ def upper_tail_area(family: Family, scale: Array, room: Array) -> Array:
         steps = np.floor(room + 1e-9)
         return np.asarray(decay * (1.0 - decay**steps) / ((1.0 - decay) * (1.0 + decay)))
     if family is Family.DISCRETE_GAUSSIAN:
-        return np.vectorize(_discrete_gaussian_area, otypes=[np.float64])(scale, room)
+        return np.asarray(np.vectorize(_discrete_gaussian_area, otypes=[np.float64])(scale, room))
     return np.asarray(0.5 * scale * -np.expm1(-room / scale))
 
 
@@ -150,7 +150,7 @@ def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:
 
 def _discrete_gaussian_inverse(points: Array, scale: float) -> Array:
     if scale > 100.0:
-        return np.rint(scale * ndtri(points))  # rounding is then below anything that is printed
+        return np.asarray(np.rint(scale * ndtri(points)))  # rounding is then below anything that is printed
     steps, weights = _discrete_gaussian_weights(scale)
     support = np.concatenate([-steps[::-1], [0.0], steps])
     masses = np.concatenate([weights[::-1], [1.0 - 2.0 * weights.sum()], weights])

@@ -40,7 +40,7 @@ def minimise(
     budgets = feasible.fill(np.ones(feasible.count)) if start is None else feasible.stretch(start)
     value, slope = objective(budgets)
     step, quiet, reach = 0, 0, 1.0
-    for step in range(1, steps + 1):
+    for step in range(1, steps + 1):  # noqa: B007 (how many it took is reported)
         weights = np.maximum(-slope * powers * budgets ** (1.0 + 1.0 / powers), 0.0)
         weights = np.maximum(weights, 1e-12 * max(float(weights.max()), 1e-300))
         proposal = separable_optimum(weights, feasible, powers)

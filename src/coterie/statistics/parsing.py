@@ -30,7 +30,9 @@ def parse(text: str, where: str = "The equation") -> Expression:
     if not isinstance(text, str) or not text.strip():
         raise ParameterError(f"{where} is empty.", "Write a formula such as `a / b`.")
     if len(text) > LONGEST_FORMULA:
-        raise ParameterError(f"{where} is longer than {LONGEST_FORMULA} characters.", "Split it into several.")
+        raise ParameterError(
+            f"{where} is longer than {LONGEST_FORMULA} characters.", "Split it into several."
+        )
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -81,8 +83,9 @@ def _exponent(node: ast.expr, where: str) -> Expression:
     while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         sign = -sign if isinstance(node.op, ast.USub) else sign
         node = node.operand
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float) and abs(node.value) <= 100:
-        return number(sign * float(node.value))
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 100:
+        return number(sign * float(value))
     raise ParameterError(
         f"{where} has an exponent that is not a number between -100 and 100.",
         "Write x ** 2, or exp(b * log(a)) for an exponent that is itself a statistic.",
@@ -93,13 +96,17 @@ def _call(function: str, arguments: list[Expression], where: str) -> Expression:
     op = _FUNCTIONS[function]
     if op in (Op.MIN, Op.MAX):
         if len(arguments) < 2:
-            raise ParameterError(f"{where} calls {function} with fewer than two values.", "Give it two or more.")
+            raise ParameterError(
+                f"{where} calls {function} with fewer than two values.", "Give it two or more."
+            )
         result = arguments[0]
         for argument in arguments[1:]:
             result = apply(op, result, argument)
         return result
     if len(arguments) != 1:
-        raise ParameterError(f"{where} calls {function} with {len(arguments)} values.", "Give it exactly one.")
+        raise ParameterError(
+            f"{where} calls {function} with {len(arguments)} values.", "Give it exactly one."
+        )
     return apply(op, arguments[0])
 
 

@@ -63,7 +63,9 @@ class Plan:
             "specification": self.specification.digest,
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
-            "budgets": {m.name: as_text(b) for m, b in zip(self.design.measurements, self.budgets, strict=True)},
+            "budgets": {
+                m.name: as_text(b) for m, b in zip(self.design.measurements, self.budgets, strict=True)
+            },
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

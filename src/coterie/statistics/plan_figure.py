@@ -16,14 +16,13 @@ def draw_plan(plan: Plan) -> bytes:
     figure, axes = new_figure(11.0, max(3.2, 0.26 * max(len(rows), len(errors)) + 1.2), 1, 2)
     left, right = axes[0]
     chosen = [COLOURS[0] if row.allocator == plan.allocator else "#BBBBBB" for row in rows]
-    left.barh(
-        [row.allocator for row in rows],
-        [row.score for row in rows],
-        xerr=[2 * row.standard_error for row in rows],
-        color=chosen,
-        edgecolor=INK,
-        linewidth=0.4,
+    scores = [row.score for row in rows]
+    left.errorbar(
+        scores, range(len(rows)), xerr=[2 * row.standard_error for row in rows], fmt="none", color=INK
     )
+    left.scatter(scores, range(len(rows)), s=30, c=chosen, edgecolors=INK, linewidths=0.5, zorder=3)
+    left.set_yticks(range(len(rows)), [row.allocator for row in rows])
+    left.grid(axis="x", linewidth=0.3)
     if rows and max(row.score for row in rows) > 20 * min(row.score for row in rows):
         left.set_xscale("log")
     left.set_xlabel("score: mean error in units of each target (smaller is better)")

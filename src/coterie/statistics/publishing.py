@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +26,8 @@ from coterie.statistics.planning import plan
 from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
-from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
+from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics
+from coterie.statistics.writing import as_csv, as_json
 
 LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
 
@@ -75,7 +74,11 @@ def release(
         request = _request(specification, allocator, as_in_paper, seed)
         if ledger is None:
             return _on_disk(target, request, specification) or _write(
-                _draw(specification, source, noise, allocator, as_in_paper, progress), target, request, key, None
+                _draw(specification, source, noise, allocator, as_in_paper, progress),
+                target,
+                request,
+                key,
+                None,
             )
         with Ledger.open(ledger) as book:
             purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
@@ -167,7 +170,8 @@ def _on_disk(target: Path, request: str, specification: Specification) -> Publis
         content = target.read_bytes()
     except OSError:
         raise OutputError(
-            f"{target} or its certificate is there without the other.", "Move it away, or choose another name."
+            f"{target} or its certificate is there without the other.",
+            "Move it away, or choose another name.",
         ) from None
     if hashlib.sha256(content).hexdigest() != certificate.digest.value:
         raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
@@ -225,37 +229,6 @@ def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[Sta
             part.discard()
         raise
     return staged
-
-
-def as_csv(made: StatisticsRelease) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["name", "what", "value", "lower_95", "upper_95", "expected_absolute_error"])
-    for value in made.values:
-        what = "equation" if value.is_equation else "statistic"
-        numbers = [repr(n) for n in (value.value, value.lower, value.upper, value.expected_error)]
-        writer.writerow([value.name, what, *numbers])
-    return buffer.getvalue().encode()
-
-
-def as_json(made: StatisticsRelease) -> bytes:
-    content = {
-        "release": made.plan.specification.release,
-        "guarantee": promise(made.plan, made.private).label,
-        "plan": made.plan.digest,
-        "values": [
-            {
-                "name": value.name,
-                "what": "equation" if value.is_equation else "statistic",
-                "value": value.value,
-                "lower_95": value.lower,
-                "upper_95": value.upper,
-                "expected_absolute_error": value.expected_error,
-            }
-            for value in made.values
-        ],
-    }
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def _notes(made: StatisticsRelease) -> tuple[str, ...]:

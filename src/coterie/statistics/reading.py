@@ -15,7 +15,7 @@ from coterie.schema import Schema
 from coterie.statistics.checking import check
 from coterie.statistics.expanding import expand
 from coterie.statistics.expression import names_in
-from coterie.statistics.fields import positive_of, members, number_of, one_of, positive_integer
+from coterie.statistics.fields import members, number_of, one_of, positive_integer, positive_of
 from coterie.statistics.filters import Filter, read_filter
 from coterie.statistics.metric import Summary
 from coterie.statistics.parsing import parse
@@ -25,10 +25,10 @@ from coterie.statistics.specification import Budget, Equation, RelativeTo, Speci
 
 VERSION = 1
 _TOP = (
-    "coterie_statistics release population schema records neighbours budget floor relative_to statistics "
-    "equations disjoint pilot expected_from"
-).split()
-_EQUATION = "formula ready of weight tolerance summary guard".split()
+    *("coterie_statistics", "release", "population", "schema", "records", "neighbours", "budget", "floor"),
+    *("relative_to", "statistics", "equations", "disjoint", "pilot", "expected_from"),
+)
+_EQUATION = ("formula", "ready", "of", "weight", "tolerance", "summary", "guard")
 
 
 def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | None = None) -> Specification:
@@ -48,7 +48,9 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
             mark = getattr(error, "problem_mark", None)
             place = f" at line {mark.line + 1}" if mark else ""
             reason = getattr(error, "problem", None) or "it cannot be parsed"
-            raise ParameterError(f"The specification is not valid YAML{place}: {reason}.", "Correct it.") from None
+            raise ParameterError(
+                f"The specification is not valid YAML{place}: {reason}.", "Correct it."
+            ) from None
     if not isinstance(document, dict) or not isinstance(document.get("statistics"), dict):
         raise ParameterError(
             "This is not a statistics specification.",
@@ -56,7 +58,9 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
         )
     members(document, _TOP, "The specification")
     if document.get("coterie_statistics", VERSION) != VERSION:
-        raise ParameterError("The specification has another version.", f"This Coterie reads version {VERSION}.")
+        raise ParameterError(
+            "The specification has another version.", f"This Coterie reads version {VERSION}."
+        )
     return _build(document, schema or _schema(document, folder))
 
 
@@ -121,7 +125,9 @@ def _equation(name: str, content: object) -> Equation:
     if ("formula" in entry) == ("ready" in entry):
         raise ParameterError(f"{where} needs either `formula` or `ready`.", "Give one of the two.")
     formula = (
-        str(entry["formula"]) if "formula" in entry else formula_of(str(entry["ready"]), entry.get("of"), where)
+        str(entry["formula"])
+        if "formula" in entry
+        else formula_of(str(entry["ready"]), entry.get("of"), where)
     )
     expression = parse(formula, where)
     if not names_in(expression):
@@ -144,7 +150,9 @@ def _disjoint(content: object, filters: Mapping[str, Filter]) -> tuple[tuple[Fil
     groups = []
     for number, group in enumerate(content, start=1):
         if not isinstance(group, list) or len(group) < 2:
-            raise ParameterError(f"`disjoint`, entry {number}: name at least two groups.", "Correct that entry.")
+            raise ParameterError(
+                f"`disjoint`, entry {number}: name at least two groups.", "Correct that entry."
+            )
         chosen = []
         for item in group:
             if isinstance(item, str) and item not in filters:

@@ -18,7 +18,9 @@ class ReadyMade:
 READY_MADE: Mapping[str, ReadyMade] = {
     "ratio": ReadyMade("a/b", ("a", "b"), "{a} / {b}"),
     "difference": ReadyMade("a − b", ("a", "b"), "{a} - {b}"),
-    "share": ReadyMade("part of whole, kept in [0, 1]", ("part", "whole"), "min(max({part} / {whole}, 0), 1)"),
+    "share": ReadyMade(
+        "part of whole, kept in [0, 1]", ("part", "whole"), "min(max({part} / {whole}, 0), 1)"
+    ),
     "percent_change": ReadyMade("100·(new/old − 1)", ("new", "old"), "100 * ({new} / {old} - 1)"),
     "t_test": ReadyMade(
         "two-sample t with unequal variances (002 §5.4.2)",

@@ -23,7 +23,7 @@ def choose_routes(specification: Specification, build: Build) -> dict[str, Route
     switch is kept if the best split of the whole gets better. What the specification fixes stays.
     """
     free = [s for s in specification.statistics if s.route is Route.AUTO and can_use_sums(s)]
-    fixed = {s.name: s.route for s in specification.statistics if s.route is not Route.AUTO}
+    fixed: dict[str, Route] = {s.name: s.route for s in specification.statistics if s.route is not Route.AUTO}
     if not free:
         return fixed
     groups: dict[object, list[str]] = {}

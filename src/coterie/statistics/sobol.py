@@ -25,6 +25,6 @@ def points(dimension: int, exponent: int, replicates: int = 1) -> NDArray[np.flo
         engine = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng([SEED, dimension, replicate]))
         parts.append(engine.random_base2(exponent))
     joined = np.vstack(parts)
-    joined = np.clip(joined, 2.0**-40, 1.0 - 2.0**-40)
+    joined = np.asarray(np.clip(joined, 2.0**-40, 1.0 - 2.0**-40), dtype=np.float64)
     joined.setflags(write=False)
     return joined

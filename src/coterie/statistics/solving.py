@@ -28,8 +28,8 @@ _PRECISION = 1e-3
 
 def solve_budget(specification: Specification) -> Plan:
     """A plan whose budget is the smallest, to 0.1 %, at which all tolerances hold under the best split."""
-    wanted = [t for t in (*specification.statistics, *specification.equations) if t.tolerance is not None]
-    if not wanted:
+    stated = [s.tolerance for s in specification.statistics] + [e.tolerance for e in specification.equations]
+    if all(tolerance is None for tolerance in stated):
         raise ParameterError("No tolerance is stated.", "Give statistics or equations a `tolerance`.")
     free = replace(specification, floor=Fraction(0))
     start = replace(free, budget=_budget(free, 1.0))
@@ -51,12 +51,17 @@ def solve_budget(specification: Specification) -> Plan:
         # Errors fall about like 1/ε (1/√ρ): step there first, then close in by bisection.
         jump = total * excess ** (1.0 if _pure(specification) else 2.0)
         inside = low < jump < high
-        total = jump * (1 + _PRECISION / 4) if inside and abs(jump / total - 1) > _PRECISION else _middle(low, high)
+        total = (
+            jump * (1 + _PRECISION / 4)
+            if inside and abs(jump / total - 1) > _PRECISION
+            else _middle(low, high)
+        )
         if total > 1e9:
             break
     if found is None:
         raise ParameterError(
-            "The tolerances cannot be met by any reasonable budget.", "Loosen them, or publish fewer statistics."
+            "The tolerances cannot be met by any reasonable budget.",
+            "Loosen them, or publish fewer statistics.",
         )
     return _as_plan(specification, design, found, expectations_of=dict(expectations.given))
 
@@ -114,7 +119,10 @@ def _excess(design: Design, errors: tuple[PredictedError, ...]) -> float:
 
 
 def _as_plan(
-    specification: Specification, design: Design, found: tuple[float, Array], expectations_of: dict[str, float]
+    specification: Specification,
+    design: Design,
+    found: tuple[float, Array],
+    expectations_of: dict[str, float],
 ) -> Plan:
     total, budgets = found
     final = _with_total(design, total)

@@ -17,7 +17,7 @@ from coterie.budget import as_text
 from coterie.errors import ParameterError, nearest
 from coterie.schema import Schema
 from coterie.statistics.expression import Expression
-from coterie.statistics.filters import Filter
+from coterie.statistics.filters import EVERYONE, Filter
 from coterie.statistics.metric import Summary
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Neighbours
@@ -83,7 +83,7 @@ class Statistic:
     name: str
     kind: StatisticKind
     columns: tuple[str, ...] = ()
-    where: Filter = Filter()
+    where: Filter = EVERYONE
     that: Filter | None = None  # proportion: which of the group count
     at_least: int | None = None  # public lower bound of the group's size
     quantile: float = 0.5

@@ -93,7 +93,9 @@ def promise(plan: Plan, private_noise: bool) -> Guarantee:
     if conditions:
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
-    from_data = [a.name for a in specification.schema.attributes if a.domain and a.domain.source is Source.DATA]
+    from_data = [
+        a.name for a in specification.schema.attributes if a.domain and a.domain.source is Source.DATA
+    ]
     used = {column for statistic in specification.statistics for column in statistic.columns}
     if used.intersection(from_data):
         status = Status.REFUTED
@@ -155,7 +157,9 @@ def certify_statistics(
             formula=m.bound.formula,
             proof=m.bound.proof,
         )
-        for m, budget, quantity in zip(design.measurements, plan.budgets, design.metric.quantities, strict=True)
+        for m, budget, quantity in zip(
+            design.measurements, plan.budgets, design.metric.quantities, strict=True
+        )
     )
     return StatisticsCertificate(
         tool=f"coterie {__version__}",

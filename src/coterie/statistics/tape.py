@@ -127,11 +127,11 @@ def _slopes(node: Expression, arguments: list[Array], result: Array) -> list[Arr
         case Op.ABS:
             return [np.sign(a)]
         case Op.MIN:
-            return [(a <= arguments[1]) * 1.0, (a > arguments[1]) * 1.0]
+            return [np.where(a <= arguments[1], 1.0, 0.0), np.where(a > arguments[1], 1.0, 0.0)]
         case Op.MAX:
-            return [(a >= arguments[1]) * 1.0, (a < arguments[1]) * 1.0]
+            return [np.where(a >= arguments[1], 1.0, 0.0), np.where(a < arguments[1], 1.0, 0.0)]
         case Op.CLAMP:
-            return [((a >= arguments[1]) & (a <= arguments[2])) * 1.0, None, None]
+            return [np.where((a >= arguments[1]) & (a <= arguments[2]), 1.0, 0.0), None, None]
         case Op.AWAY_FROM_ZERO:
-            return [(a == result) * 1.0, None]
+            return [np.where(a == result, 1.0, 0.0), None]
     return [None] * len(arguments)

@@ -117,10 +117,8 @@ class TargetError:
         coefficients = np.abs(self.linear.weights(self.names))
         if len(self.inputs) == 1:
             below, above = self.linear.sides(self.names[0], float(values[self.inputs[0]]))
-            return coefficients[0] * (
-                upper_tail_area(families[0], used[:, 0], np.float64(below))  # type: ignore[arg-type]
-                + upper_tail_area(families[0], used[:, 0], np.float64(above))  # type: ignore[arg-type]
-            )
+            areas = [upper_tail_area(families[0], used[:, 0], np.asarray(room)) for room in (below, above)]
+            return np.asarray(coefficients[0] * (areas[0] + areas[1]))
         return mean_absolute_sum(families, used * coefficients)
 
     def _closed_slope(self, families: Sequence[Family], used: Array, values: Array) -> Array:
@@ -133,9 +131,7 @@ class TargetError:
 
     # --- the report: the noise that is really drawn -----------------------------------------------------
 
-    def report(
-        self, scales: Array, values: Array, exponent: int
-    ) -> tuple[float, float, float, float, bool]:
+    def report(self, scales: Array, values: Array, exponent: int) -> tuple[float, float, float, float, bool]:
         """mean, its standard error, median, 95 % point, and whether the mean is a closed form."""
         used = scales[list(self.inputs)]
         closed = self._closed(used[None, :], values) and (

@@ -74,7 +74,7 @@ def intervals(design: Design, scales: Array, released: Array, level: float = LEV
     found = {}
     for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
         tape = Tape.of(target.expression)
-        at = float(tape.value(values))  # type: ignore[arg-type]
+        at = float(tape.value(values))
         if plain and len(inputs) == 1 and not target.is_equation:
             name = design.metric.quantities[inputs[0]].name
             reach = absolute_quantile(

@@ -54,7 +54,10 @@ class Problem:
                 law = self.metric.quantities[index].law
                 wanted[index] = max(wanted[index], (law.coefficient / target.tolerance) ** law.power)
         extra = wanted - self.feasible.floors
-        need, spare = self.feasible.rows @ extra, self.feasible.total - self.feasible.rows @ self.feasible.floors
+        need, spare = (
+            self.feasible.rows @ extra,
+            self.feasible.total - self.feasible.rows @ self.feasible.floors,
+        )
         ratio = np.min(np.where(need > 0, spare / np.where(need > 0, need, 1.0), np.inf))
         if ratio < 1:
             wanted = self.feasible.floors + extra * ratio

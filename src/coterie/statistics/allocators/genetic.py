@@ -6,6 +6,7 @@ Seeded, so that a plan can be repeated; a plan never sees data, so the seed give
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.statistics.allocators.allocator import Allocator, Array, Problem
 
@@ -38,9 +39,9 @@ def _scores(problem: Problem, people: Array) -> Array:
     return problem.metric.scores_of_many(budgets, exponent=8)
 
 
-def _tournament(scores: Array, generator: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _tournament(scores: Array, generator: np.random.Generator) -> NDArray[np.int64]:
     pairs = generator.integers(0, POPULATION, (2, POPULATION))
-    return np.where(scores[pairs[0]] < scores[pairs[1]], pairs[0], pairs[1])
+    return np.asarray(np.where(scores[pairs[0]] < scores[pairs[1]], pairs[0], pairs[1]))
 
 
 ALLOCATORS = (Allocator("genetic", "genetic algorithm", "002 §6.4 (suggested)", allocate, order=60),)

@@ -21,13 +21,15 @@ def allocate(problem: Problem) -> Array:
     def objective(budgets: Array) -> tuple[float, Array]:
         return problem.metric.score_gradient(budgets, exponent=exponent)
 
-    starts = [square_root.allocate(problem)] if many else [square_root.allocate(problem), uniform.allocate(problem)]
+    starts = (
+        [square_root.allocate(problem)]
+        if many
+        else [square_root.allocate(problem), uniform.allocate(problem)]
+    )
     found = [
         minimise(objective, problem.feasible, problem.powers, start, tolerance, steps) for start in starts
     ]
     return min(found, key=lambda optimum: optimum.value).budgets
 
 
-ALLOCATORS = (
-    Allocator("gradient", "gradient optimum of the metric", "ours", allocate, order=0),
-)
+ALLOCATORS = (Allocator("gradient", "gradient optimum of the metric", "ours", allocate, order=0),)

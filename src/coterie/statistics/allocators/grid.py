@@ -22,7 +22,9 @@ MOST_SPLITS = 250_000
 def allocate(problem: Problem) -> Array:
     feasible = problem.feasible
     if len(feasible.rows) > 1 or not bool((feasible.rows == 1.0).all()):
-        raise NotApplicable("The grid splits one budget; here groups have theirs in parallel.", "Use gradient.")
+        raise NotApplicable(
+            "The grid splits one budget; here groups have theirs in parallel.", "Use gradient."
+        )
     floors = feasible.floors
     if not bool((floors > 0).all()):
         floors = np.maximum(floors, 0.5 * feasible.total / feasible.count)
@@ -49,7 +51,7 @@ def allocate(problem: Problem) -> Array:
                     joined = chosen.copy()
                     joined[block] = splits[row]
                     new_best[after] = joined
-        best, cost = new_best, new_cost  # type: ignore[assignment]
+        best, cost = new_best, new_cost
     winner = best[int(np.argmin(cost))]
     assert winner is not None
     return np.asarray(floors + step * winner)
@@ -92,7 +94,8 @@ def score_block(
     count = math.comb(len(block) + steps, len(block))
     if count > MOST_SPLITS:
         raise NotApplicable(
-            f"One block of {len(block)} linked measurements has {count:,} splits.", "Use the gradient allocator."
+            f"One block of {len(block)} linked measurements has {count:,} splits.",
+            "Use the gradient allocator.",
         )
     splits = compositions(len(block), steps)
     budgets = np.tile(np.maximum(floors, 1e-12), (len(splits), 1))
@@ -101,5 +104,7 @@ def score_block(
 
 
 ALLOCATORS = (
-    Allocator("grid", "best of all splits in twelve steps", "002 §5.4, without simulation", allocate, order=40),
+    Allocator(
+        "grid", "best of all splits in twelve steps", "002 §5.4, without simulation", allocate, order=40
+    ),
 )

@@ -41,5 +41,7 @@ def first_order(problem: Problem) -> Array:
 
 
 ALLOCATORS = (
-    Allocator("square-root", "closed form, first order", "Lagrange; exact for statistics alone", allocate, 30),
+    Allocator(
+        "square-root", "closed form, first order", "Lagrange; exact for statistics alone", allocate, 30
+    ),
 )
