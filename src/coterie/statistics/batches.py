@@ -74,7 +74,7 @@ def _weights(size: Array, probability: float | None) -> Array:
         return np.full((1, 1), 1.0 / size.shape[1])
     draws = size.shape[1]
     rank = np.argsort(np.argsort(size, axis=1), axis=1)
-    near = np.abs(rank - int(probability * draws)) <= max(8, draws // 50)
+    near = np.abs(rank - int(probability * draws)) <= max(8, draws // 40)
     return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 

@@ -22,6 +22,7 @@ from coterie.noise.seeded import SeededSampler
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.noise_model import Family, from_uniform
 
+Array = NDArray[np.float64]
 _UP = 1.0 + 2.0**-50
 
 
@@ -43,13 +44,14 @@ class Noise:
     def name(self) -> str:
         return "OpenDP exact samplers" if self.sampler.private else self.sampler.name
 
-    def add(self, value: float, family: Family, scale: float, stream: str) -> float:
+    def add(self, values: Array, family: Family, scale: float, stream: str) -> Array:
+        """Each value with its own noise; counts stay whole numbers."""
         if family is Family.LAPLACE:
-            return float(self.sampler.laplace(np.array([value]), np.array([scale]), stream)[0])
+            return self.sampler.laplace(values, np.full(len(values), scale), stream)
         if not self.sampler.private:
-            noise = from_uniform(family, self._uniform(1, stream), scale)
-            return float(value + noise[0])
-        return float(_exact(family, scale)(int(value) if family.discrete else float(value)))
+            return np.asarray(values + from_uniform(family, self._uniform(len(values), stream), scale))
+        plain = [int(value) for value in values] if family.discrete else [float(value) for value in values]
+        return np.array(_exact(family, scale)(plain), dtype=np.float64)
 
     def choose(self, counts: NDArray[np.int64], m: Measurement, scale: float, stream: str) -> float:
         """A grid point, with probability ∝ exp(u/scale), u = −|#below − q·n|; scale = 2Δu/ε."""
@@ -82,12 +84,11 @@ def _exact(family: Family, scale: float) -> Any:
     import opendp.prelude as dp  # 0.3 s to import: paid only by real releases
 
     dp.enable_features("contrib")
-    if family.discrete:
-        domain, metric = dp.atom_domain(T=int), dp.absolute_distance(T=int)
-    else:
-        domain, metric = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-    make = dp.m.make_gaussian if family.gaussian else dp.m.make_laplace
-    return make(domain, metric, scale=scale)
+    number = int if family.discrete else float
+    domain = dp.vector_domain(dp.atom_domain(T=int) if family.discrete else dp.atom_domain(T=float, nan=False))
+    if family.gaussian:
+        return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+    return dp.m.make_laplace(domain, dp.l1_distance(T=number), scale=scale)
 
 
 def _noisy_max(scale: float) -> Any:

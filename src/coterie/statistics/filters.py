@@ -39,7 +39,7 @@ class Between:
     start: float = -math.inf
     below: float = math.inf
 
-    def accepts(self, text: str | None, value: float | None) -> bool:  # noqa: ARG002
+    def accepts(self, text: str | None, value: float | None) -> bool:
         return value is not None and self.start <= value < self.below
 
     def __str__(self) -> str:

@@ -111,6 +111,10 @@ def tail_area_slope(family: Family, scale: float, room: float) -> float:
 def absolute_quantile(family: Family, scale: float, probability: float) -> float:
     """The size that |noise| stays within, with this probability (rounded up to a whole step if discrete)."""
     tail = 1.0 - probability
+    if family is Family.DISCRETE_GAUSSIAN and scale <= 100.0:
+        _, weights = _discrete_gaussian_weights(scale)
+        beyond = 2.0 * np.cumsum(weights[::-1])[::-1]  # P(|noise| ≥ 1), P(|noise| ≥ 2), …
+        return float((beyond > tail).sum())
     if family.gaussian:
         return float(scale * ndtri(1.0 - tail / 2.0))
     if family is Family.DISCRETE_LAPLACE:
@@ -136,10 +140,10 @@ def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
     return np.asarray(-scale * sign * np.log(tail))
 
 
-def characteristic(family: Family, scaled: Array) -> Array:
-    """The characteristic function at scale·t, for the two continuous shapes."""
+def log_characteristic(family: Family, scaled: Array) -> Array:
+    """ln φ at scale·t for the two continuous shapes: in logarithms, because 1 − φ is tiny for small t."""
     squared = np.asarray(scaled) ** 2
-    return np.exp(-0.5 * squared) if family.gaussian else 1.0 / (1.0 + squared)
+    return np.asarray(-0.5 * squared if family.gaussian else -np.log1p(squared))
 
 
 def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:

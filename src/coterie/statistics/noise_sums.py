@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.noise_model import Family, characteristic
+from coterie.statistics.noise_model import Family, log_characteristic
 
 Array = NDArray[np.float64]
 
@@ -32,10 +32,10 @@ def mean_absolute_sum(families: Sequence[Family], scales: Array) -> Array:
     results = np.empty(len(scales))
     for start in range(0, len(scales), 4096):
         part = slice(start, start + 4096)
-        product = np.ones((len(largest[part]), len(_T)))
+        logs = np.zeros((len(largest[part]), len(_T)))
         for index, family in enumerate(families):
-            product *= characteristic(family, (scales[part, index] / largest[part])[:, None] * _T)
-        results[part] = (2.0 / math.pi) * _STEP * ((1.0 - product) / _T).sum(axis=1) * largest[part]
+            logs += log_characteristic(family, (scales[part, index] / largest[part])[:, None] * _T)
+        results[part] = (2.0 / math.pi) * _STEP * (-np.expm1(logs) / _T).sum(axis=1) * largest[part]
     return results
 
 
@@ -46,9 +46,7 @@ def sum_gradient(families: Sequence[Family], scales: Array) -> Array:
         return scales * (math.sqrt(2.0 / math.pi) / math.sqrt(float((scales**2).sum())))
     largest = float(scales.max())
     beta = scales / largest
-    parts = np.array(
-        [characteristic(family, b * _T) for family, b in zip(families, beta, strict=True)], dtype=np.float64
-    )
+    parts = np.exp([log_characteristic(family, b * _T) for family, b in zip(families, beta, strict=True)])
     product = parts.prod(axis=0)
     gradient = np.empty(len(beta))
     for index, family in enumerate(families):

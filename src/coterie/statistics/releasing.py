@@ -129,5 +129,6 @@ def _noisy(
         if m.kind is Kind.QUANTILE:
             values.append(noise.choose(exact[m.name], m, scales[m.name], stream))
         else:
-            values.append(noise.add(exact[m.name], quantity.family, scales[m.name], stream))
+            centre = np.array([exact[m.name]])
+            values.append(float(noise.add(centre, quantity.family, scales[m.name], stream)[0]))
     return np.array(values)
