@@ -86,7 +86,7 @@ def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[
     """
     grid = Fraction(1, 10 ** max(0, 9 - len(str(int(total))) + 1))
     parts = [Fraction(int(Fraction(float(budget)) / grid)) * grid for budget in budgets]
-    parts = [max(part, _floor_fraction(floor)) for part, floor in zip(parts, feasible.floors, strict=True)]
+    parts = [max(part, _decimal(floor)) for part, floor in zip(parts, feasible.floors, strict=True)]
     plain = len(feasible.rows) == 1 and bool((feasible.rows == 1.0).all())
     if plain:
         largest = max(range(len(parts)), key=lambda index: parts[index])
@@ -106,5 +106,6 @@ def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[
     return tuple(parts)
 
 
-def _floor_fraction(floor: float) -> Fraction:
-    return Fraction(str(float(floor)))
+def _decimal(floor: float) -> Fraction:
+    """The floor as the publisher wrote it, not its binary neighbour."""
+    return Fraction(f"{floor:.12g}")

@@ -27,6 +27,9 @@ from coterie.statistics.specification import Notion, Route, Specification
 from coterie.statistics.units import unit_of_equation, unit_of_statistic
 
 
+LEAST_SHARE = 0.02  # of an even split
+
+
 @dataclass(frozen=True)
 class Design:
     """`statistics` are expressions of measurements; `equations` of statistics, guarded."""
@@ -73,7 +76,9 @@ def build_design(
         [frozenset(group) for group in specification.disjoint],
     )
     total = total_in_currency(specification.budget) * share
-    floors = np.full(len(measurements), float(specification.floor * share))
+    # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
+    least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
+    floors = np.full(len(measurements), max(float(specification.floor * share), least))
     statistics = {name: derivation.expression for name, derivation in derivations.items()}
     equations = {name: value.expression for name, value in guarded.items()}
     targets = _targets(specification, statistics, equations, expected, ranges, quantities)

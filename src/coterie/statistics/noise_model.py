@@ -121,7 +121,7 @@ def absolute_quantile(family: Family, scale: float, probability: float) -> float
         decay = math.exp(-1.0 / scale)
         if 2 * decay / (1 + decay) <= tail:  # P(|noise| ≥ 1)
             return 0.0
-        return float(math.ceil(math.log(tail * (1 + decay) / 2) / math.log(decay) - 1e-12) - 1)
+        return float(math.ceil(-scale * math.log(tail * (1 + decay) / 2) - 1e-12) - 1)
     return float(-scale * math.log(tail))
 
 
@@ -134,8 +134,8 @@ def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
     tail = 1.0 - np.abs(2.0 * points - 1.0)
     sign = np.sign(points - 0.5)
     if family is Family.DISCRETE_LAPLACE:
-        decay = np.exp(-1.0 / np.asarray(scale, dtype=np.float64))
-        steps = np.floor(np.log(tail * (1.0 + decay) / 2.0) / np.log(decay))
+        size = np.asarray(scale, dtype=np.float64)
+        steps = np.floor(-size * np.log(tail * (1.0 + np.exp(-1.0 / size)) / 2.0))
         return np.asarray(sign * np.maximum(steps, 0.0))
     return np.asarray(-scale * sign * np.log(tail))
 

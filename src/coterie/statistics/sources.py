@@ -44,12 +44,11 @@ class _Opened:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         try:
-            cursor = self.connection.cursor()
-            try:
+            if self.dialect is DUCKDB:  # a cursor of DuckDB does not see registered tables
+                return list(self.connection.execute(statement).fetchall())
+            with self.connection.cursor() as cursor:
                 cursor.execute(statement)
                 return list(cursor.fetchall())
-            finally:
-                cursor.close()
         except self.faults as error:
             kind = type(error).__name__
         raise DataError(
