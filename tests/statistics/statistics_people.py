@@ -66,3 +66,39 @@ def document(**changes: Any) -> dict[str, Any]:
     }
     content.update(changes)
     return content
+
+
+# Something of every kind, with a budget so large that the noise is gone.
+EVERY_KIND = document(
+    budget={"epsilon": "1000000"},
+    statistics={
+        "n": {"kind": "count", "where": {"smoker": "yes"}, "expected": 600},
+        "s": {"kind": "sum", "of": "cost", "where": {"region": ["north", "west"]}, "expected": 30000},
+        "xy": {"kind": "sum", "of": ["age", "cost"], "expected": 2500000},
+        "m": {
+            "kind": "mean",
+            "of": "cost",
+            "where": {"age": {"from": 30, "below": 60}},
+            "at_least": 500,
+            "expected": 20,
+        },
+        "v": {"kind": "variance", "of": "cost", "expected": 200},
+        "d": {"kind": "std", "of": "age", "where": {"smoker": "no"}, "expected": 20},
+        "p": {
+            "kind": "proportion",
+            "that": {"smoker": "yes"},
+            "where": {"region": "south"},
+            "expected": 0.25,
+        },
+        "q": {"kind": "median", "of": "cost", "expected": 18, "candidates": 10000},
+        "q9": {"kind": "quantile", "quantile": 0.9, "of": "age", "where": {"smoker": "yes"}, "expected": 82},
+        "h": {"kind": "histogram", "of": "age", "bins": [18, 40, 65, 90], "expected": {"18..40": 730}},
+        "by": {
+            "kind": "mean",
+            "of": "age",
+            "by": {"region": ["north", "south"], "smoker": ["yes"]},
+            "expected": 54,
+        },
+    },
+    equations={"r": {"formula": "s / n", "weight": 2}},
+)

@@ -23,9 +23,9 @@ from coterie.papers.paper_002_scenario import (
 )
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
+from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.allocators.grid import blocks, score_block
 from coterie.statistics.composition import Feasible
-from coterie.statistics.allocators.allocator import Problem
 
 
 @pytest.fixture(scope="session")
@@ -157,8 +157,18 @@ def honest(insurance: pa.Table, neighbours: str) -> dict[str, object]:
     wheres = [{"smoker": s, "region": r} for s in ("yes", "no") for r in ("northwest", "southeast")]
     for label, where, values in zip(labels, wheres, groups_of(insurance, scaled=True), strict=True):
         statistics[f"n_{label}"] = {"kind": "count", "where": where, "expected": len(values)}
-        statistics[f"m_{label}"] = {"kind": "mean", "of": "y", "where": where, "expected": float(values.mean())}
-        statistics[f"s_{label}"] = {"kind": "std", "of": "y", "where": where, "expected": float(values.std(ddof=1))}
+        statistics[f"m_{label}"] = {
+            "kind": "mean",
+            "of": "y",
+            "where": where,
+            "expected": float(values.mean()),
+        }
+        statistics[f"s_{label}"] = {
+            "kind": "std",
+            "of": "y",
+            "where": where,
+            "expected": float(values.std(ddof=1)),
+        }
     tests = {
         f"t_{g}": {"ready": "t_test", "of": [f"{k}_{g}_{r}" for r in ("nw", "se") for k in ("m", "s", "n")]}
         for g in ("yes", "no")
@@ -171,7 +181,9 @@ def honest(insurance: pa.Table, neighbours: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("neighbours", "known"), [("replace-one", 0.121), ("add-remove", 0.060)])
-def test_sums_with_real_bounds_beat_the_best_allocation(insurance: pa.Table, neighbours: str, known: float) -> None:
+def test_sums_with_real_bounds_beat_the_best_allocation(
+    insurance: pa.Table, neighbours: str, known: float
+) -> None:
     """GUARANTEES.md: .121 and .060 with continuous noise; whole-number noise on counts does better still."""
     found = plan(read_specification(honest(insurance, neighbours)), report_losses=False)
     assert found.score <= known

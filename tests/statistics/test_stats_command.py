@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 import yaml
+from statistics_people import document, population
 from typer.testing import CliRunner
 
 from coterie.cli.stats import app
 from coterie.errors import CertificateError, ParameterError
 from coterie.ledger import Ledger
-from statistics_people import document, population
 
 RUNNER = CliRunner()
 
@@ -36,7 +36,16 @@ def run(*arguments: object) -> str:
 
 def test_a_plan_is_a_table_and_a_figure(folder: Path) -> None:
     shown = run("plan", folder / "spec.yaml", "--figure", folder / "plan.png", "--proofs")
-    for word in ("allocator", "gradient", "uniform", "taylor", "times", "Sensitivity", "off by 50%", "not looked at"):
+    for word in (
+        "allocator",
+        "gradient",
+        "uniform",
+        "taylor",
+        "times",
+        "Sensitivity",
+        "off by 50%",
+        "not looked at",
+    ):
         assert word in shown
     assert (folder / "plan.png").read_bytes().startswith(b"\x89PNG")
 

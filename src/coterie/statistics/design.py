@@ -26,7 +26,6 @@ from coterie.statistics.sensitivity import Kind
 from coterie.statistics.specification import Notion, Route, Specification
 from coterie.statistics.units import unit_of_equation, unit_of_statistic
 
-
 LEAST_SHARE = 0.02  # of an even split
 
 

@@ -85,7 +85,9 @@ def _exact(family: Family, scale: float) -> Any:
 
     dp.enable_features("contrib")
     number = int if family.discrete else float
-    domain = dp.vector_domain(dp.atom_domain(T=int) if family.discrete else dp.atom_domain(T=float, nan=False))
+    domain = dp.vector_domain(
+        dp.atom_domain(T=int) if family.discrete else dp.atom_domain(T=float, nan=False)
+    )
     if family.gaussian:
         return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
     return dp.m.make_laplace(domain, dp.l1_distance(T=number), scale=scale)

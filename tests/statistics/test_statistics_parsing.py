@@ -150,7 +150,14 @@ def test_ready_made_equations_compute_what_they_say() -> None:
     t = value(formula_of("t_test", list("abcdef"), "t"), a=5, b=2, c=10, d=3, e=1, f=20)
     assert t == pytest.approx((5 - 3) / math.sqrt(4 / 10 + 1 / 20))
     x, y = np.array([1.0, 2.0, 4.0, 7.0]), np.array([2.0, 1.0, 5.0, 6.0])
-    sums = {"n": 4.0, "x": x.sum(), "y": y.sum(), "xx": (x * x).sum(), "yy": (y * y).sum(), "xy": (x * y).sum()}
+    sums = {
+        "n": 4.0,
+        "x": x.sum(),
+        "y": y.sum(),
+        "xx": (x * x).sum(),
+        "yy": (y * y).sum(),
+        "xy": (x * y).sum(),
+    }
     r = value(formula_of("correlation", ["n", "x", "y", "xx", "yy", "xy"], "r"), **sums)
     assert r == pytest.approx(np.corrcoef(x, y)[0, 1])
     assert value(formula_of("odds_ratio", list("abcd"), "o"), a=10, b=5, c=2, d=8) == pytest.approx(8.0)

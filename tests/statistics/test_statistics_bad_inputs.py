@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, OutputError, ParameterError, SchemaError
 from coterie.ledger import Ledger
 from coterie.statistics import plan, read_specification, release
-from statistics_people import RECORDS, SCHEMA, document, population
 
 
 def with_statistic(**entry: Any) -> dict[str, Any]:
@@ -25,23 +26,47 @@ def with_equation(equation: Any, **statistics: Any) -> dict[str, Any]:
 
 
 BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
-    "unknown statistic": (with_equation("avg[yes] / avgg[no]"), ParameterError, r"unknown statistic.*Did you mean 'avg\[no\]'"),
-    "root of a negative value": (with_equation("sqrt(avg[yes] - avg[no])"), ParameterError, r"can be negative.*max\("),
-    "logarithm of a negative value": (with_equation("log(avg[yes] - avg[no])"), ParameterError, "can be negative"),
+    "unknown statistic": (
+        with_equation("avg[yes] / avgg[no]"),
+        ParameterError,
+        r"unknown statistic.*Did you mean 'avg\[no\]'",
+    ),
+    "root of a negative value": (
+        with_equation("sqrt(avg[yes] - avg[no])"),
+        ParameterError,
+        r"can be negative.*max\(",
+    ),
+    "logarithm of a negative value": (
+        with_equation("log(avg[yes] - avg[no])"),
+        ParameterError,
+        "can be negative",
+    ),
     "broken power": (with_equation("(avg[yes] - avg[no]) ** 0.5"), ParameterError, "can be negative"),
     "division by an expected zero": (
         with_equation("avg[yes] / d", d={"kind": "sum", "of": "cost", "expected": 0}),
         ParameterError,
         "expected to be zero.*guard",
     ),
-    "floors above the budget": (document(floor="0.5", budget={"epsilon": "0.8"}), ParameterError, "Lower `floor`"),
+    "floors above the budget": (
+        document(floor="0.5", budget={"epsilon": "0.8"}),
+        ParameterError,
+        "Lower `floor`",
+    ),
     "empty filter": (
         with_statistic(kind="count", where={"age": {"from": 65}}, by={"age": [30]}),
         ParameterError,
         "empty filter",
     ),
-    "empty range": (with_statistic(kind="count", where={"age": {"from": 5, "below": 5}}), ParameterError, "holds nothing"),
-    "no values": (with_statistic(kind="count", where={"region": []}), ParameterError, "list of values is empty"),
+    "empty range": (
+        with_statistic(kind="count", where={"age": {"from": 5, "below": 5}}),
+        ParameterError,
+        "holds nothing",
+    ),
+    "no values": (
+        with_statistic(kind="count", where={"region": []}),
+        ParameterError,
+        "list of values is empty",
+    ),
     "bare yes": (with_statistic(kind="count", where={"smoker": True}), ParameterError, "quotes"),
     "missing bounds": (
         document(schema={"attributes": {**SCHEMA["attributes"], "cost": {"role": "protect"}}}),
@@ -56,11 +81,23 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
     "no kind": (with_statistic(of="cost"), ParameterError, "kind is missing"),
     "unknown entry": (with_statistic(kind="count", wher={}), ParameterError, "Did you mean 'where'"),
     "a proportion of nothing": (with_statistic(kind="proportion"), ParameterError, "which records count"),
-    "quantile out of range": (with_statistic(kind="quantile", of="cost", quantile=1.5), ParameterError, "between 0 and 1"),
+    "quantile out of range": (
+        with_statistic(kind="quantile", of="cost", quantile=1.5),
+        ParameterError,
+        "between 0 and 1",
+    ),
     "falling bins": (with_statistic(kind="histogram", of="age", bins=[3, 1]), ParameterError, "must rise"),
     "by without values": (with_statistic(kind="count", by="region"), ParameterError, "public list"),
-    "expected range inverted": (with_statistic(kind="count", where={"smoker": "yes"}, expected=[5, 1]), ParameterError, "inverted"),
-    "more than all": (with_statistic(kind="mean", of="cost", where={"smoker": "yes"}, at_least=10**6), ParameterError, "at_least"),
+    "expected range inverted": (
+        with_statistic(kind="count", where={"smoker": "yes"}, expected=[5, 1]),
+        ParameterError,
+        "inverted",
+    ),
+    "more than all": (
+        with_statistic(kind="mean", of="cost", where={"smoker": "yes"}, at_least=10**6),
+        ParameterError,
+        "at_least",
+    ),
     "no budget": (document(budget=None), ParameterError, "no budget"),
     "two budgets": (document(budget={"epsilon": 1, "rho": 1}), ParameterError, "mixes units"),
     "negative budget": (document(budget={"epsilon": "-1"}), ParameterError, "greater than 0"),
@@ -70,13 +107,21 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
     "unknown top entry": (document(budgett=1), ParameterError, "Did you mean 'budget'"),
     "no schema": (document(schema=None), SchemaError, "names no schema"),
     "no statistics": (document(statistics={}), ParameterError, "At least|at least one"),
-    "name clash": (document(equations={"n": "n[yes]"}, statistics={"n": {"kind": "count", "where": {"smoker": "yes"}}}), ParameterError, "unknown|both"),
+    "name clash": (
+        document(equations={"n": "n[yes]"}, statistics={"n": {"kind": "count", "where": {"smoker": "yes"}}}),
+        ParameterError,
+        "unknown|both",
+    ),
     "name of an equation taken": (
         document(statistics={"n": {"kind": "count", "where": {"smoker": "yes"}}}, equations={"n": "n + 1"}),
         ParameterError,
         "both a statistic and an equation",
     ),
-    "name that is no name": (document(statistics={"a b": {"kind": "count"}}), ParameterError, "letters, digits"),
+    "name that is no name": (
+        document(statistics={"a b": {"kind": "count"}}),
+        ParameterError,
+        "letters, digits",
+    ),
     "count of all": (
         {k: v for k, v in with_statistic(kind="count").items() if k != "records"},
         ParameterError,
@@ -90,7 +135,11 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
     ),
     "disjoint unknown": (document(disjoint=[["n[yes]", "m"]]), ParameterError, "unknown statistic 'm'"),
     "disjoint alone": (document(disjoint=[["n[yes]"]]), ParameterError, "at least two"),
-    "ready-made unknown": (with_equation({"ready": "ttest", "of": []}), ParameterError, "Did you mean 't_test'"),
+    "ready-made unknown": (
+        with_equation({"ready": "ttest", "of": []}),
+        ParameterError,
+        "Did you mean 't_test'",
+    ),
     "neither formula nor ready": (with_equation({"weight": 1}), ParameterError, "either"),
     "negative weight": (with_equation({"formula": "avg[yes]", "weight": -1}), ParameterError, "at least 0"),
     "constant equation": (with_equation("1 + 1"), ParameterError, "uses no statistic"),
@@ -115,8 +164,6 @@ def test_a_bad_specification(name: str, tmp_path: Path, ledger: Path) -> None:
     content, kind, message = BAD[name]
     with pytest.raises(kind) as caught:
         release(read_specification(content), population(60), tmp_path / "out.csv", ledger=ledger)
-    import re
-
     assert re.search(message, str(caught.value)), str(caught.value)
     assert caught.value.advice
     nothing_happened(tmp_path, ledger)
@@ -160,13 +207,18 @@ def bad_data() -> dict[str, tuple[Any, dict[str, Any], str]]:
         disjoint=[["a", "b"]],
     )
     incomplete = document(
-        statistics={"h": {"kind": "count", "by": {"region": ["north", "south"]}, "complete": True}}, equations={}
+        statistics={"h": {"kind": "count", "by": {"region": ["north", "south"]}, "complete": True}},
+        equations={},
     )
     return {
         "groups declared disjoint share records": (population(), overlap, "share records.*budget"),
         "groups declared complete miss records": (population(), incomplete, "miss some records"),
         "another number of records": (population(100), document(), "another number of records"),
-        "outside the domain": (changed("cost", [1e6, *cost[1:]]), document(), "outside its declared domain.*clip"),
+        "outside the domain": (
+            changed("cost", [1e6, *cost[1:]]),
+            document(),
+            "outside its declared domain.*clip",
+        ),
         "missing values": (changed("cost", [None, *cost[1:]]), document(), "missing values"),
         "no number": (changed("cost", ["much", *map(str, cost[1:])]), document(), "not numbers"),
         "column gone": (population().drop_columns("smoker"), document(), "no column 'smoker'"),

@@ -39,12 +39,16 @@ def metric(formulas: list[str], values: list[float], sensitivities: list[float],
 
 
 MIXED = metric(
-    ["q0", "q1", "q2", "q3", "q0 / max(q1, 5)", "q2 - q3", "sqrt(max(q0 * q2, 0))"], [40.0, 90.0, 60.0, 5.0], [1.0, 2.0, 0.5, 0.1]
+    ["q0", "q1", "q2", "q3", "q0 / max(q1, 5)", "q2 - q3", "sqrt(max(q0 * q2, 0))"],
+    [40.0, 90.0, 60.0, 5.0],
+    [1.0, 2.0, 0.5, 0.1],
 )
 PROBLEMS = {
     "one budget": Problem(MIXED, Feasible.sequential(4, 3.0, 0.1)),
     "no floor": Problem(MIXED, Feasible.sequential(4, 3.0)),
-    "groups": Problem(MIXED, Feasible(np.array([[1.0, 1, 0, 0], [0, 0, 1.0, 0.5], [1.0, 0, 0, 1]]), 3.0, np.full(4, 0.05))),
+    "groups": Problem(
+        MIXED, Feasible(np.array([[1.0, 1, 0, 0], [0, 0, 1.0, 0.5], [1.0, 0, 0, 1]]), 3.0, np.full(4, 0.05))
+    ),
     "one measurement": Problem(metric(["q0"], [3.0], [1.0]), Feasible.sequential(1, 1.0)),
 }
 
@@ -54,8 +58,7 @@ PROBLEMS = {
 def test_every_allocator_stays_within_floors_and_total(name: str, problem: Problem) -> None:
     try:
         budgets = find_allocator(name).allocate(problem)
-    except NotApplicable as reason:
-        assert reason.advice
+    except NotApplicable:
         return
     assert (budgets > 0).all()
     assert (budgets >= problem.feasible.floors - 1e-12).all()

@@ -11,37 +11,21 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from statistics_people import EVERY_KIND, RECORDS, SCHEMA, document, population
 
 from coterie.certificate import Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.ledger import Ledger
 from coterie.signing import check_signature, make_key
-from coterie.statistics import plan, read_specification, release
+from coterie.statistics import plan, read_specification, release, releasing
+from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
 from coterie.statistics.releasing import evaluate, make_release, plan_with_pilot
 from coterie.statistics.sensitivity import Kind
 from coterie.statistics.sources import open_source
+from coterie.statistics.specification import StatisticKind
 from coterie.statistics.statistics_certificate import StatisticsCertificate
-from statistics_people import RECORDS, SCHEMA, document, population
-
-EVERY_KIND = document(
-    budget={"epsilon": "1000000"},
-    statistics={
-        "n": {"kind": "count", "where": {"smoker": "yes"}, "expected": 600},
-        "s": {"kind": "sum", "of": "cost", "where": {"region": ["north", "west"]}, "expected": 30000},
-        "xy": {"kind": "sum", "of": ["age", "cost"], "expected": 2500000},
-        "m": {"kind": "mean", "of": "cost", "where": {"age": {"from": 30, "below": 60}}, "at_least": 500, "expected": 20},
-        "v": {"kind": "variance", "of": "cost", "expected": 200},
-        "d": {"kind": "std", "of": "age", "where": {"smoker": "no"}, "expected": 20},
-        "p": {"kind": "proportion", "that": {"smoker": "yes"}, "where": {"region": "south"}, "expected": 0.25},
-        "q": {"kind": "median", "of": "cost", "expected": 18, "candidates": 10000},
-        "q9": {"kind": "quantile", "quantile": 0.9, "of": "age", "where": {"smoker": "yes"}, "expected": 82},
-        "h": {"kind": "histogram", "of": "age", "bins": [18, 40, 65, 90], "expected": {"18..40": 730}},
-        "by": {"kind": "mean", "of": "age", "by": {"region": ["north", "south"], "smoker": ["yes"]}, "expected": 54},
-    },
-    equations={"r": {"formula": "s / n", "weight": 2}},
-)
 
 
 def truth() -> dict[str, float]:
@@ -97,13 +81,22 @@ def test_the_two_routes_measure_the_same_thing() -> None:
     values = {}
     for route in ("direct", "sums"):
         statistics = {
-            kind: {"kind": kind, "of": "cost", "where": {"smoker": "yes"}, "route": route, "at_least": 100, "expected": 15}
+            kind: {
+                "kind": kind,
+                "of": "cost",
+                "where": {"smoker": "yes"},
+                "route": route,
+                "at_least": 100,
+                "expected": 15,
+            }
             for kind in ("mean", "variance", "std", "sum")
         }
         chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
         with open_source(population()) as source:
             exact = compute(chosen.design, source)
-        values[route] = evaluate(chosen.design, np.array([exact[m.name] for m in chosen.design.measurements]))[0]
+        values[route] = evaluate(
+            chosen.design, np.array([exact[m.name] for m in chosen.design.measurements])
+        )[0]
     assert values["direct"] == pytest.approx(values["sums"], rel=1e-9)
 
 
@@ -117,8 +110,6 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
         exact = compute(design, source)
         clean = np.array([exact[m.name] for m in design.measurements])
         statistics, equations = evaluate(design, clean)
-        from coterie.statistics import releasing
-
         runs = 150
         for seed in range(runs):
             noise = Noise.seeded(seed)
@@ -138,7 +129,12 @@ def test_released_tables_are_consistent(tmp_path: Path) -> None:
         statistics={
             "h": {"kind": "histogram", "of": "age", "bins": list(range(0, 121, 5)), "complete": True},
             "sd": {"kind": "std", "of": "cost", "where": {"smoker": "yes"}},
-            "b": {"kind": "count", "by": {"region": ["north", "south", "west"]}, "where": {"smoker": "yes"}, "complete": True},
+            "b": {
+                "kind": "count",
+                "by": {"region": ["north", "south", "west"]},
+                "where": {"smoker": "yes"},
+                "complete": True,
+            },
             "all": {"kind": "count", "where": {"smoker": "yes"}},
         },
         equations={},
@@ -182,13 +178,15 @@ def test_a_plan_changed_after_release_is_refused(tmp_path: Path) -> None:
         (document(budget={"epsilon": "3"}), population()),
         (document(), population(seed=12)),
     ):
-        with pytest.raises(ParameterError, match="already published.*choose another name"):
+        with pytest.raises(ParameterError, match=r"already published.*choose another name"):
             release(read_specification(changed), data, tmp_path / "other.csv", ledger=ledger)
     with pytest.raises(ParameterError, match="already published"):
         release(read_specification(document(floor="0.01")), population(), tmp_path / "out.csv")
     assert Ledger.inspect(ledger).balance("people").spent == 2
     assert not (tmp_path / "other.csv").exists()
-    renamed = release(read_specification(document(release="again")), population(), tmp_path / "other.csv", ledger=ledger)
+    renamed = release(
+        read_specification(document(release="again")), population(), tmp_path / "other.csv", ledger=ledger
+    )
     assert not renamed.again
 
 
@@ -229,7 +227,14 @@ def test_the_certificate_says_what_was_done_and_nothing_about_the_data(tmp_path:
         ({}, {"seed": 1}, "none"),
         ({}, {"as_in_paper": True}, "refuted"),
         (
-            {"schema": {"attributes": {**SCHEMA["attributes"], "cost": {"role": "protect", "domain": {"lower": 0, "upper": 100, "source": "data"}}}}},
+            {
+                "schema": {
+                    "attributes": {
+                        **SCHEMA["attributes"],
+                        "cost": {"role": "protect", "domain": {"lower": 0, "upper": 100, "source": "data"}},
+                    }
+                }
+            },
             {},
             "refuted",
         ),
@@ -258,9 +263,6 @@ def test_a_pilot_pays_for_the_expected_values(tmp_path: Path) -> None:
 
 
 def test_as_in_paper_uses_the_sensitivities_of_the_data(tmp_path: Path) -> None:
-    from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
-    from coterie.statistics.specification import StatisticKind
-
     values = population()["cost"].to_numpy()[:50]
     for kind, statistic in ((StatisticKind.MEAN, np.mean), (StatisticKind.STD, lambda v: np.std(v, ddof=1))):
         brute = max(abs(statistic(values) - statistic(np.delete(values, i))) for i in range(50))

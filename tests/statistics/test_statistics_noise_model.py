@@ -73,7 +73,9 @@ def test_a_sum_of_mixed_noises_against_draws() -> None:
     families = [Family.LAPLACE, Family.GAUSSIAN, Family.LAPLACE]
     scales = np.array([1.0, 2.0, 0.2])
     uniform = points(3, 15)
-    total = sum(from_uniform(f, uniform[:, i], s) for i, (f, s) in enumerate(zip(families, scales, strict=True)))
+    total = sum(
+        from_uniform(f, uniform[:, i], s) for i, (f, s) in enumerate(zip(families, scales, strict=True))
+    )
     assert mean_absolute_sum(families, scales[None, :])[0] == pytest.approx(np.abs(total).mean(), rel=2e-3)
 
 

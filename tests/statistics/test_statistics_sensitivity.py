@@ -25,7 +25,11 @@ def exact(m: Measurement, values: list[float]) -> float:
     """What the engine computes for a group with these values."""
     data = np.clip(np.array(values), DOMAIN.lower, DOMAIN.upper) - DOMAIN.middle
     if m.kind is Kind.SUM:
-        return float(np.prod([np.array(values) - centre for _, centre in m.terms], axis=0).sum()) if values else 0.0
+        return (
+            float(np.prod([np.array(values) - centre for _, centre in m.terms], axis=0).sum())
+            if values
+            else 0.0
+        )
     return _finish(m, [float(len(values)), float(data.sum()), float((data**2).sum())])
 
 
@@ -98,7 +102,9 @@ def test_a_product_of_columns_is_bounded_by_its_corners() -> None:
 # --- parallel composition -------------------------------------------------------------------------------
 
 conditions = st.one_of(
-    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=2, unique=True).map(lambda v: OneOf(tuple(v))),
+    st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=2, unique=True).map(
+        lambda v: OneOf(tuple(v))
+    ),
     st.tuples(st.integers(0, 3), st.integers(1, 3)).map(lambda t: Between(float(t[0]), float(t[0] + t[1]))),
 )
 
@@ -151,8 +157,12 @@ def test_disjoint_groups_cost_the_largest_or_the_two_largest() -> None:
     groups = [Filter().and_also("g", OneOf((str(i),))) for i in range(4)]
     bounds = [count_bound()] * 4
     budgets = np.array([1.0, 2.0, 3.0, 4.0])
-    assert (neighbour_rows(groups, bounds, Neighbours.ADD_REMOVE, False) @ budgets).max() == pytest.approx(4.0)
-    assert (neighbour_rows(groups, bounds, Neighbours.REPLACE_ONE, False) @ budgets).max() == pytest.approx(7.0)
+    assert (neighbour_rows(groups, bounds, Neighbours.ADD_REMOVE, False) @ budgets).max() == pytest.approx(
+        4.0
+    )
+    assert (neighbour_rows(groups, bounds, Neighbours.REPLACE_ONE, False) @ budgets).max() == pytest.approx(
+        7.0
+    )
 
 
 def test_many_groups_are_counted_on_the_safe_side() -> None:

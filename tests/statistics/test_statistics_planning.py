@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from statistics_people import RECORDS, SCHEMA, document
 
 from coterie.errors import ParameterError
 from coterie.statistics import Plan, plan, read_specification, solve_budget
@@ -16,7 +17,6 @@ from coterie.statistics.drawing import Noise, release_scale
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.specification import Notion, Route
 from coterie.statistics.tape import Tape
-from statistics_people import RECORDS, SCHEMA, document
 
 RELEASES = 10_000
 
@@ -165,7 +165,10 @@ def test_solving_needs_tolerances() -> None:
 
 def test_a_plan_for_gaussian_noise_needs_less_noise_for_many_statistics() -> None:
     """Twenty sums over everybody: ρ adds in squares, so Gaussian noise beats Laplace at the same (ε, δ)."""
-    statistics = {f"s{i}": {"kind": "sum", "of": ["age", "cost"] if i % 2 else "age", "where": {"age": {"from": i}}} for i in range(20)}
+    statistics = {
+        f"s{i}": {"kind": "sum", "of": ["age", "cost"] if i % 2 else "age", "where": {"age": {"from": i}}}
+        for i in range(20)
+    }
     pure = plan(read_specification(document(statistics=statistics, equations={}, budget={"epsilon": "1"})))
     approximate = plan(
         read_specification(
@@ -183,14 +186,27 @@ def large(parallel: bool, groups: int = 50, equations: int = 300) -> dict[str, A
         where = {"region": f"g{g}"} if parallel else {"age": {"from": g}}
         size = int(draw.integers(50, 2000))
         statistics[f"count{g}"] = {"kind": "count", "where": where, "expected": size}
-        statistics[f"mean{g}"] = {"kind": "mean", "of": "cost", "where": where, "expected": float(draw.uniform(10, 90))}
-        statistics[f"std{g}"] = {"kind": "std", "of": "cost", "where": where, "expected": float(draw.uniform(5, 20))}
+        statistics[f"mean{g}"] = {
+            "kind": "mean",
+            "of": "cost",
+            "where": where,
+            "expected": float(draw.uniform(10, 90)),
+        }
+        statistics[f"std{g}"] = {
+            "kind": "std",
+            "of": "cost",
+            "where": where,
+            "expected": float(draw.uniform(5, 20)),
+        }
         statistics[f"sum{g}"] = {"kind": "sum", "of": "age", "where": where, "expected": size * 50.0}
     formulas: dict[str, Any] = {}
     for i in range(equations):
         a, b = (int(x) for x in draw.choice(groups, 2, replace=False))
         formulas[f"e{i}"] = [
-            {"ready": "t_test", "of": [f"mean{a}", f"std{a}", f"count{a}", f"mean{b}", f"std{b}", f"count{b}"]},
+            {
+                "ready": "t_test",
+                "of": [f"mean{a}", f"std{a}", f"count{a}", f"mean{b}", f"std{b}", f"count{b}"],
+            },
             f"sum{a} / sum{b}",
             f"count{a} + count{b} - 2 * count{(a + 1) % groups}",
             f"sum{a} / count{a}",
@@ -211,6 +227,14 @@ def test_two_hundred_statistics_and_three_hundred_equations(parallel: bool) -> N
 
 
 def test_the_schema_is_the_source_of_bounds() -> None:
-    wide = {**SCHEMA, "attributes": {**SCHEMA["attributes"], "cost": {"role": "protect", "domain": {"lower": 0, "upper": 1000}}}}
-    narrow, broad = (plan(read_specification(document(schema=s)), report_losses=False) for s in (SCHEMA, wide))
+    wide = {
+        **SCHEMA,
+        "attributes": {
+            **SCHEMA["attributes"],
+            "cost": {"role": "protect", "domain": {"lower": 0, "upper": 1000}},
+        },
+    }
+    narrow, broad = (
+        plan(read_specification(document(schema=s)), report_losses=False) for s in (SCHEMA, wide)
+    )
     assert broad.score > 2 * narrow.score

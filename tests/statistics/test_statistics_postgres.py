@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from statistics_people import EVERY_KIND, document, population
 
 from coterie.errors import DataError, ParameterError
 from coterie.io.publication import stage
@@ -13,8 +14,6 @@ from coterie.ledger import Ledger
 from coterie.statistics import plan, read_specification, release
 from coterie.statistics.computing import compute
 from coterie.statistics.sources import open_source
-from statistics_people import document, population
-from test_release import EVERY_KIND
 
 pytestmark = pytest.mark.database
 
@@ -80,7 +79,7 @@ def test_faults_of_the_database_are_told_without_values(people_in_database: str,
 
 
 def test_values_with_quotes_are_only_compared(people_in_database: str) -> None:
-    hostile = "x'; DROP TABLE \"stats people\"; --"
+    hostile = 'x\'; DROP TABLE "stats people"; --'
     content = document(
         statistics={"n": {"kind": "count", "where": {"region": hostile}, "expected": 5}}, equations={}
     )
