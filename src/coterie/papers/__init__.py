@@ -1,0 +1,1 @@
+"""One reproduction a file: every figure and table of a paper, with the tolerances inside."""
