@@ -1,0 +1,39 @@
+"""variance-change: |σ² − σ'²| / σ² (001 §4.2, Table 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.schema import Attribute
+from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.measure import Measure, Settings, mean_of_attributes, over_attributes
+
+
+def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
+    return float(_change(np.var(original, ddof=1), np.asarray(np.var(released, ddof=1))))
+
+
+def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    records = len(column.column.records)
+    mean = (values @ column.size) / records
+    variance = ((values - mean[:, None]) ** 2) @ column.size / (records - 1)
+    return _change(column.column.variance, variance)
+
+
+def _change(before: float | np.floating, after: Floats) -> Floats:
+    """A constant attribute that is constant no more counts as a change of 1."""
+    changed = np.abs(before - after) / before if before > 0 else after > 0
+    return np.asarray(changed, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="variance-change",
+    title="change of the variances",
+    meaning="0: every attribute keeps its variance; 1: it doubled or vanished",
+    papers="001 §4.2 and Table 1",
+    needs_linkage=False,
+    compute=over_attributes(_by_attribute),
+    by_cluster=_by_cluster,
+    combine=mean_of_attributes,
+    rank=31,
+)
