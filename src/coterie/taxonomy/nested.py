@@ -1,0 +1,122 @@
+"""Taxonomies as nested YAML or JSON: one root label, below it mappings (more levels) or lists (leaves).
+
+    World:
+      Europe: [France, Italy]
+      Asia:
+        East Asia: [China, Japan]
+
+What `Taxonomy.to_dict` writes is read as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from coterie.errors import SchemaError
+from coterie.taxonomy.documents import compose_yaml, line_of, read_text
+from coterie.taxonomy.tree import Edge, Taxonomy
+
+_MARK = "coterie_taxonomy"
+_SHAPE = "Below a label stands a list of labels, a mapping with more levels, or nothing."
+
+
+class _Item(NamedTuple):
+    label: str
+    below: list[_Item]
+    line: int
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object with its keys in order, repeated ones included."""
+
+
+def read_yaml(path: Path) -> Taxonomy:
+    text = read_text(path)
+    root = compose_yaml(text)
+    if isinstance(root, yaml.MappingNode) and any(key.value == _MARK for key, _ in root.value):
+        return Taxonomy.from_dict(yaml.safe_load(text))
+    return _tree(_yaml_items(root))
+
+
+def read_json(path: Path) -> Taxonomy:
+    try:
+        # Numbers keep the spelling of the file: a label is text.
+        content = json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+        if isinstance(content, _Pairs) and any(key == _MARK for key, _ in content):
+            return Taxonomy.from_dict(_document(content))
+        return _tree(_json_items(content))
+    except json.JSONDecodeError as error:
+        raise SchemaError(
+            f"The file is not valid JSON at line {error.lineno}: {error.msg}.", "Correct that line."
+        ) from None
+    except RecursionError:
+        raise SchemaError("The file is nested too deeply.", "Leave out levels that say nothing.") from None
+
+
+def _tree(items: list[_Item]) -> Taxonomy:
+    return Taxonomy.build(Edge(item.label, parent, item.line) for item, parent in _walk(items))
+
+
+def _walk(items: list[_Item]) -> Iterator[tuple[_Item, str | None]]:
+    stack: list[tuple[_Item, str | None]] = [(item, None) for item in reversed(items)]
+    while stack:
+        item, parent = stack.pop()
+        yield item, parent
+        stack += [(child, item.label) for child in reversed(item.below)]
+
+
+def _yaml_items(node: yaml.Node) -> list[_Item]:
+    if isinstance(node, yaml.MappingNode):
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise SchemaError(f"A label is not text (line {line_of(key)}).", _SHAPE)
+        return [_Item(key.value, _yaml_items(value), line_of(key)) for key, value in node.value]
+    if isinstance(node, yaml.SequenceNode):
+        items: list[_Item] = []
+        for element in node.value:
+            if isinstance(element, yaml.ScalarNode):
+                items.append(_Item(element.value, [], line_of(element)))
+            elif isinstance(element, yaml.MappingNode):
+                items += _yaml_items(element)
+            else:
+                raise SchemaError(f"A list stands inside a list (line {line_of(element)}).", _SHAPE)
+        return items
+    if node.value in ("", "~", "null"):
+        return []
+    raise SchemaError(f"A single label stands where a list is needed (line {line_of(node)}).", _SHAPE)
+
+
+def _json_items(content: object) -> list[_Item]:
+    if content is None:
+        return []
+    if isinstance(content, _Pairs):
+        return [_Item(label, _json_items(below), 0) for label, below in content]
+    if isinstance(content, list):
+        items: list[_Item] = []
+        for element in content:
+            if isinstance(element, str):
+                items.append(_Item(element, [], 0))
+            elif isinstance(element, _Pairs):
+                items += _json_items(element)
+            else:
+                raise SchemaError("A list holds something that is neither a label nor a mapping.", _SHAPE)
+        return items
+    raise SchemaError("A single value stands where a list is needed.", _SHAPE)
+
+
+def _document(pairs: _Pairs) -> dict[str, Any]:
+    """What `to_dict` wrote, with its two mappings free of repeated keys."""
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        content = value
+        if isinstance(value, _Pairs):
+            content = dict(value)
+            if len(content) < len(value):
+                raise SchemaError("A label appears twice in the taxonomy.", "Give each label one place.")
+        document[key] = int(content) if key == _MARK and str(content).isdecimal() else content
+    return document
