@@ -40,15 +40,28 @@ class Address:
             return cls(kind, f"sqlite:///{path}", str(path), path)
         try:
             parts = urlsplit(text)
+            if "@" in rest and "@" not in parts.netloc:
+                # An unescaped / ? # in the password: a part of it would be taken for the place, and shown.
+                raise ValueError
             place = parts.hostname or "localhost"
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             raise ParameterError(
                 "The PostgreSQL address cannot be read.",
-                "Write postgresql://user:password@host:5432/database, with %40 for an @ inside the password.",
+                "Write postgresql://user:password@host:5432/database,"
+                " with %40, %2F, %3F, %23 for @ / ? # in the password.",
             ) from None
-        # libpq knows both spellings of the scheme; the query part may hold a password too, so it is not shown.
-        return cls(kind, f"postgresql://{place}{port}{parts.path}", f"postgresql://{rest}")
+        # The query part may hold a password too, so it is not shown.
+        # Without a limit, libpq waits for minutes on a host that drops packets.
+        limit = (
+            "" if "connect_timeout" in parts.query else ("&" if parts.query else "?") + "connect_timeout=10"
+        )
+        return cls(kind, f"postgresql://{place}{port}{parts.path}", f"postgresql://{rest}{limit}")
+
+    def same_database(self, other: Address) -> bool:
+        if self.path is not None and other.path is not None:
+            return self.path.resolve() == other.path.resolve()
+        return self.shown == other.shown
 
 
 def is_database(source: str | Path) -> bool:
@@ -58,7 +71,7 @@ def is_database(source: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class TableName:
-    """`name`, or `schema.name` in PostgreSQL: the first dot parts them. Always quoted in SQL, so case counts."""
+    """`name`, or `schema.name` in PostgreSQL, parted by the first dot. Quoted in SQL, so case counts."""
 
     name: str
     schema: str | None = None
@@ -88,6 +101,12 @@ class TableName:
         """A name in the same schema, shortened so that the suffix fits."""
         stem = self.name.encode()[: _LONGEST_NAME - len(suffix)].decode(errors="ignore")
         return TableName(stem + suffix, self.schema)
+
+    def may_be(self, other: TableName) -> bool:
+        """Whether both can be one table: a schema left out may be any, and SQLite ignores case."""
+        if self.name.casefold() != other.name.casefold():
+            return False
+        return self.schema is None or other.schema is None or self.schema == other.schema
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}" if self.schema else self.name

@@ -1,7 +1,7 @@
 """CSV in: one header line, UTF-8, empty cells are nulls; Arrow infers the types and nothing else is guessed.
 
-Types are Arrow's: integer, float, boolean (`true`/`false`), ISO date and timestamp, else text. Only the empty cell
-(quoted or not) is null: `NA`, `?` or `-` stay text. A code with leading zeros reads as a number.
+Types are Arrow's: integer, float, boolean (`true`/`false`), ISO date and timestamp, else text. Only the empty
+cell (quoted or not) is null: `NA`, `?` or `-` stay text. A code with leading zeros reads as a number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_csv(path: Path) -> pa.Table:
         delimiter=delimiter,
         # Arrow's faster way splits blocks at any line break, also one inside quotes.
         newlines_in_values=content.find(b'"') >= 0,
-        # In a file of one column an empty line is an empty cell, and dropping it would change the number of rows.
+        # In a file of one column an empty line is an empty cell: dropping it would drop a person.
         ignore_empty_lines=len(header) > 1,
     )
     try:
@@ -45,6 +45,8 @@ def read_csv(path: Path) -> pa.Table:
     except pa.ArrowInvalid:
         # Arrow's message quotes the row: it may not be shown, so the line is looked for again.
         raise _ragged(path, delimiter, len(header)) from None
+    if table.column_names != header:
+        raise DataError(f"The header of {path} is not its first line.", "Remove the empty lines before it.")
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise DataError(
@@ -74,7 +76,7 @@ def _content(path: Path) -> bytes | mmap.mmap:
     if b"\0" in start:
         raise DataError(
             f"{path} holds bytes that no CSV file has.",
-            "Check that it is text, not a spreadsheet or an archive.",
+            "Check that it is text, not a spreadsheet.",
         )
     if not start.removeprefix(_UTF8_MARK).strip():
         raise DataError(f"{path} is empty.", "Give a file with a header line and at least one row.")
@@ -91,16 +93,15 @@ def _header(path: Path) -> tuple[list[str], str]:
         for delimiter in DELIMITERS:
             with _lines(path) as lines:
                 splits[delimiter] = next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
-    except UnicodeDecodeError:
-        raise DataError(
-            f"The header of {path} is not UTF-8 text.",
-            "Save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8').",
-        ) from None
     except csv.Error:
         raise DataError(
             f"The header of {path} cannot be read.", "Check the quotes in its first line."
         ) from None
     best = max(DELIMITERS, key=lambda delimiter: len(splits[delimiter]))
+    if any("\udc80" <= letter <= "\udcff" for name in splits[best] for letter in name):
+        raise DataError(
+            f"The header of {path} is not UTF-8 text.", "Save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')."
+        )
     return splits[best], best
 
 
@@ -116,7 +117,7 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
                         "Correct that line, or quote the cell that holds the delimiter.",
                     )
                 start = reader.line_num + 1
-    except (csv.Error, UnicodeDecodeError):
+    except csv.Error:
         return DataError(
             f"Line {start} of {path} cannot be read as CSV.", "Check its quotes, and save the file as UTF-8."
         )
@@ -127,9 +128,10 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
 
 
 def _lines(path: Path) -> TextIO:
+    """The text; bytes that are not UTF-8 arrive as the code points U+DC80 to U+DCFF."""
     if _compressed(path):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
 def _compressed(path: Path) -> bool:

@@ -41,7 +41,7 @@ def _column(name: str, array: pa.Array) -> pa.Array:
             f"Column '{name}' cannot be written as CSV: it is no number, text, date or truth value.",
             "Write .parquet or .arrow, or drop the column.",
         )
-    cells = pc.cast(array, pa.large_string())
+    cells = pc.cast(array, pa.string())
     if (
         pa.types.is_string(array.type)
         or pa.types.is_large_string(array.type)

@@ -1,7 +1,7 @@
 """One connection to PostgreSQL or SQLite through ADBC, with faults told in our own words.
 
-A driver's message may quote SQL, values or the address, so none is passed on: the SQLSTATE or the kind of failure
-is translated into a sentence here.
+A driver's message may quote SQL, values or the address, so none is passed on: the SQLSTATE or the kind of
+failure is translated into a sentence here.
 """
 
 from __future__ import annotations
@@ -84,12 +84,26 @@ def table_names(connection: Any, kind: str) -> list[str]:
     statement = (
         "SELECT n.nspname::text, c.relname::text, pg_catalog.pg_table_is_visible(c.oid)"
         " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-        " WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+        " WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')"
+        " AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
     )
     return [
         str(TableName(name, None if visible else schema))
         for schema, name, visible in rows(connection, statement)
     ]
+
+
+def exists(connection: Any, kind: str, name: TableName) -> bool:
+    """Whether the name is taken, by a table or anything else that shares its space of names."""
+    if kind == "sqlite":
+        statement = f"SELECT count(*) FROM sqlite_master WHERE lower(name) = lower({_literal(name.name)})"
+    else:
+        statement = f"SELECT count(pg_catalog.to_regclass({_literal(name.sql)}))"
+    return bool(rows(connection, statement)[0][0])
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:

@@ -1,8 +1,9 @@
 """A table or a query of a database in, as Arrow.
 
-PostgreSQL's NUMERIC arrives as text. `numeric(p, s)` with p ≤ 38 becomes decimal128(p, s), which is exact; a bare
-`numeric`, or one that holds NaN or an infinity, becomes float64. UUID, JSON and other types of the vendor become
-text. MONEY is refused: the driver hands over its smallest unit without saying how many digits that has.
+PostgreSQL's NUMERIC arrives as text. `numeric(p, s)` with p ≤ 38 becomes decimal128(p, s), which is exact; a
+bare `numeric`, or one that holds NaN or an infinity, becomes float64. UUID, JSON and other types of the
+vendor become text. MONEY is refused: the driver hands over its smallest unit, not saying how many digits
+that has.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ def read_database(url: str, *, table: str | None, query: str | None) -> pa.Table
         raise DataError(f"There is no database file {address.path}.", "Check the path in the address.")
     with connected(address) as connection:
         if query is not None:
-            return _fetch(connection, address, query, None)
+            return fetch(connection, address, query, None)
         name = TableName.parse(table or "", address.kind)
-        return _fetch(connection, address, f"SELECT * FROM {name.sql}", name)
+        return fetch(connection, address, f"SELECT * FROM {name.sql}", name)
 
 
-def _fetch(connection: Any, address: Address, statement: str, name: TableName | None) -> pa.Table:
+def fetch(connection: Any, address: Address, statement: str, name: TableName | None) -> pa.Table:
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement)

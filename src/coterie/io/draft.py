@@ -25,7 +25,8 @@ _OPENING = f"""\
 # role: protect (goes through the method), identifier (always dropped), keep (released untouched, and the
 #   certificate names it).
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
-# Optional: unit (text), weight (share of the budget, 1 if absent), missing (error or drop row), outside (error or clip).
+# missing: error or drop row. outside (a value beyond the domain): error or clip.
+# Optional: unit (text) and weight (share of the budget, 1 if absent).
 coterie_schema: {SCHEMA_VERSION}
 attributes:
 """
@@ -36,7 +37,7 @@ _LEAK = """\
 
 
 def draft_schema(table: pa.Table, *, bounds_from_data: float | None = None) -> str:
-    """YAML text that `Schema.from_yaml` reads; with a factor f, bounds are [0, f·max] as the papers have them."""
+    """YAML text that `Schema.from_yaml` reads; a factor f sets the bounds [0, f·max], as the papers do."""
     check_names(table.column_names)
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
@@ -100,7 +101,9 @@ def _domain(column: pa.ChunkedArray, kind: AttributeType, factor: Fraction | Non
         (f"    # {note}\n" if note else "")
         + _LEAK
         + (negative if smallest < 0 else "")
-        + f"    domain:\n      lower: {_outward(lower, down=True)}\n      upper: {_outward(upper, down=False)}\n"
+        + "    domain:\n"
+        + f"      lower: {_outward(lower, down=True)}\n"
+        + f"      upper: {_outward(upper, down=False)}\n"
         + "      source: data\n"
     )
 

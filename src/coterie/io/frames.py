@@ -1,12 +1,13 @@
 """The door for data frames: pandas, polars, pyarrow or a dict of lists in; the same kind out again.
 
 The index of a pandas frame does not pass (it may name people); the released frame counts from 0.
-A lazy frame is refused rather than collected: reading a whole source is the caller's decision, and what came out
-would be no longer lazy.
+A lazy frame is refused rather than collected: reading a whole source is the caller's decision, and what came
+out would be lazy no longer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ _ACCEPTED = "Give a pandas or polars DataFrame, a pyarrow Table, or a dict of eq
 
 
 def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
-    """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind of frame."""
+    """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again."""
     if isinstance(frame, dict):
         return _from_dict(frame), lambda table: table.to_pydict()
     if isinstance(frame, pa.Table):
@@ -34,6 +35,9 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
         return table, lambda released: _to_pandas(released, table.schema, frame.dtypes)
     if nw.dependencies.is_polars_dataframe(frame):
         check_names(frame.columns)
+        for name, dtype in frame.schema.items():
+            if str(dtype) == "Object":
+                raise _mixed(name, frame[name])
         return frame.to_arrow(), lambda table: nw.from_arrow(table, backend="polars").to_native()
     if isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame):
         raise ParameterError(
@@ -64,7 +68,7 @@ def _mixed(name: str, values: Any) -> DataError:
     advice = "Make it one kind: numbers (with None for missing ones) or text."
     seen: set[type] = set()
     for row, value in enumerate(values, start=1):
-        if value is None or value != value:  # missing: None, or NaN, which differs from itself
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             continue
         seen.add(float if isinstance(value, int | float) and not isinstance(value, bool) else type(value))
         if len(seen) > 1:
@@ -83,15 +87,12 @@ def _from_pandas(frame: Any) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table, came_in: pa.Schema, dtypes: Any) -> Any:
-    """A frame with writable columns, of the dtype that came in wherever the release kept the Arrow type."""
+    """A frame with writable columns, in pandas' nullable dtypes where they came in and still fit."""
     frame = table.to_pandas()
-    same = {
-        field.name: dtypes[field.name]
-        for field in table.schema
-        if field.name in came_in.names
-        and came_in.field(field.name).type == field.type
-        and frame.dtypes[field.name] != dtypes[field.name]
-        # A missing value cannot go back into a NumPy integer.
-        and (table.column(field.name).null_count == 0 or not hasattr(dtypes[field.name], "itemsize"))
-    }
-    return frame.astype(same) if same else frame
+    for field, column in zip(table.schema, table.columns, strict=True):
+        dtype = dtypes.get(field.name)
+        same_type = field.name in came_in.names and came_in.field(field.name).type == field.type
+        # Straight from Arrow, not through `frame`, where a missing value has made integers inexact floats.
+        if same_type and hasattr(dtype, "__from_arrow__"):
+            frame[field.name] = dtype.__from_arrow__(column)
+    return frame

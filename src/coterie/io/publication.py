@@ -1,9 +1,9 @@
 """Writing, all or nothing: a result is staged beside its target, then published in one step.
 
-    staged = stage(table, "release.parquet", force=False)   # complete, on disk, not yet visible under its name
+    staged = stage(table, "release.parquet", force=False)   # complete and on disk, under a hidden name
     staged.publish()                                        # one rename; or staged.discard()
 
-A crash before `publish` leaves at most a hidden `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
+A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
 `publish` may be called again after a crash: what is already published stays so.
 """
 
@@ -18,19 +18,21 @@ import pyarrow as pa
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
 from coterie.io.formats import WRITERS, ending, ending_advice, ending_problem
-from coterie.io.staged_file import StagedFile, stage_file
+from coterie.io.staged_file import StagedFile, stage_file, temporary_for
+
+__all__ = ["Source", "Staged", "StagedFile", "resume_table", "stage", "stage_bytes", "temporary_for"]
 
 # A file or URL; or (URL, table) for a table of a database.
 Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256` is of the file's bytes, or `table_digest` of a table."""
+    """A finished result that waits for its name. `sha256`: of a file's bytes, or a table's `table_digest`."""
 
     @property
-    def target(self) -> str: ...
+    def target(self) -> Path | str: ...
     @property
-    def temporary(self) -> str: ...
+    def temporary(self) -> Path | str: ...
     @property
     def sha256(self) -> str: ...
     @property
@@ -46,10 +48,12 @@ def stage(
     force: bool,
     table_name: str | None = None,
     inputs: Iterable[Source] = (),
+    temporary: Path | None = None,
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
 
-    Nothing of `inputs` is ever overwritten, with `force` or without.
+    Nothing of `inputs` is ever overwritten, with `force` or without. A ledger that must
+    know the hidden name before the file exists gives it: `temporary=temporary_for(target)`.
     """
     if is_database(target):
         return _stage_in_database(table, str(target), table_name, force, inputs)
@@ -62,18 +66,38 @@ def stage(
     if writer is None:
         raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
     _refuse_overwriting(path, inputs)
-    return stage_file(path, lambda sink: writer(table, sink), force=force)
+    try:
+        return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
+    except pa.ArrowException:
+        raise OutputError(
+            f"{path} cannot be written: the format has no place for a type of this table.",
+            "Write .parquet or .arrow, or drop columns that are no numbers, text, dates or truth values.",
+        ) from None
 
 
 def stage_bytes(
-    data: bytes, target: str | Path, *, force: bool, private: bool = False, inputs: Iterable[Source] = ()
+    data: bytes,
+    target: str | Path,
+    *,
+    force: bool,
+    private: bool = False,
+    inputs: Iterable[Source] = (),
+    temporary: Path | None = None,
 ) -> StagedFile:
     """The same for any other file; a `private` one stays readable by its owner only."""
     if is_database(target):
         raise OutputError("This result can only be written to a file.", "Give a path.")
     path = Path(target)
     _refuse_overwriting(path, inputs)
-    return stage_file(path, lambda sink: sink.write(data), force=force, private=private)
+    return stage_file(path, lambda sink: sink.write(data), force=force, private=private, temporary=temporary)
+
+
+def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, force: bool) -> Staged:
+    """A staged table again, from what a ledger noted of it (`Staged.temporary`) before its writer died."""
+    from coterie.io.staged_table import staged_again
+
+    address = Address.parse(url)
+    return staged_again(address, TableName.parse(table_name, address.kind), temporary, sha256, force=force)
 
 
 def _stage_in_database(
@@ -88,7 +112,7 @@ def _stage_in_database(
     for source in inputs:
         if isinstance(source, tuple) and is_database(source[0]):
             other = Address.parse(source[0])
-            if other.shown == address.shown and TableName.parse(source[1], other.kind) == name:
+            if other.same_database(address) and TableName.parse(source[1], other.kind).may_be(name):
                 raise OutputError("The output would overwrite the input table.", "Choose another table.")
     return stage_table(table, address, name, force=force)
 

@@ -20,18 +20,18 @@ _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 @dataclass(frozen=True)
 class StagedFile:
-    """A complete file under a temporary name. Plain fields: a ledger may keep them and finish after a crash."""
+    """A complete file under a temporary name. Plain fields: a ledger can keep them for after a crash."""
 
-    target: str
-    temporary: str
+    target: Path
+    temporary: Path
     sha256: str
     size: int
     force: bool
     private: bool = False
 
     def publish(self) -> None:
-        """Give the file its name. Without `force`, a file that appeared meanwhile is kept and this one refused."""
-        with _told(Path(self.target)):
+        """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
+        with _told(self.target):
             if not os.path.lexists(self.temporary):
                 self._expect_published()
                 return
@@ -39,28 +39,29 @@ class StagedFile:
                 os.chmod(self.temporary, 0o666 & ~_umask())
             if self.force:
                 os.replace(self.temporary, self.target)
+                self.discard()  # rename(2) leaves both names where they are one file already
             else:
                 self._link()
-            _sync_folder(Path(self.target).parent)
+            _sync_folder(self.target.parent)
 
     def discard(self) -> None:
         with suppress(FileNotFoundError):
             os.unlink(self.temporary)
 
     def _link(self) -> None:
-        """A rename that never replaces: a hard link fails where the name is taken, even by a racing process."""
+        """A rename that never replaces: a link fails where the name is taken, even by a racing process."""
         try:
             os.link(self.temporary, self.target)
         except FileExistsError:
             # A crash between link and unlink leaves both names on one file: that one is published.
             if not os.path.samefile(self.temporary, self.target):
-                raise _exists(Path(self.target)) from None
+                raise _exists(self.target) from None
         except OSError as error:
             if error.errno not in _NO_HARD_LINKS:
                 raise
             # A file system without links: look, then rename. The moment between is the best it offers.
             if os.path.lexists(self.target):
-                raise _exists(Path(self.target)) from None
+                raise _exists(self.target) from None
             os.replace(self.temporary, self.target)
             return
         os.unlink(self.temporary)
@@ -78,14 +79,19 @@ class StagedFile:
 
 
 def stage_file(
-    target: Path, write: Callable[[BinaryIO], object], *, force: bool, private: bool = False
+    target: Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    force: bool,
+    private: bool = False,
+    temporary: Path | None = None,
 ) -> StagedFile:
     """Check the target, then let `write` fill a temporary file beside it; on any fault nothing is left."""
     with _told(target):
         # Through a symbolic link: the file it points to is replaced, and the link stays.
         path = target.resolve()
         _refuse(target, path, force)
-        temporary = path.with_name(f".{path.name[:100]}.coterie-{secrets.token_hex(8)}.tmp")
+        temporary = temporary or temporary_for(path)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
@@ -98,7 +104,14 @@ def stage_file(
             with suppress(FileNotFoundError):
                 temporary.unlink()
             raise
-    return StagedFile(str(path), str(temporary), sink.digest.hexdigest(), size, force, private)
+    return StagedFile(path, temporary, sink.digest.hexdigest(), size, force, private)
+
+
+def temporary_for(target: str | Path) -> Path:
+    """A fresh hidden name beside the target, for a ledger that notes it before the file exists."""
+    path = Path(target).resolve()
+    stem = path.name.encode()[:100].decode(errors="ignore")  # names have at most 255 bytes
+    return path.with_name(f".{stem}.coterie-{secrets.token_hex(8)}.tmp")
 
 
 class _HashingSink:
@@ -173,10 +186,10 @@ def _told(target: Path) -> Iterator[None]:
 
 
 def _umask() -> int:
-    """The mask of new files, read without changing it where Linux tells it (setting it is seen by all threads)."""
+    """The mask of new files, read and not set: setting it, even for a moment, is seen by all threads."""
     with (
         suppress(OSError, ValueError),
-        open("/proc/self/status", encoding="ascii", errors="replace") as status,
+        open("/proc/self/status", encoding="utf-8", errors="replace") as status,
     ):
         for line in status:
             if line.startswith("Umask:"):

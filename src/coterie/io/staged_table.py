@@ -2,7 +2,7 @@
 
 The digest is `table_digest` of what the database holds: reading the table back gives the same one.
 SQLite has neither decimals, truth values nor dates: they are stored as REAL, 0/1 and ISO text, NaN as NULL.
-With `force` the old table is dropped in the transaction that renames the new one; its grants and indexes go with it.
+With `force` the old table is dropped in the transaction that renames the new one; its grants go with it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from coterie.errors import OutputError
 from coterie.io.address import Address, TableName, quoted
-from coterie.io.database import connected, driver_faults, execute, sqlstate, table_names
+from coterie.io.database import connected, driver_faults, execute, exists, rows, sqlstate
+from coterie.io.database_reading import fetch
 from coterie.io.digest import table_digest
 from coterie.io.stored_types import prepared
 
+_MARK = " table '"
 _TAKEN = "42P07"
 _DEPENDED_ON = "2BP01"
 _NOT_A_TABLE = "42809"
@@ -27,12 +30,12 @@ _NOT_A_TABLE = "42809"
 
 @dataclass(frozen=True)
 class StagedTable:
-    """A complete table under a temporary name. `target` and `temporary` hold no credentials and may be shown."""
+    """A complete table under a temporary name. `target` and `temporary` hold no credentials."""
 
     target: str
     temporary: str
     sha256: str
-    size: int  # bytes of the table in memory
+    size: int  # bytes of the table in memory; 0 where it was staged by an earlier process
     force: bool
     address: Address = field(repr=False)
     name: TableName
@@ -41,16 +44,22 @@ class StagedTable:
     def publish(self) -> None:
         """Rename within one transaction. Without `force`, a table that appeared meanwhile is kept."""
         with connected(self.address, OutputError) as connection, _told(self.address, self.name):
-            present = table_names(connection, self.address.kind)
-            if not _among(self.staged_name, present):
-                raise OutputError(
-                    f"The staged table for '{self.name}' is gone or was published already.",
-                    "Read the table to see; otherwise write the output again.",
-                )
+            if not exists(connection, self.address.kind, self.staged_name):
+                self._expect_published(connection)
+                return
             if self.force:
                 execute(connection, f"DROP TABLE IF EXISTS {self.name.sql}")
             execute(connection, f"ALTER TABLE {self.staged_name.sql} RENAME TO {quoted(self.name.name)}")
             connection.commit()
+
+    def _expect_published(self, connection: Any) -> None:
+        if exists(connection, self.address.kind, self.name):
+            published = fetch(connection, self.address, f"SELECT * FROM {self.name.sql}", self.name)
+            if table_digest(published) == self.sha256:
+                return
+        raise OutputError(
+            f"The staged table for '{self.name}' is gone.", "Something removed it; write the output again."
+        )
 
     def discard(self) -> None:
         with connected(self.address, OutputError) as connection, _told(self.address, self.name):
@@ -62,38 +71,55 @@ def stage_table(table: pa.Table, address: Address, name: TableName, *, force: bo
     if address.path is not None and not address.path.parent.is_dir():
         raise OutputError(f"There is no folder {address.path.parent}.", "Make it, or choose another place.")
     stored, declarations = prepared(table, address.kind)
+    digest = table_digest(stored)
     columns = ", ".join(
         f"{quoted(column)} {kind}" for column, kind in zip(table.column_names, declarations, strict=True)
     )
-    staged_name = name.beside(f"__coterie_{secrets.token_hex(6)}")
     with connected(address, OutputError) as connection, _told(address, name):
-        if not force and _among(name, table_names(connection, address.kind)):
+        name = _placed(connection, address, name)
+        staged_name = name.beside(f"__coterie_{secrets.token_hex(6)}")
+        if not force and exists(connection, address.kind, name):
             raise _exists(address, name)
         execute(connection, f"CREATE TABLE {staged_name.sql} ({columns})")
         with connection.cursor() as cursor:
             schema = {"db_schema_name": name.schema} if name.schema else {}
             cursor.adbc_ingest(staged_name.name, stored, mode="append", **schema)
         connection.commit()
-    return StagedTable(
-        target=f"{address.shown} table '{name}'",
-        temporary=f"{address.shown} table '{staged_name}'",
-        sha256=table_digest(stored),
-        size=stored.nbytes,
-        force=force,
-        address=address,
-        name=name,
-        staged_name=staged_name,
-    )
+    return _named(address, name, staged_name, digest, stored.nbytes, force)
 
 
-def _among(name: TableName, present: list[str]) -> bool:
-    return str(name) in present or name.name in present
+def staged_again(
+    address: Address, name: TableName, temporary: str, sha256: str, *, force: bool
+) -> StagedTable:
+    shown, mark, staged = temporary.removesuffix("'").rpartition(_MARK)
+    if not mark or shown != address.shown:
+        raise OutputError(
+            "That staged table belongs to another database.", "Give the address of the first attempt."
+        )
+    with connected(address, OutputError) as connection, _told(address, name):
+        name = _placed(connection, address, name)
+    return _named(address, name, TableName.parse(staged, address.kind), sha256, 0, force)
+
+
+def _named(
+    address: Address, name: TableName, staged_name: TableName, sha256: str, size: int, force: bool
+) -> StagedTable:
+    target, temporary = (f"{address.shown}{_MARK}{which}'" for which in (name, staged_name))
+    return StagedTable(target, temporary, sha256, size, force, address, name, staged_name)
+
+
+def _placed(connection: Any, address: Address, name: TableName) -> TableName:
+    """With the schema written out: DROP would look along the whole search path, CREATE does not."""
+    if address.kind == "sqlite" or name.schema:
+        return name
+    [(schema,)] = rows(connection, "SELECT current_schema()::text")
+    return TableName(name.name, schema)
 
 
 def _exists(address: Address, name: TableName) -> OutputError:
     return OutputError(
         f"The database {address.shown} has a table '{name}' already.",
-        "Choose another name, or replace it with --force (force=True).",
+        "Choose another name, or use --force (force=True).",
     )
 
 

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from coterie.errors import OutputError
 
-# (test of the Arrow type, Arrow type that is handed to the driver, declaration in PostgreSQL, in SQLite)
+# Arrow types, the one that is handed to the driver in their place, and PostgreSQL's declaration.
 _WHOLE = (
     ({pa.int8(), pa.uint8(), pa.int16()}, pa.int16(), "smallint"),
     ({pa.uint16(), pa.int32()}, pa.int32(), "integer"),
@@ -27,7 +27,7 @@ def prepared(table: pa.Table, kind: str) -> tuple[pa.Table, list[str]]:
             stored = None
         if stored is None:
             raise OutputError(
-                f"Column '{field.name}' cannot be stored in a database table: its type or range does not fit.",
+                f"Column '{field.name}' cannot be stored in a database: its type or range does not fit.",
                 "Write a .parquet file, or drop the column.",
             )
         column, declaration = stored

@@ -1,0 +1,5 @@
+"""Fixtures for every test."""
+
+from postgres import postgres_url
+
+__all__ = ["postgres_url"]

@@ -1,0 +1,72 @@
+"""A real PostgreSQL server for tests: one a process, in a temporary folder, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+USER, PASSWORD = "coterie", "not-in-any-message"
+
+
+def _programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[4]))
+    return found[-1].parent if found else None
+
+
+def _as_server(command: list[str]) -> list[str]:
+    """PostgreSQL refuses to run as root, so root borrows the user that Debian's package makes."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """`postgresql://…` of an empty database on a server of our own."""
+    programs = _programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    # Not pytest's folder: that one is closed to other users, and its path is too long for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="coterie-pg-"))
+    folder.chmod(0o755)
+    server = folder / "server"
+    server.mkdir()
+    (folder / "password").write_text(PASSWORD)
+    if os.geteuid() == 0:
+        shutil.chown(server, "postgres", "postgres")
+    data, port = server / "data", _free_port()
+    control = [str(programs / "pg_ctl"), "-D", str(data)]
+    settings = f"-p {port} -k {server} -c listen_addresses=127.0.0.1 -c fsync=off"
+    try:
+        initialise = [str(programs / "initdb"), "-D", str(data), "-U", USER, "-A", "scram-sha-256"]
+        _run([*initialise, f"--pwfile={folder / 'password'}", "-E", "UTF8", "--locale=C", "--no-sync"])
+        _run([*control, "-w", "-l", str(server / "log"), "-o", settings, "start"])
+        try:
+            yield f"postgresql://{USER}:{PASSWORD}@127.0.0.1:{port}/postgres"
+        finally:
+            _run([*control, "-m", "immediate", "-w", "stop"])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(command: list[str]) -> None:
+    # Output goes nowhere: the server would inherit a pipe and keep it open.
+    subprocess.run(
+        _as_server(command),
+        check=True,
+        cwd="/",
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=120,
+    )
