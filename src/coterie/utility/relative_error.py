@@ -19,14 +19,18 @@ def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> 
     if column.alone:
         denominator = np.maximum(sanity_bound(base.attribute), np.abs(base.records))
         return np.asarray(np.mean(np.abs(values - base.records) / denominator, axis=1), dtype=np.float64)
-    # Σ w|x − y| over a rising stretch splits at y into two differences of running sums.
+    # Σ w|x − y| over a rising stretch splits at y into two differences of running sums. A value beyond its cluster
+    # splits it at an end; only the others are searched for, and ties with neighbouring clusters cannot mislead.
     ends = column.ends
     starts = ends - column.summary.size
-    split = np.clip(np.searchsorted(base.ordered, values), starts, ends)
+    lowest, highest = column.summary.low[:, 0], column.summary.high[:, 0]
+    split = np.where(values > highest, ends, starts)
+    inside = (values > lowest) & (values <= highest)
+    split[inside] = np.searchsorted(base.ordered, values[inside])
     weight, weighted = base.running
-    below = values * (weight[split] - weight[starts]) - (weighted[split] - weighted[starts])
-    above = (weighted[ends] - weighted[split]) - values * (weight[ends] - weight[split])
-    return np.asarray(np.sum(below + above, axis=1) / len(base.records), dtype=np.float64)
+    error = values * (2 * weight[split] - (weight[starts] + weight[ends]))
+    error -= 2 * weighted[split] - (weighted[starts] + weighted[ends])
+    return np.asarray(np.sum(error, axis=1) / len(base.records), dtype=np.float64)
 
 
 MEASURE = Measure(
