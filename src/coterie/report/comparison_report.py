@@ -1,0 +1,154 @@
+"""Everything a comparison leaves behind: results, figures and the page, in one folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.compare.comparison import Comparison
+from coterie.compare.grid import Cell
+from coterie.io.publication import stage, stage_bytes
+from coterie.methods import get_method
+from coterie.release import Release, protect
+from coterie.report.comparison_figures import error_by_k, error_heatmaps
+from coterie.report.html_report import Figure, render_report
+from coterie.report.style import as_png
+from coterie.report.table_figures import correlation_matrices, distributions
+from coterie.report.verdict import Best, Verdict, best_cells, verdict
+from coterie.utility import all_measures
+from coterie.utility.evaluation import evaluate
+from coterie.utility.measure import Settings
+
+MOST_EXAMPLES = 5  # releases drawn over one another in a figure
+
+
+def write_comparison(
+    comparison: Comparison,
+    data: pa.Table,
+    folder: Path,
+    *,
+    title: str,
+    sample: str | None = None,
+    settings: Settings | None = None,
+) -> Verdict:
+    """Write results.parquet, results.csv, attributes.parquet, figures/ and report.html; return the verdict."""
+    best = best_cells(comparison)
+    said = verdict(comparison, best)
+    examples = _examples(comparison, best, data)
+    figures = _figures(comparison, data, examples)
+    results = comparison.results
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for name, table in (
+        ("results.parquet", results.by_run()),
+        ("results.csv", results.by_run()),
+        ("attributes.parquet", results.by_attribute()),
+    ):
+        stage(table, folder / name, force=True).publish()
+    for figure in figures:
+        stage_bytes(figure.png, folder / "figures" / f"{figure.name}.png", force=True).publish()
+    top = _top(best, said)
+    page = render_report(
+        comparison,
+        said,
+        best,
+        figures,
+        title=title,
+        certificate=examples[top].certificate.to_json() if top in examples else None,
+        certificate_of=_shown(top),
+        sample=sample,
+        extra_measures={
+            _shown(cell): _row_measures(data, release, comparison, settings or Settings())
+            for cell, release in examples.items()
+        },
+    )
+    stage_bytes(page.encode(), folder / "report.html", force=True).publish()
+    return said
+
+
+def _examples(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
+    """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
+    largest = comparison.grid.epsilons[-1]
+    cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
+    return {
+        cell: protect(
+            data,
+            comparison.schema,
+            method=cell.method,
+            epsilon=cell.epsilon,
+            k=None if get_method(cell.method).fixed_k else cell.k,
+            seed=comparison.grid.seed,
+        )
+        for cell in cells
+    }
+
+
+def _top(best: list[Best], said: Verdict) -> Cell:
+    """The cell that the verdict's headline names."""
+    largest = max(entry.cell.epsilon for entry in best)
+    named = [entry for entry in best if entry.cell.epsilon == largest and f"{entry.cell.method} " in said.headline]
+    return min(named or best, key=lambda entry: entry.error).cell
+
+
+def _figures(comparison: Comparison, data: pa.Table, examples: dict[Cell, Release]) -> list[Figure]:
+    made: list[tuple[str, str, str, Any]] = [
+        (
+            "error-by-k",
+            "Error against k",
+            "Mean over runs; the band runs from the luckiest to the unluckiest run. Methods that group nobody are "
+            "horizontal lines. Above the line at 1 a release is no better than publishing each attribute's mean.",
+            error_by_k(comparison),
+        ),
+        (
+            "error-heatmap",
+            "Error over ε and k",
+            "The same numbers, one panel a method, all on one colour scale: dark is good.",
+            error_heatmaps(comparison),
+        ),
+    ]
+    attributes = comparison.schema.protected
+    names = [attribute.name for attribute in attributes]
+    original = _columns(data, names)
+    drawn = {
+        _shown(cell): _columns(release.table, names) for cell, release in list(examples.items())[:MOST_EXAMPLES]
+    }
+    made += [
+        (
+            "distributions",
+            "Attributes before and after",
+            "Example releases at the largest ε and each method's best k. Values beyond the shown range (the upper "
+            "half percent) are counted in the last bar.",
+            distributions(attributes, original, drawn),
+        ),
+        (
+            "correlations",
+            "Correlations before and after",
+            "Orange is negative, purple positive. A release whose panel looks like the first keeps relations between "
+            "attributes.",
+            correlation_matrices(names, original, drawn),
+        ),
+    ]
+    return [
+        Figure(name, title, caption, as_png(figure)) for name, title, caption, figure in made if figure is not None
+    ]
+
+
+def _columns(table: pa.Table, names: list[str]) -> dict[str, Any]:
+    return {name: np.asarray(table.column(name).to_numpy(), dtype=np.float64) for name in names}
+
+
+def _row_measures(
+    data: pa.Table, release: Release, comparison: Comparison, settings: Settings
+) -> dict[str, float | None]:
+    """The measures that no cell can give, because they look at several attributes of a row at once."""
+    wanted = [measure.name for measure in all_measures().values() if measure.by_cluster is None]
+    if settings.target is None:
+        wanted.remove("classification")
+    found = evaluate(data, release.table, comparison.schema, measures=wanted, settings=settings)
+    return {name: result.value for name, result in found.measures.items()}
+
+
+def _shown(cell: Cell) -> str:
+    return f"{cell.method}, k = {cell.k}" if cell.k > 1 else cell.method

@@ -1,0 +1,148 @@
+"""A comparison in words: what to take from it before looking at a single figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie.budget import as_text
+from coterie.compare.comparison import Comparison
+from coterie.compare.grid import Cell
+from coterie.compare.promises import promise
+from coterie.guarantee import Guarantee, Status
+
+_FIRM = (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED)
+_NEAR_BEST = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best k of one method at one ε, by the scale-free error, and which other k come within a tenth of it."""
+
+    cell: Cell
+    error: float  # mean squared error in variances, mean over attributes
+    spread: float  # standard deviation over the runs
+    near: tuple[int, ...]
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    headline: str
+    points: tuple[str, ...]
+
+
+def error_in_variances(comparison: Comparison) -> dict[Cell, np.ndarray]:
+    """One number a run: the squared error in units of each attribute's variance, averaged over attributes."""
+    values = comparison.results.values["sse"].mean(axis=2)
+    return dict(zip(comparison.results.cells, values, strict=True))
+
+
+def best_cells(comparison: Comparison) -> list[Best]:
+    """For each ε and method, in the order of the grid."""
+    errors = error_in_variances(comparison)
+    found = []
+    for epsilon in comparison.grid.epsilons:
+        for method in comparison.grid.methods:
+            cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
+            if not cells:
+                continue
+            best = min(cells, key=lambda cell: float(errors[cell].mean()))
+            limit = _NEAR_BEST * float(errors[best].mean())
+            near = tuple(cell.k for cell in cells if float(errors[cell].mean()) <= limit)
+            found.append(
+                Best(
+                    best,
+                    float(errors[best].mean()),
+                    float(errors[best].std()),
+                    near,
+                    promise(best, comparison.schema, comparison.records),
+                )
+            )
+    return found
+
+
+def in_words(error: float) -> str:
+    if error >= 1:
+        return "no better than publishing each attribute's mean for everybody"
+    if error >= 0.25:
+        return "averages of large groups survive, single values do not"
+    if error >= 0.02:
+        return "distributions and averages survive"
+    return "close to the original values"
+
+
+def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
+    largest = comparison.grid.epsilons[-1]
+    at_largest = [entry for entry in best if entry.cell.epsilon == largest]
+    noisy = [entry for entry in at_largest if entry.guarantee.status is not Status.NONE]
+    top = min(noisy or at_largest, key=lambda entry: entry.error)
+    scope = "≤" if len(comparison.grid.epsilons) > 1 else "="
+    width = len(comparison.results.attributes)
+    headline = (
+        f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
+        f"{'attribute' if width == 1 else 'attributes'}, {_choice(top)} changes the data least: {_error(top.error)} "
+        f"({in_words(top.error)}). Its promise is {top.guarantee.status.value}: {top.guarantee.label}."
+    )
+    points = [*_firm(at_largest, top), *_smallest(comparison, best)]
+    if len(top.near) > 1:
+        points.append(
+            f"{top.cell.method} does not depend much on k: every k tried from {top.near[0]} to {top.near[-1]} "
+            "is within a tenth of its best."
+            if top.near == tuple(k for k in comparison.grid.ks if top.near[0] <= k <= top.near[-1])
+            else f"For {top.cell.method}, k = {', '.join(map(str, top.near))} are within a tenth of its best."
+        )
+    refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
+    if refuted:
+        points.append(
+            f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample; the table "
+            "below says which."
+        )
+    if comparison.skipped:
+        points.append(f"{len(comparison.skipped)} choices were impossible and left out; they are listed below.")
+    return Verdict(headline, tuple(points))
+
+
+def _choice(entry: Best) -> str:
+    return f"{entry.cell.method} with k = {entry.cell.k}" if entry.cell.k > 1 else entry.cell.method
+
+
+def _error(error: float) -> str:
+    return f"a mean squared error of {error:.2g} variances an attribute"
+
+
+def _firm(at_largest: list[Best], top: Best) -> list[str]:
+    """The best choice whose promise is a theorem, if the top one's is not."""
+    if top.guarantee.status is Status.PROVED:
+        return ["This is also a choice with a proved promise."]
+    firm = [entry for entry in at_largest if entry.guarantee.status in _FIRM]
+    proved = [entry for entry in firm if entry.guarantee.status is Status.PROVED]
+    said = []
+    for kind, entries in (("proved", proved), ("proved, bounded or conditional", firm)):
+        if entries:
+            best = min(entries, key=lambda entry: entry.error)
+            said.append(
+                f"Among methods whose promise is {kind}, {_choice(best)} is best: {_error(best.error)}, "
+                f"{in_words(best.error)}. It promises: {best.guarantee.label}."
+            )
+    if not proved:
+        said.append("No compared method has a proved promise for the rows it releases.")
+    return list(dict.fromkeys(said)) if not proved or len(said) < 2 or said[0][40:] != said[1][40:] else said[:1]
+
+
+def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
+    smallest = comparison.grid.epsilons[0]
+    if len(comparison.grid.epsilons) < 2:
+        return []
+    entries = [
+        e for e in best if e.cell.epsilon == smallest and e.guarantee.status is not Status.NONE
+    ]
+    if not entries:
+        return []
+    top = min(entries, key=lambda entry: entry.error)
+    useless = [entry.cell.method for entry in entries if entry.error >= 1]
+    said = f"At the smallest ε, {as_text(smallest)}, {_choice(top)} is best: {_error(top.error)}, {in_words(top.error)}."
+    if useless and len(useless) < len(entries):
+        said += f" {', '.join(useless)} {'is' if len(useless) == 1 else 'are'} {in_words(1.0)} there."
+    return [said]
