@@ -20,9 +20,11 @@ from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.errors import CertificateError
 from coterie.guarantee import Facts, Guarantee
+from coterie.methods.grouping import Grouping
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
-from coterie.schema import Attribute, Role, Schema, Source
+from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Source
+from coterie.schema_file import shown_bound
 
 
 class _Frozen(BaseModel):
@@ -50,10 +52,11 @@ class ClusterSizes(_Frozen):
 
 
 class Clusters(_Frozen):
-    """Per attribute; they follow from the number of rows and k, so they disclose nothing."""
+    """Per attribute. Given where they follow from the number of rows and k, and so disclose nothing; else null."""
 
-    count: int
-    sizes: tuple[ClusterSizes, ...]
+    grouping: str
+    count: int | None
+    sizes: tuple[ClusterSizes, ...] | None
 
 
 class Bounds(_Frozen):
@@ -62,16 +65,27 @@ class Bounds(_Frozen):
     source: Source
 
 
+class Labels(_Frozen):
+    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here."""
+
+    taxonomy: str | None
+    labels: tuple[str, ...] | None
+    order: Order
+    source: Source
+
+
 class CertifiedAttribute(_Frozen):
     name: str
     role: Role
-    type: str
+    type: AttributeType
     unit: str | None
-    epsilon: str | None
-    mechanism: str | None
-    domain: Bounds | None
-    missing: str
-    outside: str | None
+    epsilon: str | None = None
+    mechanism: str | None = None
+    caution: str | None = None
+    domain: Bounds | None = None
+    categories: Labels | None = None
+    missing: Missing | None = None
+    outside: Outside | None = None
 
 
 class Promised(_Frozen):
@@ -83,6 +97,7 @@ class Promised(_Frozen):
     assumptions: tuple[str, ...]
     citation: str
     neighbours: str
+    rests_on_noise: bool
 
 
 class Multiplier(_Frozen):
@@ -147,7 +162,7 @@ def certify(
     digest: Digest,
 ) -> Certificate:
     """Everything that was promised, over the bytes that `digest` names."""
-    clusters = _clusters(facts.records, facts.k)
+    clusters = _clusters(method.grouping, facts)
     return Certificate(
         tool=f"coterie {__version__}",
         issued=issued.astimezone(UTC).isoformat(timespec="seconds"),
@@ -158,7 +173,7 @@ def certify(
         k=facts.k,
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
-        effective_multiplier=_multiplier(method, clusters.count),
+        effective_multiplier=_multiplier(method, facts),
         attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
@@ -169,35 +184,62 @@ def certify(
     )
 
 
-def _clusters(records: int, k: int) -> Clusters:
-    count, rest = divmod(records, k)
-    sizes = [ClusterSizes(size=k, clusters=count if rest == 0 else count - 1)]
-    if rest:
-        sizes.append(ClusterSizes(size=k + rest, clusters=1))
-    return Clusters(count=count, sizes=tuple(entry for entry in sizes if entry.clusters))
+def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
+    if grouping.sizes is None:
+        return Clusters(grouping=grouping.name, count=None, sizes=None)
+    sizes = [
+        ClusterSizes(size=size, clusters=count) for size, count in grouping.sizes(facts.records, facts.k)
+    ]
+    return Clusters(grouping=grouping.name, count=sum(entry.clusters for entry in sizes), sizes=tuple(sizes))
 
 
-def _multiplier(method: Method, clusters: int) -> Multiplier | None:
-    if method.name != "idp-cbls":
+def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
+    if method.name != "idp-cbls" or facts.sizes_from_data:
         return None
-    return Multiplier(clusters=clusters, lower=as_text(Fraction(clusters, 2)), upper=str(clusters))
+    q = facts.clusters
+    return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
 
 
 def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fraction]) -> CertifiedAttribute:
-    protected = attribute.role is Role.PROTECT
-    domain = attribute.domain if protected else None
+    if attribute.role is not Role.PROTECT:
+        return CertifiedAttribute(
+            name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
+        )
+    labelled = attribute.type in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
+    mechanism = method.categorical if labelled else method.numeric
     return CertifiedAttribute(
         name=attribute.name,
         role=attribute.role,
-        type=attribute.type.value,
+        type=attribute.type,
         unit=attribute.unit,
-        epsilon=as_text(shares[attribute.name]) if protected else None,
-        mechanism=method.numeric.stages if protected else None,
-        domain=Bounds(lower=repr(domain.lower), upper=repr(domain.upper), source=domain.source)
-        if domain
-        else None,
-        missing=attribute.missing.value,
-        outside=attribute.outside.value if protected else None,
+        epsilon=as_text(shares[attribute.name]),
+        mechanism=f"{method.grouping.name} · {mechanism.stages}",
+        caution=mechanism.caution,
+        domain=_bounds(attribute),
+        categories=_labels(attribute),
+        missing=attribute.missing,
+        outside=attribute.outside if attribute.type.ranged else None,
+    )
+
+
+def _bounds(attribute: Attribute) -> Bounds | None:
+    domain, kind = attribute.domain, attribute.type
+    if domain is None:
+        return None
+    return Bounds(
+        lower=shown_bound(domain.lower, kind), upper=shown_bound(domain.upper, kind), source=domain.source
+    )
+
+
+def _labels(attribute: Attribute) -> Labels | None:
+    declared = attribute.categories
+    if declared is None:
+        return None
+    return Labels(
+        taxonomy=declared.taxonomy,
+        labels=declared.labels if declared.source is Source.DECLARED else None,
+        order=declared.order,
+        source=declared.source,
     )
 
 
@@ -207,8 +249,10 @@ def _notes(facts: Facts) -> tuple[str, ...]:
         notes.append("reproducible: not private")
     if facts.bounds_from_data:
         notes.append(
-            f"bounds of {', '.join(facts.bounds_from_data)} were taken from the data: they disclose its extremes"
+            f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
         )
+    if facts.order_from_data:
+        notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
     if facts.rows_may_drop:

@@ -7,11 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from coterie.methods.recipe import Recipe
+from coterie.columns.column import CategoryColumn, Column
+from coterie.mechanism.mechanism import Mechanism
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.partition.summary import Summary
 from coterie.sensitivity.cluster_based import CLUSTER_BASED, fall, rise
-from coterie.table import Checked, Floats
+from coterie.table import Checked
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 
@@ -25,9 +29,21 @@ class NoiseFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class Protected:
+    """One column after the chain: numbers or codes in record order, the column that goes out, and figures."""
+
+    values: NDArray[Any]
+    array: pa.Array
+    noise: NoiseFigures
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeFigures:
-    mean_squared_error: float  # in units of the original variance
-    variance_change: float  # 001 §4.2: |σ² − σ'²|/σ²
+    """Numbers have an error in variances; categories a mean semantic distance (001 eq. 3)."""
+
+    mean_squared_error: float | None
+    variance_change: float | None  # 001 §4.2: |σ² − σ'²|/σ²
+    mean_semantic_distance: float | None
     zero_noise_share: float
     effective_multiplier: float | None
 
@@ -42,29 +58,30 @@ class InternalFigures:
         return {"warning": WARNING, **asdict(self)}
 
 
-def noise_figures(summary: Summary, scales: Floats, recipe: Recipe) -> NoiseFigures:
+def noise_figures(centroids: Any, sensitivity: NDArray[np.float64], mechanism: Mechanism) -> NoiseFigures:
+    cluster_based = isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound is CLUSTER_BASED
     return NoiseFigures(
-        zero_noise_share=float(np.mean(scales == 0)),
-        effective_multiplier=effective_multiplier(summary) if recipe.bound is CLUSTER_BASED else None,
+        zero_noise_share=float(np.mean(sensitivity == 0)),
+        effective_multiplier=effective_multiplier(centroids.summary) if cluster_based else None,
     )
 
 
-def internal_figures(checked: Checked, linked: Mapping[str, tuple[Floats, NoiseFigures]]) -> InternalFigures:
-    attributes = {
-        name: _attribute(checked.columns[name], released, noise) for name, (released, noise) in linked.items()
-    }
+def internal_figures(checked: Checked, released: Mapping[str, Protected]) -> InternalFigures:
+    attributes = {name: _attribute(checked.columns[name], protected) for name, protected in released.items()}
     return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes)
 
 
-def _attribute(original: Floats, released: Floats, noise: NoiseFigures) -> AttributeFigures:
-    variance = float(original.var())
-    error = float(np.mean((released - original) ** 2))
-    return AttributeFigures(
-        # A constant attribute has no variance to measure by: any error counts as 1.
-        mean_squared_error=error / variance if variance > 0 else float(error > 0),
-        variance_change=abs(variance - float(released.var())) / variance if variance > 0 else 0.0,
-        **asdict(noise),
-    )
+def _attribute(column: Column, released: Protected) -> AttributeFigures:
+    noise = asdict(released.noise)
+    if isinstance(column, CategoryColumn):
+        distance = float(column.distance[column.codes, released.values].mean())
+        return AttributeFigures(None, None, distance, **noise)
+    original, values = column.values, released.values
+    variance, error = float(original.var()), float(np.mean((values - original) ** 2))
+    if variance == 0:  # a constant attribute has no variance to measure by: any error counts as 1
+        return AttributeFigures(float(error > 0), float(values.var() > 0), None, **noise)
+    change = abs(variance - float(values.var())) / variance
+    return AttributeFigures(error / variance, change, None, **noise)
 
 
 def effective_multiplier(summary: Summary) -> float:

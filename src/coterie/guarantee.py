@@ -30,6 +30,8 @@ class Facts:
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
     bounds_from_data: tuple[str, ...] = ()
+    order_from_data: tuple[str, ...] = ()
+    sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
     shuffled: bool = False
     private_noise: bool = True
@@ -45,6 +47,7 @@ class Guarantee:
     assumptions: tuple[str, ...]
     citation: str
     neighbours: str = REPLACE_ONE
+    rests_on_noise: bool = True  # False: a property of the groups alone, such as k-anonymity
 
 
 NOTHING = Guarantee(
@@ -66,24 +69,21 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
     guarantee = promise(facts)
     if guarantee.status is Status.NONE:
         return guarantee
-    if not facts.private_noise:
-        return replace(
-            guarantee,
-            model="none",
-            value="none",
-            status=Status.NONE,
-            label="reproducible: not private (the noise can be drawn again from the seed)",
-            scope="nothing",
-        )
+    if guarantee.rests_on_noise:
+        if not facts.private_noise:
+            return replace(
+                guarantee,
+                model="none",
+                value="none",
+                status=Status.NONE,
+                label="reproducible: not private (the noise can be drawn again from the seed)",
+                scope="nothing",
+            )
+        refutation = _refutation(guarantee, facts)
+        if refutation:
+            return replace(guarantee, value="unbounded", status=Status.REFUTED, label=refutation)
     if guarantee.status not in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED):
         return guarantee
-    if facts.bounds_from_data:
-        names = ", ".join(facts.bounds_from_data)
-        return replace(
-            guarantee,
-            status=Status.REFUTED,
-            label=f"not {guarantee.model}: the bounds of {names} were taken from the data, and clipping shows them",
-        )
     if facts.rows_may_drop:
         names = ", ".join(facts.rows_may_drop)
         guarantee = _under(
@@ -93,6 +93,23 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
         names = ", ".join(facts.kept)
         guarantee = _under(guarantee, f"{names} released untouched, outside the promise")
     return guarantee
+
+
+def _refutation(guarantee: Guarantee, facts: Facts) -> str | None:
+    """A choice that breaks the promise, in words."""
+    if facts.sizes_from_data:
+        return (
+            "not differentially private: group sizes follow the data, so one record can move every centroid; "
+            "noise was calibrated as if sizes were fixed"
+        )
+    if facts.order_from_data:
+        return f"not DP: the category order of {', '.join(facts.order_from_data)} was taken from the data"
+    if facts.bounds_from_data and guarantee.status in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED):
+        names = ", ".join(facts.bounds_from_data)
+        return (
+            f"not {guarantee.model}: the domain of {names} was taken from the data, and the release shows it"
+        )
+    return None
 
 
 def _under(guarantee: Guarantee, condition: str) -> Guarantee:

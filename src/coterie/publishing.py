@@ -68,16 +68,16 @@ def publish(make: Callable[[], Release], destination: Destination) -> Certificat
 
 
 def publish_charged(
-    make: Callable[[], Release], destination: Destination, ledger: Ledger, population: str, epsilon: Fraction
+    make: Callable[[], Release], destination: Destination, ledger: Ledger, population: str, cost: Fraction
 ) -> Certificate:
     """Ask the ledger first (cheap), protect, then charge and publish in one go: see coterie.ledger."""
     destination.refuse_early()
-    purpose = Purpose(population, epsilon, "", "", destination.shown)
+    purpose = Purpose(population, cost, "", "", destination.shown)
     ledger.book().afford(purpose)
     release = make()
 
     with ledger.charge(
-        Purpose(population, epsilon, release.method, release.guarantee.status, destination.shown)
+        Purpose(population, cost, release.method, release.guarantee.status, destination.shown)
     ) as charge:
         certificate, staged = _stage_all(release, destination)
         charge.publish(staged)

@@ -8,7 +8,7 @@ Each stage is a frozen value and reads only the one before it; the method names 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,24 +16,24 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
-from coterie.engines import local
+from coterie.columns.column import Column
 from coterie.errors import ParameterError
-from coterie.figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
+from coterie.figures import InternalFigures, Protected, internal_figures, noise_figures
 from coterie.guarantee import Facts, Guarantee, settle
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
 from coterie.methods import get_method
-from coterie.methods.recipe import Recipe
-from coterie.noise.sampler import Sampler, laplace_scales, shuffled_order
+from coterie.methods.grouping import Find
+from coterie.methods.recipe import Method
+from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
-from coterie.schema import Attribute, AttributeType, Missing, Role, Schema, Source
-from coterie.table import Checked, Floats, check
+from coterie.schema import Missing, Role, Schema
+from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
 
@@ -45,10 +45,11 @@ class Release:
     data: Any
     table: pa.Table
     method: str
+    cost: Fraction  # what a ledger is charged
     guarantee: Guarantee
     certify: Callable[[Digest], Certificate] = field(repr=False)
     _checked: Checked = field(repr=False)
-    _linked: dict[str, tuple[Floats, NoiseFigures]] = field(repr=False)
+    _linked: dict[str, Protected] = field(repr=False)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -68,37 +69,39 @@ def protect(
     method: str,
     epsilon: Number,
     k: int | None = None,
+    grouping: str = "equal",
     seed: int | None = None,
     shuffle: bool = False,
     progress: Progress | None = None,
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
-    ε is the total, split over the protected attributes by their weights. Without `seed` the noise is secure; with it
+    ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
+    equal size by optimal ones of k to 2k−1 records. Without `seed` the noise is secure; with it
     the release can be repeated and protects nobody, which the certificate says.
     """
-    recipe = get_method(method)
+    recipe = get_method(method).grouped(grouping)
     total = parse_epsilon(epsilon)
     table, restore = to_arrow(data)
     checked = check(table, schema)
     k = recipe.check_k(k, checked.records)
     sampler = SecureSampler() if seed is None else SeededSampler(_whole(seed))
-    shares = split(total, {attribute.name: attribute.weight for attribute in schema.protected})
+    shares = _shares(total, schema, recipe)
+    clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
-    def one(attribute: Attribute) -> tuple[Floats, NoiseFigures]:
-        values = checked.columns[attribute.name]
-        result = protect_attribute(values, attribute, recipe.numeric, k, shares[attribute.name], sampler)
+    def one(column: Column) -> Protected:
+        result = protect_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
         if progress:
-            progress(attribute.name)
+            progress(column.attribute.name)
         return result
 
-    # Columns are independent: each has its own clusters, its own share of ε and its own stream of noise.
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(schema.protected))) as pool:
-        results = dict(zip((a.name for a in schema.protected), pool.map(one, schema.protected), strict=True))
+    # Columns are independent: each has its own share of ε and its own stream of noise.
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(checked.columns))) as pool:
+        results = dict(zip(checked.columns, pool.map(one, checked.columns.values()), strict=True))
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
-    released = _rows(schema, {name: values for name, (values, _) in results.items()}, checked.kept, order)
-    facts = _facts(schema, total, checked.records, k, sampler, shuffled=shuffle)
+    released = _rows(schema, results, checked.kept, order)
+    facts = _facts(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
     guarantee = settle(recipe.promise, facts)
     promise = partial(
         certify,
@@ -111,30 +114,38 @@ def protect(
         tuple(released.column_names),
         datetime.now(UTC),
     )
-    return Release(restore(released), released, method, guarantee, promise, checked, results)
+    cost = recipe.cost(total, len(schema.protected))
+    return Release(restore(released), released, method, cost, guarantee, promise, checked, results)
 
 
-def protect_attribute(
-    values: Floats, attribute: Attribute, recipe: Recipe, k: int, epsilon: Fraction, sampler: Sampler
-) -> tuple[Floats, NoiseFigures]:
-    """One attribute through the chain; what it cost goes to the internal figures."""
-    domain = attribute.bounds()
-    clustering = recipe.partition.compute(values, k)
-    summary = local.summarise(values, clustering, recipe.depth)
-    centroids = recipe.centroid.compute(summary)
-    scales = np.zeros(clustering.count)
-    if recipe.bound is not None:
-        scales = laplace_scales(recipe.bound.compute(summary, domain, k), epsilon)
-    noisy = sampler.laplace(centroids, scales, attribute.name)
-    # One draw a cluster, shared by its members; clipping and rounding are post-processing, so they cost no ε.
-    noisy = np.clip(noisy, domain.lower, domain.upper)
-    if attribute.type is AttributeType.INTEGER:
-        noisy = np.rint(noisy)
-    return local.attach(noisy, clustering), noise_figures(summary, scales, recipe)
+def protect_column(
+    column: Column, method: Method, clustering_of: Find, k: int, epsilon: Fraction, sampler: Sampler
+) -> Protected:
+    """One column through the chain. The mechanism is that of the column's type."""
+    mechanism = method.mechanism(column)
+    clustering = clustering_of(column)
+    centroids = mechanism.centroids(column, clustering)
+    sensitivity = mechanism.sensitivity(column, centroids, k)
+    released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
+    # One draw a cluster, shared by its members.
+    values, array = mechanism.rows(column, released, clustering)
+    return Protected(values, array, noise_figures(centroids, sensitivity, mechanism))
+
+
+def _shares(epsilon: Fraction, schema: Schema, method: Method) -> dict[str, Fraction]:
+    weights = {attribute.name: attribute.weight for attribute in schema.protected}
+    return split(epsilon, weights) if method.splits_budget else dict.fromkeys(weights, epsilon)
 
 
 def _facts(
-    schema: Schema, epsilon: Fraction, records: int, k: int, sampler: Sampler, *, shuffled: bool
+    schema: Schema,
+    method: Method,
+    epsilon: Fraction,
+    records: int,
+    k: int,
+    sampler: Sampler,
+    *,
+    shuffled: bool,
 ) -> Facts:
     """What the promise may depend on: all of it declared, or visible in the release."""
     return Facts(
@@ -144,7 +155,9 @@ def _facts(
         clusters=records // k,
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.bounds().source is Source.DATA),
+        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
             a.name
             for a in schema.attributes
@@ -156,15 +169,13 @@ def _facts(
 
 
 def _rows(
-    schema: Schema, released: dict[str, Floats], kept: dict[str, pa.ChunkedArray], order: Any
+    schema: Schema, released: Mapping[str, Protected], kept: Mapping[str, pa.ChunkedArray], order: Any
 ) -> pa.Table:
     """The released table in the schema's order, identifiers dropped."""
     columns: dict[str, Any] = {}
     for attribute in schema.attributes:
         if attribute.role is Role.PROTECT:
-            values = released[attribute.name]
-            whole = attribute.type is AttributeType.INTEGER
-            columns[attribute.name] = pa.array(values.astype(np.int64) if whole else values)
+            columns[attribute.name] = released[attribute.name].array
         elif attribute.role is Role.KEEP:
             columns[attribute.name] = kept[attribute.name]
     table = pa.table(columns)

@@ -1,27 +1,38 @@
-"""What the data are, and what about them is public: attributes, domains, roles. YAML in and out."""
+"""What the data are, and what about them is public: attributes, domains, categories, roles."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
-from coterie.budget import as_text, parse_epsilon
+from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
-
-SCHEMA_VERSION = 1
-# Sums over a billion records of this size stay finite in double precision.
-LARGEST_BOUND = 1e290
+from coterie.moments import as_number
 
 
 class AttributeType(StrEnum):
     CONTINUOUS = "continuous"
     INTEGER = "integer"
+    DATE = "date"  # a number of days in a declared range
+    TIMESTAMP = "timestamp"  # a number of seconds in a declared range
+    ORDINAL = "ordinal"  # categories with an order: their ranks are numbers
+    CATEGORICAL = "categorical"
+    BOOLEAN = "boolean"
+
+    @property
+    def ranged(self) -> bool:
+        """Whether the public domain is a range with two bounds."""
+        return self in (
+            AttributeType.CONTINUOUS,
+            AttributeType.INTEGER,
+            AttributeType.DATE,
+            AttributeType.TIMESTAMP,
+        )
 
 
 class Role(StrEnum):
@@ -38,11 +49,22 @@ class Source(StrEnum):
 class Missing(StrEnum):
     ERROR = "error"
     DROP_ROW = "drop row"
+    OWN_CATEGORY = "own category"  # categories only: 'missing' is a label like any other
+    IMPUTE = "impute"  # a public value of the domain stands in
 
 
 class Outside(StrEnum):
     ERROR = "error"
     CLIP = "clip"
+
+
+class Order(StrEnum):
+    """By which order categories are ranked where a method ranks them."""
+
+    MARGINALITY = "marginality"  # distance to the most marginal label of the domain (001 §3.4)
+    PATH = "path"  # a short walk through the domain: least noise for the proved variant
+    LISTED = "listed"  # as written in the schema
+    FREQUENCY = "frequency"  # by frequency in the data (003 §5.1): discloses it
 
 
 def _exact_weight(value: object) -> Fraction:
@@ -52,27 +74,15 @@ def _exact_weight(value: object) -> Fraction:
         raise ValueError(error.problem) from None
 
 
-def _finite(value: object) -> float:
-    if isinstance(value, bool) or value is None:
-        raise ValueError("a bound must be a number")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ValueError("a bound must be a number") from None
-    if not math.isfinite(number) or abs(number) > LARGEST_BOUND:
-        raise ValueError(f"a bound must be finite and below {LARGEST_BOUND:g}")
-    return number + 0.0  # -0.0 becomes 0.0
-
-
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Domain(_Frozen):
-    """The public range of an attribute. `source` says where the bounds come from."""
+    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
 
-    lower: Annotated[float, BeforeValidator(_finite)]
-    upper: Annotated[float, BeforeValidator(_finite)]
+    lower: Annotated[float, BeforeValidator(as_number)]
+    upper: Annotated[float, BeforeValidator(as_number)]
     source: Source = Source.DECLARED
 
     @model_validator(mode="after")
@@ -89,29 +99,71 @@ class Domain(_Frozen):
         return Fraction(self.upper) - Fraction(self.lower)
 
 
+class Categories(_Frozen):
+    """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
+
+    labels: tuple[str, ...] | None = None
+    taxonomy: str | None = None
+    source: Source = Source.DECLARED
+    order: Order = Order.MARGINALITY
+    most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
+
+    @model_validator(mode="after")
+    def _one_domain(self) -> Self:
+        if (self.labels is None) == (self.taxonomy is None):
+            raise ValueError("give either labels (a list) or taxonomy (a file), not both or neither")
+        if self.labels is not None and len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label is listed twice")
+        if self.order is Order.LISTED and self.labels is None:
+            raise ValueError("order: listed needs a list of labels")
+        return self
+
+
 class Attribute(_Frozen):
-    """One column: its type, what happens to it, and its public range."""
+    """One column: its type, what happens to it, and what about it is public."""
 
     name: str = Field(min_length=1)
     type: AttributeType = AttributeType.CONTINUOUS
     role: Role
     domain: Domain | None = None
+    categories: Categories | None = None
+    decimals: int | None = Field(default=None, ge=0, le=15)  # released values are rounded to so many places
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
     missing: Missing = Missing.ERROR
+    impute: str | float | None = None  # default: the middle of the domain, the most central label
     outside: Outside = Outside.ERROR
 
     @model_validator(mode="after")
-    def _whole_bounds(self) -> Self:
-        if self.type is AttributeType.INTEGER and self.domain is not None:
+    def _fitting(self) -> Self:
+        whole = self.type in (AttributeType.INTEGER, AttributeType.DATE)
+        if self.domain is not None and not self.type.ranged:
+            raise ValueError(f"a {self.type} attribute has categories, not a domain with bounds")
+        if self.categories is not None and self.type not in (
+            AttributeType.CATEGORICAL,
+            AttributeType.ORDINAL,
+        ):
+            raise ValueError(f"a {self.type} attribute has no categories")
+        if self.type is AttributeType.ORDINAL and self.categories and self.categories.labels is None:
+            raise ValueError("an ordinal attribute needs its labels in order: categories: {labels: […]}")
+        if whole and self.domain is not None:
             if self.domain.lower != int(self.domain.lower) or self.domain.upper != int(self.domain.upper):
                 raise ValueError("an integer attribute needs whole numbers as bounds")
             if max(abs(self.domain.lower), abs(self.domain.upper)) > 2**53:
                 raise ValueError("an integer attribute needs bounds within ±2^53, where doubles are exact")
+        if self.decimals is not None and self.type is not AttributeType.CONTINUOUS:
+            raise ValueError("only a continuous attribute has decimals")
+        if self.missing is Missing.OWN_CATEGORY and self.type not in (
+            AttributeType.CATEGORICAL,
+            AttributeType.BOOLEAN,
+        ):
+            raise ValueError("`missing: own category` is for categories; use `drop row` or `impute`")
+        if self.impute is not None and self.missing is not Missing.IMPUTE:
+            raise ValueError("a value to impute needs `missing: impute`")
         return self
 
     def bounds(self) -> Domain:
-        """The domain, which a protected attribute must have."""
+        """The domain, which a protected range must have."""
         if self.domain is None:
             raise SchemaError(
                 f"Attribute '{self.name}' is protected but has no domain.",
@@ -120,11 +172,22 @@ class Attribute(_Frozen):
             )
         return self.domain
 
+    @property
+    def domain_from_data(self) -> bool:
+        """Whether what should be public knowledge was taken from the data."""
+        public = (self.domain, self.categories)
+        return any(part is not None and part.source is Source.DATA for part in public)
+
+    @property
+    def order_from_data(self) -> bool:
+        return self.categories is not None and self.categories.order is Order.FREQUENCY
+
 
 class Schema(_Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
+    _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
@@ -141,6 +204,10 @@ class Schema(_Frozen):
     def protected(self) -> tuple[Attribute, ...]:
         return self.with_role(Role.PROTECT)
 
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     def __getitem__(self, name: str) -> Attribute:
         for attribute in self.attributes:
             if attribute.name == name:
@@ -149,120 +216,24 @@ class Schema(_Frozen):
         raise SchemaError(f"The schema has no attribute '{name}'.", nearest(name, known))
 
     @classmethod
-    def from_dict(cls, document: object) -> Schema:
-        """Read the YAML document's content; every fault is a SchemaError that names the place."""
-        if not isinstance(document, dict) or not isinstance(document.get("attributes"), dict):
-            raise SchemaError(
-                "This is not a Coterie schema.",
-                "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
-            )
-        unknown = set(document) - {"coterie_schema", "attributes"}
-        if unknown:
-            raise SchemaError(
-                f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-                "Only `coterie_schema` and `attributes` stand at the top.",
-            )
-        version = document.get("coterie_schema", SCHEMA_VERSION)
-        if version != SCHEMA_VERSION:
-            raise SchemaError(
-                f"The schema says version {version}; this Coterie reads version {SCHEMA_VERSION}.",
-                "Install the Coterie that wrote it, or draft it anew.",
-            )
-        attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
-        try:
-            return cls(attributes=tuple(attributes))
-        except ValidationError as error:
-            raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
-
-    @classmethod
     def from_yaml(cls, source: str | Path) -> Schema:
         """Read a schema file (a path) or YAML text (a string with a line break)."""
-        if isinstance(source, Path) or "\n" not in source:
-            try:
-                text = Path(source).read_text(encoding="utf-8")
-            except OSError as error:
-                raise SchemaError(
-                    f"The schema file cannot be read ({error.strerror}).",
-                    "Check the path given as the schema.",
-                ) from None
-            except UnicodeDecodeError:
-                raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
-        else:
-            text = source
-        try:
-            return cls.from_dict(yaml.load(text, _StrictLoader))
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f" at line {mark.line + 1}" if mark else ""
-            reason = getattr(error, "problem", None) or "it cannot be parsed"
-            raise SchemaError(
-                f"The schema is not valid YAML{place}: {reason}.", "Correct that line."
-            ) from None
+        from coterie.schema_file import read_schema
+
+        return read_schema(source)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
+        from coterie.schema_file import schema_from
+
+        return schema_from(document)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "coterie_schema": SCHEMA_VERSION,
-            "attributes": {attribute.name: _plain(attribute) for attribute in self.attributes},
-        }
+        from coterie.schema_file import schema_document
+
+        return schema_document(self)
 
     def to_yaml(self) -> str:
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True)
+        from coterie.schema_file import schema_text
 
-
-def _attribute(name: str, content: object) -> Attribute:
-    if not isinstance(content, dict):
-        raise SchemaError(
-            f"Attribute '{name}' has no description.",
-            "Give it at least `role: protect`, `keep` or `identifier`.",
-        )
-    for entry in content:
-        if entry not in Attribute.model_fields or entry == "name":
-            raise SchemaError(
-                f"Attribute '{name}' has an unknown entry '{entry}'.",
-                nearest(str(entry), [field for field in Attribute.model_fields if field != "name"]),
-            )
-    if "role" not in content:
-        raise SchemaError(
-            f"Attribute '{name}' has no role.",
-            "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (released untouched).",
-        )
-    domain = content.get("domain")
-    if isinstance(domain, dict) and (domain.get("lower") is None or domain.get("upper") is None):
-        content = {**content, "domain": None}  # a draft whose bounds are still open
-    try:
-        return Attribute(name=name, **content)
-    except ValidationError as error:
-        raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", "Correct its entry.") from None
-
-
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    message = fault["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"{place}: {message}" if place else message
-
-
-def _plain(attribute: Attribute) -> dict[str, Any]:
-    content = attribute.model_dump(mode="json", exclude={"name", "weight"}, exclude_none=True)
-    if attribute.weight != 1:
-        content["weight"] = as_text(attribute.weight)
-    return content
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Safe loading that refuses an attribute described twice instead of keeping the last."""
-
-
-def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool):
-            raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
-        if key in mapping:
-            raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
-    return mapping
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)
+        return schema_text(self)

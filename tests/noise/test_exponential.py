@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
@@ -102,6 +102,7 @@ def test_blocks_do_not_change_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 grid_scores = st.lists(st.integers(0, 2**34).map(lambda number: number * 2.0**-30), min_size=2, max_size=8)
 
 
+@settings(deadline=None)
 @given(grid_scores, st.fractions("0.01", "20", max_denominator=1000), st.integers(0, 2**64 - 1))
 def test_exact_and_double_arithmetic_agree_wherever_double_is_sure(
     scores: list[float], epsilon: Fraction, word: int

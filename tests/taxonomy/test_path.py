@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from random_trees import taxonomies
 
 from coterie.errors import ParameterError
@@ -40,6 +41,17 @@ def test_short_order_is_near_the_shortest_of_all(tree: Taxonomy) -> None:
         return
     best = min(path_length(distance, np.array(order)) for order in permutations(range(len(distance))))
     assert path_length(distance, short_order(distance)) <= 1.1 * best
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=3, max_size=9, unique=True))
+def test_no_reversal_of_a_stretch_makes_the_order_shorter(points: list[tuple[int, int]]) -> None:
+    """2-opt, on places in a plane: trees are so kind that nearest neighbour alone does well on them."""
+    at = np.array(points, dtype=float)
+    distance = np.hypot(*(at[:, None, :] - at[None, :, :]).transpose(2, 0, 1))
+    order = short_order(distance)
+    for i, j in combinations(range(len(order) + 1), 2):
+        turned = np.concatenate([order[:i], order[i:j][::-1], order[j:]])
+        assert path_length(distance, turned) >= path_length(distance, order) - 1e-9
 
 
 @pytest.mark.parametrize("attribute", ADULT_ATTRIBUTES)

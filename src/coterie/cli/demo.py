@@ -84,7 +84,7 @@ def _row(release: Release, seconds: float) -> dict[str, Any]:
         "method": release.certificate.method,
         "status": release.certificate.guarantee.status,
         "label": release.certificate.guarantee.label,
-        "mean_squared_error": sum(figure.mean_squared_error for figure in figures) / len(figures),
+        "mean_squared_error": sum(figure.mean_squared_error or 0.0 for figure in figures) / len(figures),
         "seconds": seconds,
     }
 

@@ -43,6 +43,10 @@ def protect_command(
         str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
     ],
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    grouping: Annotated[
+        str,
+        typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
+    ] = "equal",
     certificate: Annotated[
         Path | None, typer.Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
     ] = None,
@@ -83,8 +87,8 @@ def protect_command(
         inputs=((data, table) if table else data, schema_file),
         force=force,
     )
-    get_method(method)  # a misspelt name should not cost the time of reading the table
-    total = parse_epsilon(epsilon)
+    # A misspelt name should not cost the time of reading the table.
+    recipe, total = get_method(method).grouped(grouping), parse_epsilon(epsilon)
     schema = Schema.from_yaml(schema_file)
 
     def make() -> Release:
@@ -97,6 +101,7 @@ def protect_command(
                 method=method,
                 epsilon=epsilon,
                 k=k,
+                grouping=grouping,
                 seed=seed,
                 shuffle=shuffle,
                 progress=lambda _: bar.advance(task),
@@ -114,7 +119,9 @@ def protect_command(
         with Ledger.open(ledger) as book:
             for recovered in book.recovered:
                 errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-            written = publish_charged(make, destination, book, population, total)
+            written = publish_charged(
+                make, destination, book, population, recipe.cost(total, len(schema.protected))
+            )
     _report(written, destination, as_json=as_json)
 
 

@@ -15,7 +15,9 @@ import yaml
 
 from coterie.errors import DataError, ParameterError
 from coterie.io.names import check_names
-from coterie.schema import LARGEST_BOUND, SCHEMA_VERSION, AttributeType
+from coterie.moments import LARGEST_BOUND
+from coterie.schema import AttributeType
+from coterie.schema_file import SCHEMA_VERSION
 
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 

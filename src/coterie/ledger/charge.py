@@ -36,31 +36,30 @@ class Charge:
         Give the data last. A certificate without its data promises nothing and shows nothing; data without
         their certificate, or beside the certificate of an older release, could be taken for a valid one.
         """
-        self.ready(staged)
+        records = self.ready(staged)
         try:
             for part in staged:
                 part.publish()
-            for directory in {
-                part.target.absolute().parent for part in staged if isinstance(part.target, Path)
-            }:
+            for directory in {Path(record.target).parent for record in records if record.kind == "file"}:
                 make_durable(directory)
             self.released()
         except (OSError, CoterieError) as error:
             raise LedgerError(
                 f"Release {self.release} is charged, but could not be put in place completely ({error}).",
                 "Do not release again. Remove the obstacle, then run "
-                f"`coterie ledger check {self._storage.path}`: it finishes this release without a new charge.",
+                f"`coterie ledger check {self._storage.path}`: it finishes without a new charge.",
             ) from error
 
-    def ready(self, staged: Sequence[Staged]) -> None:
+    def ready(self, staged: Sequence[Staged]) -> list[StagedRecord]:
         """The noise is drawn, these bytes are the release: from here on it is charged, whatever happens."""
         if not staged:
             raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
         self._staged = staged
-        records = [StagedRecord.of(part) for part in staged]
+        records = [StagedRecord.of(part, self._lock.new_file_mode()) for part in staged]
         with self._storage.transaction() as book:
             self._require(book.entries[self.release], State.RESERVED)
             self._storage.append("ready", release=self.release, staged=[asdict(record) for record in records])
+        return records
 
     def released(self) -> None:
         """Everything is in place."""
@@ -82,11 +81,12 @@ class Charge:
                 with self._storage.transaction() as book:
                     entry = book.entries.get(self.release)
                     state = entry.state if entry else State.ABANDONED  # the reservation itself failed
-                    if entry and state is State.RESERVED:
+                    if entry and state in (State.RESERVED, State.ABANDONED):
                         # First the files, then the event: a kill in between is repeated by recovery.
                         for part in self._staged:
                             part.discard()
                         remove(entry.temporaries)
+                    if state is State.RESERVED:
                         self._storage.append("abandoned", release=self.release)
                 if state is State.RESERVED:
                     state = State.ABANDONED

@@ -32,6 +32,7 @@ class Ledger:
         """Open for writing, after settling what dead processes left."""
         storage = Storage.open(_resolved(path))
         try:
+            storage.require_writable()
             return cls(storage, recover(storage))
         except BaseException:
             storage.close()
@@ -107,10 +108,11 @@ class Ledger:
 
     def finished(self, purpose: Purpose) -> Entry | None:
         """The release for this very purpose that opening the ledger has finished: do not make it again."""
-        purpose = replace(purpose, target=without_credentials(purpose.target))
-        for recovered in self.recovered:
-            if recovered.entry.purpose == purpose and recovered.entry.state is State.RELEASED:
-                return recovered.entry
+        wanted = replace(purpose, target=without_credentials(purpose.target))
+        for entry in (recovered.entry for recovered in self.recovered):
+            # The status follows from the method, and is not known before the release is computed.
+            if entry.state is State.RELEASED and replace(entry.purpose, status=wanted.status) == wanted:
+                return entry
         return None
 
     def pending(self, population: str, target: str) -> Entry | None:

@@ -45,6 +45,12 @@ class Lock:
             raise
         return cls(path, descriptor)
 
+    def new_file_mode(self) -> int:
+        """The permissions of a new file of this process, read off the lock file: asking for the umask means
+        setting it, for all threads at once."""
+        assert self._descriptor is not None
+        return os.fstat(self._descriptor).st_mode & 0o666
+
     def let_go(self, *, forget: bool) -> None:
         """Free the lock. `forget` also removes its file: only when the release is in a final state, so that
         whoever still waits on the removed file reads that state and leaves it alone."""

@@ -68,9 +68,7 @@ def _finish(storage: Storage, entry: Entry) -> str:
             )
         outcome = part.finish()
         if outcome is Outcome.ELSEWHERE:
-            return (
-                f"is charged; the directory of '{part.target}' is missing. Mount or make it, then try again."
-            )
+            return f"is charged; the directory of '{part.target}' is missing. Mount it, then try again."
         if outcome is Outcome.OCCUPIED:
             return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
         if outcome is Outcome.GONE:

@@ -17,8 +17,8 @@ _PASSWORD = re.compile(r"(?i)\b((?:ssl)?password|passwd|pwd|token|secret)=[^&\s]
 class Staged(Protocol):
     """One part of a release, written and hashed, waiting to be published.
 
-    A file has paths. A database table has descriptive text, for its address holds a password that must not
-    enter the ledger; only the caller can publish it.
+    A file has absolute paths. A database table has descriptive text, for its address holds a password that
+    must not enter the ledger; only the caller can publish it.
     """
 
     @property
@@ -46,23 +46,21 @@ class StagedRecord:
     temporary: str
     target: str
     sha256: str
+    mode: int
     replaces: str | None
 
     @classmethod
-    def of(cls, staged: Staged) -> StagedRecord:
-        if isinstance(staged.temporary, Path) and isinstance(staged.target, Path):
-            # Absolute: the process that recovers may stand in another directory.
-            temporary, target = staged.temporary.absolute(), staged.target.absolute()
-            make_durable(temporary)
-            make_durable(temporary.parent)
-            return cls("file", str(temporary), str(target), staged.sha256, _signature(target))
-        return cls(
-            "table",
-            without_credentials(str(staged.temporary)),
-            without_credentials(str(staged.target)),
-            staged.sha256,
-            None,
-        )
+    def of(cls, staged: Staged, mode: int) -> StagedRecord:
+        if not _is_file(staged.temporary):
+            temporary, target = (without_credentials(str(name)) for name in (staged.temporary, staged.target))
+            return cls("table", temporary, target, staged.sha256, 0, None)
+        # Absolute: the process that recovers may stand in another directory.
+        path, destination = Path(staged.temporary).absolute(), Path(staged.target).absolute()
+        make_durable(path)
+        make_durable(path.parent)
+        if getattr(staged, "private", False):
+            mode = 0o600  # internal figures, marked "do not publish"
+        return cls("file", str(path), str(destination), staged.sha256, mode, _signature(destination))
 
     def finish(self) -> Outcome:
         """Put a file in place unless it is there already. Can be repeated after a kill at any point."""
@@ -76,9 +74,14 @@ class StagedRecord:
             return Outcome.GONE
         if _signature(target) not in (None, self.replaces):
             return Outcome.OCCUPIED  # written by someone else since: not ours to overwrite
+        os.chmod(temporary, self.mode)
         os.replace(temporary, target)
         make_durable(target.parent)
         return Outcome.DONE
+
+
+def _is_file(name: Path | str) -> bool:
+    return isinstance(name, Path) or Path(name).is_absolute()
 
 
 def make_durable(path: Path) -> None:

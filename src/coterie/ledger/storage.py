@@ -8,6 +8,7 @@ without a charge.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -80,6 +81,11 @@ class Storage:
                 connection.close()
                 raise
         return cls(path, connection)
+
+    def require_writable(self) -> None:
+        """Refuse early: on a file that may only be read, SQLite begins a transaction and fails at the insert."""
+        if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
+            raise _read_only(self.path)
 
     def close(self) -> None:
         self._connection.close()
@@ -162,6 +168,13 @@ def _damaged(path: Path) -> LedgerError:
     )
 
 
+def _read_only(path: Path) -> LedgerError:
+    return LedgerError(
+        f"The ledger '{path}' cannot be opened for writing.",
+        "Give yourself write permission on the file and its directory (a journal is written there).",
+    )
+
+
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
     """Say what SQLite met in the words of the steward."""
@@ -177,10 +190,7 @@ def _told(path: Path) -> Iterator[None]:
                 "Nothing was charged. Wait for the other release, or see which process has the file open."
             )
         elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            problem = f"The ledger '{path}' cannot be opened for writing."
-            advice = (
-                "Give yourself write permission on the file and its directory (a journal is written there)."
-            )
+            raise _read_only(path) from error
         elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             problem = f"The ledger '{path}' could not be written: the disk is full or failing."
             advice = "Nothing new was charged. Make room, then run `coterie ledger check` on it."

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.guarantee import Facts, Guarantee
-from coterie.methods.parts import INDIVIDUAL_RANKING, MEAN
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import PER_CLUSTER
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
-from coterie.methods.recipe import Method, Recipe
+from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
@@ -18,8 +21,10 @@ def _promise(facts: Facts) -> Guarantee:
 METHOD = Method(
     name="dp-ir",
     title="individual ranking with noise for the global sensitivity",
-    papers="001 §3.2 Algorithm 1, 004 §4",
-    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=MEAN, bound=DOMAIN_OVER_K),
+    papers="001 §3.2 Algorithm 1, §3.4 Algorithm 2, 004 §4",
+    grouping=INDIVIDUAL_RANKING,
+    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
+    categorical=PER_CLUSTER,
     promise=_promise,
     why=WHY,
     attack=TIE_LINKAGE,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.guarantee import Facts, Guarantee
-from coterie.methods.parts import INDIVIDUAL_RANKING, MEAN
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.ranked import RankedCategories
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
-from coterie.methods.recipe import Method, Recipe
+from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_size import DOMAIN_OVER_SIZE
 
 
@@ -15,11 +18,15 @@ def _promise(facts: Facts) -> Guarantee:
     return replace(refuted_dp("000 §3.1 claims ε-DP"), label=calibrated(facts))
 
 
+_NUMERIC = LaplaceOnCentroids(MEAN, DOMAIN_OVER_SIZE)
+
 METHOD = Method(
     name="dp-um",
     title="univariate microaggregation with noise for the global sensitivity",
     papers="000 §3.1 Algorithm 1",
-    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=MEAN, bound=DOMAIN_OVER_SIZE),
+    grouping=INDIVIDUAL_RANKING,
+    numeric=_NUMERIC,
+    categorical=RankedCategories(_NUMERIC),
     promise=_promise,
     why=WHY,
     attack=TIE_LINKAGE,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import EACH_ALONE, MEAN
-from coterie.methods.recipe import Method, Recipe
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.ranked import RankedCategories
+from coterie.methods.grouping import EACH_ALONE
+from coterie.methods.parts import MEAN
+from coterie.methods.recipe import Method
 from coterie.sensitivity.local import LOCAL
 
 FROZEN = "the noise scales are taken as fixed at the actual data, as 000 Prop. 1 does"
@@ -23,17 +26,24 @@ def _promise(facts: Facts) -> Guarantee:
     )
 
 
+_NUMERIC = LaplaceOnCentroids(MEAN, LOCAL)
+
 METHOD = Method(
     name="idp",
     title="noise on every value for its local sensitivity",
     papers="000 §2 Prop. 1, §3.2.1",
-    numeric=Recipe(partition=EACH_ALONE, centroid=MEAN, bound=LOCAL),
+    grouping=EACH_ALONE,
+    numeric=_NUMERIC,
+    categorical=RankedCategories(_NUMERIC),
     promise=_promise,
     why=(
         "With scales frozen at the data one record moves one value by at most its own scale times ε_a. "
         "The scale itself depends on that value (between Δ/2 and Δ), which differential privacy would not allow."
     ),
-    attack="An attacker who knows the formula of the scale gains from it: the spread of the noise tells how far a value lies from the middle.",
+    attack=(
+        "An attacker who knows the formula of the scale gains from it: the spread of the noise tells how far "
+        "a value lies from the middle."
+    ),
     rank=40,
     fixed_k=1,
 )

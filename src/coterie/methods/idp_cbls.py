@@ -6,10 +6,13 @@ from fractions import Fraction
 
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.ranked import RankedCategories
+from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.idp import FROZEN
-from coterie.methods.parts import INDIVIDUAL_RANKING, TRIMMED_MEAN
+from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import TIE_LINKAGE
-from coterie.methods.recipe import Method, Recipe
+from coterie.methods.recipe import Method
 from coterie.sensitivity.cluster_based import CLUSTER_BASED
 
 
@@ -31,11 +34,15 @@ def _promise(facts: Facts) -> Guarantee:
     )
 
 
+_NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED)
+
 METHOD = Method(
     name="idp-cbls",
     title="individual ranking, trimmed means, noise for the spread inside each cluster",
-    papers="000 §3.2.2 Prop. 3",
-    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=TRIMMED_MEAN, bound=CLUSTER_BASED),
+    papers="000 §3.2.2 Prop. 3, 003 §5.1",
+    grouping=INDIVIDUAL_RANKING,
+    numeric=_NUMERIC,
+    categorical=RankedCategories(_NUMERIC),
     promise=_promise,
     why=(
         "Prop. 3 is exact for one centroid with the clustering fixed. Moving the smallest value above the largest shifts "

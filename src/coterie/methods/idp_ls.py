@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.ranked import RankedCategories
+from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.idp import FROZEN
-from coterie.methods.parts import INDIVIDUAL_RANKING, MEAN
+from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY
-from coterie.methods.recipe import Method, Recipe
+from coterie.methods.recipe import Method
 from coterie.sensitivity.local import LOCAL
 
 
@@ -26,11 +29,15 @@ def _promise(facts: Facts) -> Guarantee:
     )
 
 
+_NUMERIC = LaplaceOnCentroids(MEAN, LOCAL)
+
 METHOD = Method(
     name="idp-ls",
     title="individual ranking with noise for the local sensitivity",
-    papers="000 §3.2.1 Prop. 2",
-    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=MEAN, bound=LOCAL),
+    papers="000 §3.2.1 Prop. 2, 003 §5.1",
+    grouping=INDIVIDUAL_RANKING,
+    numeric=_NUMERIC,
+    categorical=RankedCategories(_NUMERIC),
     promise=_promise,
     why=(
         "Prop. 2 fixes the clusters; in truth one replacement shifts many at once. The shifts add up to at most Δ and every "

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from coterie.guarantee import NOTHING, Facts, Guarantee
-from coterie.methods.parts import INDIVIDUAL_RANKING, MEAN
-from coterie.methods.recipe import Method, Recipe
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import MarginalityCentroid
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.parts import MEAN
+from coterie.methods.recipe import Method
 
 
 def _promise(facts: Facts) -> Guarantee:
@@ -15,7 +18,9 @@ METHOD = Method(
     name="ir",
     title="individual ranking, no noise",
     papers="001 §2.1 and §4.3",
-    numeric=Recipe(partition=INDIVIDUAL_RANKING, centroid=MEAN, bound=None),
+    grouping=INDIVIDUAL_RANKING,
+    numeric=LaplaceOnCentroids(MEAN, None),
+    categorical=MarginalityCentroid(),
     promise=_promise,
     why="Group means are released as they are. Rows are not k-anonymous either: each attribute is grouped apart.",
     attack="Nearest-neighbour linkage finds almost every record.",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import EACH_ALONE, MEAN
-from coterie.methods.recipe import Method, Recipe
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import PER_RECORD
+from coterie.methods.grouping import EACH_ALONE
+from coterie.methods.parts import MEAN
+from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
@@ -28,8 +31,10 @@ def _promise(facts: Facts) -> Guarantee:
 METHOD = Method(
     name="laplace",
     title="plain Laplace noise on every value",
-    papers="001 §3.3, 004 §5, 000 §4.1",
-    numeric=Recipe(partition=EACH_ALONE, centroid=MEAN, bound=DOMAIN_OVER_K),
+    papers="001 §3.3 and §3.4, 004 §5, 000 §4.1",
+    grouping=EACH_ALONE,
+    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
+    categorical=PER_RECORD,
     promise=_promise,
     why="One record changes one value of each attribute by at most Δ; the attributes' shares of ε add up.",
     attack="None known beyond what ε allows. With bounds taken from the data, the largest released value shows the maximum.",

@@ -2,67 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
-import numpy as np
-from numpy.typing import NDArray
-
-from coterie.errors import ParameterError
+from coterie.columns.column import Column, NumericColumn
+from coterie.errors import ParameterError, nearest
 from coterie.guarantee import Promise
-from coterie.partition.clustering import Clustering
-from coterie.partition.summary import Floats, Summary
-from coterie.sensitivity.bound import Bound
+from coterie.mechanism.mechanism import Mechanism
+from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A partition with the name that the certificate prints."""
-
-    name: str
-    compute: Callable[[NDArray[np.float64], int], Clustering]
-
-
-@dataclass(frozen=True, slots=True)
-class Centroid:
-    name: str
-    depth: int
-    compute: Callable[[Summary], Floats]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Clustering → Centroids → Sensitivity → Noise for one attribute. No bound means no noise."""
-
-    partition: Part
-    centroid: Centroid
-    bound: Bound | None
-
-    @property
-    def depth(self) -> int:
-        """How many outermost values of each cluster the parts read."""
-        return max(self.centroid.depth, self.bound.depth if self.bound else 0)
-
-    @property
-    def stages(self) -> str:
-        noise = f"Laplace, scale {self.bound.formula} / ε" if self.bound else "no noise"
-        return f"{self.partition.name} · {self.centroid.name} · {noise}"
+GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A recipe with its promise. `rank` orders the tables that readers see."""
+    """grouping · (centroid · sensitivity · noise) for numbers and for categories, and what that promises.
+
+    `rank` orders the tables that readers see.
+    """
 
     name: str
     title: str
     papers: str
-    numeric: Recipe
+    grouping: Grouping
+    numeric: Mechanism
+    categorical: Mechanism
     promise: Promise
     why: str  # why the promise has its status
     attack: str  # the best attack known against it
     rank: int
     minimum_k: int = 1
     fixed_k: int | None = None
+    splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
+
+    def mechanism(self, column: Column) -> Mechanism:
+        return self.numeric if isinstance(column, NumericColumn) else self.categorical
+
+    def cost(self, epsilon: Fraction, attributes: int) -> Fraction:
+        """What a ledger is charged."""
+        return epsilon if self.splits_budget else attributes * epsilon
+
+    def grouped(self, grouping: str) -> Method:
+        """The same method with groups of equal size, or with optimal groups of k to 2k−1 records."""
+        if grouping not in GROUPINGS:
+            raise ParameterError(f"There is no grouping '{grouping}'.", nearest(grouping, GROUPINGS))
+        if grouping == "equal":
+            return self
+        if self.grouping is not INDIVIDUAL_RANKING:
+            raise ParameterError(
+                f"Method '{self.name}' does not rank attributes one by one.",
+                "Optimal grouping takes the place of individual ranking: choose a method that uses it.",
+            )
+        return replace(self, grouping=GROUPINGS[grouping])
 
     def check_k(self, k: int | None, records: int) -> int:
         """The k to use, or a sentence about why it is impossible."""

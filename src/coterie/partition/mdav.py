@@ -31,7 +31,6 @@ from coterie.partition._mdav_mixed import group_mixed
 from coterie.partition._mdav_nearest import build_nearest
 from coterie.partition.clustering import Clustering
 
-
 _REBUILD_BELOW = 0.5  # share of an index's places left at which a smaller one pays
 _SMALLEST_REBUILT = 2048
 
@@ -114,7 +113,7 @@ def _check_codes(
                 f"The distance matrix of category column {j} has a negative or non-finite entry.",
                 "Distances are finite numbers, 0 or more.",
             )
-        if records and not (0 <= table[:, j].min() and table[:, j].max() < len(delta)):
+        if records and not (table[:, j].min() >= 0 and table[:, j].max() < len(delta)):
             raise DataError(
                 f"Category column {j} has codes without a row in its distance matrix.",
                 "Number the labels 0 … C-1 as in the matrix.",

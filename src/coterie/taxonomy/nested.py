@@ -22,6 +22,7 @@ from coterie.taxonomy.documents import compose_yaml, line_of, read_text
 from coterie.taxonomy.tree import Edge, Taxonomy
 
 _MARK = "coterie_taxonomy"
+_NOTHING = ("", "~", "null")
 _SHAPE = "Below a label stands a list of labels, a mapping with more levels, or nothing."
 
 
@@ -36,10 +37,9 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def read_yaml(path: Path) -> Taxonomy:
-    text = read_text(path)
-    root = compose_yaml(text)
+    root = compose_yaml(read_text(path))
     if isinstance(root, yaml.MappingNode) and any(key.value == _MARK for key, _ in root.value):
-        return Taxonomy.from_dict(yaml.safe_load(text))
+        return Taxonomy.from_dict(_document(_yaml_pairs(root)))
     return _tree(_yaml_items(root))
 
 
@@ -86,7 +86,7 @@ def _yaml_items(node: yaml.Node) -> list[_Item]:
             else:
                 raise SchemaError(f"A list stands inside a list (line {line_of(element)}).", _SHAPE)
         return items
-    if node.value in ("", "~", "null"):
+    if node.value in _NOTHING:
         return []
     raise SchemaError(f"A single label stands where a list is needed (line {line_of(node)}).", _SHAPE)
 
@@ -107,6 +107,16 @@ def _json_items(content: object) -> list[_Item]:
                 raise SchemaError("A list holds something that is neither a label nor a mapping.", _SHAPE)
         return items
     raise SchemaError("A single value stands where a list is needed.", _SHAPE)
+
+
+def _yaml_pairs(node: yaml.Node) -> Any:
+    """A YAML node as the JSON reader would give it: all scalars text, but for an unquoted null."""
+    if isinstance(node, yaml.MappingNode):
+        return _Pairs((str(key.value), _yaml_pairs(value)) for key, value in node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [_yaml_pairs(element) for element in node.value]
+    plain = isinstance(node, yaml.ScalarNode) and node.style is None
+    return None if plain and node.value in _NOTHING else node.value
 
 
 def _document(pairs: _Pairs) -> dict[str, Any]:

@@ -87,10 +87,11 @@ class Taxonomy:
                 f"It needs `coterie_taxonomy: {TAXONOMY_VERSION}`, as Taxonomy.to_dict() writes it.",
             )
         nodes, categories = document.get("nodes"), document.get("categories")
-        if not isinstance(nodes, dict) or not isinstance(categories, list):
+        listed = isinstance(categories, list) and all(isinstance(label, str) for label in categories)
+        if not isinstance(nodes, dict) or not listed:
             raise SchemaError(
                 "The taxonomy lacks its nodes or categories.",
-                "`nodes` maps each label to the one above; `categories` is a list of labels.",
+                "`nodes` maps each label to the one above; `categories` is a list of labels (text).",
             )
         return cls.build((Edge(child, parent) for child, parent in nodes.items()), categories)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from staged_file import StagedFile
+from ledger_staged_file import StagedFile
 
 from coterie.budget import as_text
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
@@ -61,16 +62,21 @@ def test_the_data_become_visible_only_after_charge_and_certificate(
     assert seen == [(State.READY, True)]
 
 
+def _interrupted(ledger: Ledger, purpose: Purpose, target: Path, fault: type[BaseException]) -> None:
+    with ledger.charge(purpose) as charge:
+        charge.staging(StagedFile.temporary_for(target))
+        StagedFile.write(target, b"half")
+        raise fault
+
+
 @pytest.mark.parametrize("fault", [RuntimeError, KeyboardInterrupt, SystemExit])
 def test_a_fault_before_ready_gives_the_epsilon_back(
     path: Path, tmp_path: Path, purpose: Make, fault: type[BaseException]
 ) -> None:
     target = tmp_path / "out.csv"
     with Ledger.open(path) as ledger:
-        with pytest.raises(fault), ledger.charge(purpose()) as charge:
-            charge.staging(StagedFile.temporary_for(target))
-            StagedFile.write(target, b"half")
-            raise fault
+        with pytest.raises(fault):
+            _interrupted(ledger, purpose(), target, fault)
         assert ledger.balance("patients").remaining == 10
     assert only_state(path) is State.ABANDONED
     assert hidden_files(tmp_path) == []
@@ -98,7 +104,9 @@ def test_a_fault_after_ready_stays_charged_and_is_finished_later(
     with Ledger.open(path) as ledger:
         assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
         assert ledger.finished(purpose()) is not None
+        assert ledger.finished(replace(purpose(), status="not known yet")) is not None
         assert ledger.finished(purpose("2")) is None
+        assert ledger.finished(replace(purpose(), fingerprint="another input")) is None
         assert ledger.balance("patients").spent == 1
     assert (tmp_path / "out.csv").read_bytes() == b"a"
     with Ledger.open(path) as ledger:
@@ -177,16 +185,15 @@ def test_an_owner_whose_reservation_was_given_back_cannot_publish(
 ) -> None:
     """Somebody removed the lock file, so the owner was taken for dead: it must lose, not overspend."""
     with Ledger.open(path) as ledger:
-        with (
-            pytest.raises(LedgerError, match="'abandoned' in the ledger"),
-            ledger.charge(purpose()) as charge,
-        ):
+        with ledger.charge(purpose()) as charge:
             staged = StagedFile.write(tmp_path / "out.csv", b"a")
             next(item for item in tmp_path.iterdir() if item.suffix == ".lock").unlink()
             Ledger.open(path).close()
-            charge.publish([staged])
+            with pytest.raises(LedgerError, match="'abandoned' in the ledger"):
+                charge.publish([staged])
         assert ledger.balance("patients").spent == 0
     assert not (tmp_path / "out.csv").exists()
+    assert hidden_files(tmp_path) == []
 
 
 _epsilons = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(9), max_denominator=10**12)

@@ -1,0 +1,167 @@
+"""Labels: an Arrow column → codes of a public domain (-1 for missing) → released labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
+from coterie.errors import DataError, SchemaError
+from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
+from coterie.taxonomy.adult import adult
+from coterie.taxonomy.distance import distance_matrix
+from coterie.taxonomy.load import load_taxonomy
+from coterie.taxonomy.marginality import domain_marginality, marginality_order
+from coterie.taxonomy.path import short_order
+from coterie.taxonomy.ranks import frequency_order
+from coterie.taxonomy.tree import Edge, Taxonomy
+
+MISSING_LABEL = "(missing)"
+_BOOLEAN = ("false", "true")
+
+
+def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
+    taxonomy = _domain(attribute, folder)
+    codes = _codes(column, taxonomy.categories, attribute)
+    if attribute.missing is Missing.OWN_CATEGORY:
+        taxonomy, codes = _with_missing(taxonomy, codes, attribute)
+    distance = distance_matrix(taxonomy)
+    restore = _restorer(column.type, taxonomy.categories)
+    return CategoryColumn(
+        attribute, codes, taxonomy, distance, _order(attribute, taxonomy, distance, codes), restore
+    )
+
+
+def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
+    """Ordered labels as ranks 0 … C-1: numbers in a public range, rounded to a rank again at the end."""
+    labels = _declared(attribute).labels
+    assert labels is not None  # the schema checks it
+    if len(labels) < 2:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has fewer than two labels.", "List all labels of its domain."
+        )
+    codes = _codes(column, labels, attribute).astype(np.float64)
+    codes[codes < 0] = np.nan
+    restore = _restorer(column.type, labels)
+    domain = Domain(lower=0, upper=len(labels) - 1, source=_declared(attribute).source)
+    return NumericColumn(
+        attribute, codes, domain, 1.0, lambda ranks: restore(np.rint(ranks).astype(np.int32))
+    )
+
+
+def filled(column: CategoryColumn, absent: NDArray[np.bool_]) -> CategoryColumn:
+    """`missing: impute`: the most central label of the domain stands in, or the one that the schema names."""
+    label = column.attribute.impute
+    if label is None:
+        code = int(np.argmin(domain_marginality(column.distance)))
+    elif str(label) in column.taxonomy.categories:
+        code = column.taxonomy.categories.index(str(label))
+    else:
+        raise SchemaError(
+            f"The label to impute for '{column.attribute.name}' is not in its domain.",
+            "Write one of its labels as `impute:`, or leave it out for the most central one.",
+        )
+    return replace(column, codes=np.where(absent, np.int32(code), column.codes))
+
+
+def _declared(attribute: Attribute) -> Categories:
+    if attribute.categories is None:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' is protected but its labels are not declared.",
+            "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
+        )
+    return attribute.categories
+
+
+def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
+    if attribute.type is AttributeType.BOOLEAN:
+        return Taxonomy.flat(_BOOLEAN)
+    declared = _declared(attribute)
+    if declared.labels is not None:
+        taxonomy = Taxonomy.flat(declared.labels)
+    elif declared.taxonomy and declared.taxonomy.startswith("adult:"):
+        taxonomy = adult(declared.taxonomy.removeprefix("adult:"))
+    else:
+        assert declared.taxonomy is not None
+        taxonomy = load_taxonomy(folder / declared.taxonomy)
+    if len(taxonomy.categories) > declared.most:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has {len(taxonomy.categories)} labels, more than the {declared.most} allowed.",
+            "Group the labels, or raise `most:` in its categories if there really are so many.",
+        )
+    return taxonomy
+
+
+def _codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Codes:
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+        raise DataError(
+            f"Column '{attribute.name}' holds {kind}, which has no labels.", "Convert it to text first."
+        )
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+    text = column.cast(pa.large_string())
+    encoded = pc.dictionary_encode(pc.utf8_trim_whitespace(text)).combine_chunks()
+    found = encoded.dictionary.to_pylist()
+    known = {label: code for code, label in enumerate(labels)}
+    # An empty cell is a missing value; -2 marks a label that nobody declared.
+    lookup = np.array(
+        [known.get(label, -1 if label == "" else -2) for label in found] or [-1], dtype=np.int32
+    )
+    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = np.where(places < 0, np.int32(-1), lookup[places]).astype(np.int32)
+    unknown = codes == -2
+    if unknown.any():
+        row = int(unknown.argmax())
+        near = get_close_matches(found[places[row]], labels, n=3, cutoff=0.3) or list(labels[:3])
+        raise DataError(
+            f"Column '{attribute.name}' has {int(unknown.sum())} value(s) that are not among its {len(labels)} labels, "
+            f"the first in row {row + 1}.",
+            f"The nearest labels are: {', '.join(near)}. Correct the values, or add the label to the domain.",
+        )
+    return codes
+
+
+def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tuple[Taxonomy, Codes]:
+    if MISSING_LABEL in taxonomy.nodes:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has a label '{MISSING_LABEL}' already.", "Rename that label."
+        )
+    links = zip(taxonomy.nodes, taxonomy.parents, strict=True)
+    edges = [Edge(label, taxonomy.nodes[above] if above >= 0 else None) for label, above in links]
+    wider = Taxonomy.build(
+        [*edges, Edge(MISSING_LABEL, taxonomy.nodes[0])], [*taxonomy.categories, MISSING_LABEL]
+    )
+    moved = np.array(
+        [wider.categories.index(label) for label in [*taxonomy.categories, MISSING_LABEL]], np.int32
+    )
+    return wider, moved[codes]  # code -1 takes the last entry: the missing label
+
+
+def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Codes) -> Codes:
+    declared = attribute.categories
+    if declared is None or declared.order is Order.MARGINALITY:
+        return marginality_order(distance)
+    if declared.order is Order.PATH:
+        return short_order(distance)
+    if declared.order is Order.FREQUENCY:
+        return frequency_order(codes[codes >= 0], len(taxonomy.categories))
+    listed = [*(declared.labels or ()), MISSING_LABEL]
+    return np.array(
+        [taxonomy.categories.index(label) for label in listed if label in taxonomy.categories], np.int32
+    )
+
+
+def _restorer(kind: pa.DataType, labels: Sequence[str]) -> Callable[[Codes], pa.Array]:
+    """Released codes as labels of the type that came in; the missing label is a null again."""
+    values = pa.array([None if label == MISSING_LABEL else label for label in labels], pa.large_string())
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    typed = values.cast(plain) if not pa.types.is_null(plain) else values
+    return lambda codes: typed.take(pa.array(codes))

@@ -1,0 +1,176 @@
+"""Ranges: an Arrow column of numbers, dates or timestamps → doubles with NaN for missing → released values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coterie.columns.column import Floats, NumericColumn
+from coterie.errors import DataError, SchemaError
+from coterie.moments import as_number
+from coterie.schema import Attribute, AttributeType, Outside
+
+_STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIMESTAMP: 1.0}
+
+
+def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
+    """Numbers still unchecked against their bounds; missing ones are NaN."""
+    kind = column.type
+    if attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        values = _moments(column, attribute)
+    else:
+        values = _numbers(column, attribute)
+    step = 10.0**-attribute.decimals if attribute.decimals is not None else _STEP.get(attribute.type)
+    return NumericColumn(attribute, values, attribute.bounds(), step, _restorer(kind, attribute))
+
+
+def filled(column: NumericColumn, absent: NDArray[np.bool_]) -> NumericColumn:
+    """`missing: impute`: one public value stands in, the middle of the domain unless the schema names another."""
+    domain, attribute = column.domain, column.attribute
+    middle = domain.lower + (domain.upper - domain.lower) / 2
+    value = middle if attribute.impute is None else _declared(column)
+    if column.step is not None:
+        value = round(value / column.step) * column.step
+    values = np.where(absent, value, column.values)
+    return NumericColumn(attribute, values, domain, column.step, column.restore)
+
+
+def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
+    """All values within the domain: refused or clipped, as the schema says; and how many were not."""
+    domain, values, attribute = column.domain, column.values, column.attribute
+    if values.min() >= domain.lower and values.max() <= domain.upper:
+        return column, 0
+    outside = int(((values < domain.lower) | (values > domain.upper)).sum())
+    if attribute.outside is Outside.ERROR:
+        raise DataError(
+            f"Column '{attribute.name}' has {outside} value(s) outside its declared domain.",
+            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema.",
+        )
+    clipped = np.clip(values, domain.lower, domain.upper)
+    return NumericColumn(attribute, clipped, domain, column.step, column.restore), outside
+
+
+def _declared(column: NumericColumn) -> float:
+    attribute, domain = column.attribute, column.domain
+    labels = attribute.categories.labels if attribute.categories else None
+    try:
+        value = float(labels.index(str(attribute.impute))) if labels else as_number(attribute.impute)
+    except ValueError:
+        value = np.nan
+    if not domain.lower <= value <= domain.upper:
+        raise SchemaError(
+            f"The value to impute for '{attribute.name}' is not in its domain.",
+            "Write a value of the domain as `impute:`, or leave it out for the middle.",
+        )
+    return value
+
+
+def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
+    name, kind = attribute.name, column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+        column = _text_as_numbers(column, name)
+    elif pa.types.is_null(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise DataError(
+            f"Column '{name}' holds {kind}, not numbers.",
+            f"Declare another type for '{name}' in the schema, or another role.",
+        )
+    if pa.types.is_integer(kind) and _beyond_doubles(column):
+        raise DataError(
+            f"Column '{name}' holds integers beyond ±2^53, which doubles cannot carry exactly.",
+            "Rescale the attribute, or give it the role `identifier`.",
+        )
+    # Arrow hands nulls over as NaN, and a single chunk without nulls without a copy.
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise DataError(
+            f"Column '{name}' holds {int(infinite.sum())} infinite value(s), the first in row {first(infinite)}.",
+            "Correct the table: no domain contains infinity.",
+        )
+    if attribute.type is AttributeType.INTEGER:
+        broken = (values != np.rint(values)) & ~np.isnan(values)
+        if broken.any():
+            raise DataError(
+                f"Column '{name}' is declared integer, but {int(broken.sum())} value(s) have a fraction, "
+                f"the first in row {first(broken)}.",
+                "Declare it `type: continuous`, or correct the table.",
+            )
+    return np.asarray(values)
+
+
+def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
+    """Days or seconds since 1970, UTC."""
+    is_date = attribute.type is AttributeType.DATE
+    unit, to = ("D", pa.date32()) if is_date else ("us", pa.timestamp("us"))
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        column = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us"))
+    try:
+        moments = column.cast(to, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        shape = "2026-01-31" if is_date else "2026-01-31T12:00:00"
+        raise DataError(
+            f"Column '{attribute.name}' holds something that is not a {attribute.type.value}.",
+            f"Write its values like {shape}, mark missing ones as empty, or declare another type.",
+        ) from None
+    stamps = moments.to_numpy(zero_copy_only=False).astype(f"datetime64[{unit}]")
+    values = stamps.astype(np.int64).astype(np.float64) / (1 if is_date else 1e6)
+    values[np.isnat(stamps)] = np.nan
+    return np.asarray(values)
+
+
+def _restorer(kind: pa.DataType, attribute: Attribute) -> Callable[[Floats], pa.Array]:
+    """From released numbers to values of the type that came in, as far as it can hold them."""
+    if attribute.type is AttributeType.DATE:
+        return lambda values: pa.array(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32())
+    if attribute.type is AttributeType.TIMESTAMP:
+        target = kind if pa.types.is_timestamp(kind) else pa.timestamp("s")
+        return lambda values: (
+            pa.array(values.astype(np.int64)).cast(pa.timestamp("s", tz=target.tz)).cast(target)
+        )
+    if attribute.type is AttributeType.INTEGER:
+        return lambda values: pa.array(values.astype(np.int64))
+    if pa.types.is_decimal(kind):
+        # Rounded to the column's own places; more digits than doubles carry would be noise anyway.
+        return lambda values: pa.array(values).cast(pa.decimal128(38, kind.scale), safe=False)
+    return lambda values: pa.array(values)
+
+
+def _beyond_doubles(column: pa.ChunkedArray) -> bool:
+    extremes = pc.min_max(column).as_py()
+    return any(value is not None and abs(value) > 2**53 for value in extremes.values())
+
+
+def _text_as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    trimmed = pc.utf8_trim_whitespace(column)
+    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
+    try:
+        return trimmed.cast(pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    row = next((row for row, text in enumerate(trimmed, start=1) if not _is_number(text.as_py())), 1)
+    raise DataError(
+        f"Column '{name}' holds text that is not a number, first in row {row}.",
+        f"Correct that row, mark missing values as empty, or declare another type or role for '{name}'.",
+    )
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        float(text or 0)
+    except ValueError:
+        return False
+    return True
+
+
+def first(mask: NDArray[np.bool_]) -> int:
+    """Number of the first marked row, counted from 1."""
+    return int(mask.argmax()) + 1

@@ -1,0 +1,1 @@
+"""Clusters → released cluster values, for one type of column: centroids, sensitivity, noise."""

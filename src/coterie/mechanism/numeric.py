@@ -1,0 +1,81 @@
+"""Numbers: centroid, bound on its movement, Laplace noise (000 Algorithm 1, 001 Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.columns.column import Floats, NumericColumn
+from coterie.engines import local
+from coterie.noise.sampler import Sampler, laplace_scales
+from coterie.partition.clustering import Clustering
+from coterie.partition.summary import Summary
+from coterie.sensitivity.bound import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Centroid:
+    """How a cluster is summed up, and how many of its outermost values that needs."""
+
+    name: str
+    depth: int
+    compute: Callable[[Summary], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Centroids:
+    summary: Summary
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceOnCentroids:
+    """No bound means no noise."""
+
+    centroid: Centroid
+    bound: Bound | None
+    caution: str | None = None
+
+    @property
+    def stages(self) -> str:
+        noise = f"Laplace, scale {self.bound.formula} / ε" if self.bound else "no noise"
+        return f"{self.centroid.name} · {noise}"
+
+    def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
+        depth = max(self.centroid.depth, self.bound.depth if self.bound else 0)
+        summary = local.summarise(column.values, clustering, depth)
+        return Centroids(summary, self.centroid.compute(summary))
+
+    def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
+        if self.bound is None:
+            return np.zeros(len(centroids.values))
+        return self.bound.compute(centroids.summary, column.domain, k)
+
+    def noise(
+        self,
+        column: NumericColumn,
+        centroids: Centroids,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Floats:
+        """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
+        scales = laplace_scales(sensitivity, epsilon)
+        noisy = sampler.laplace(centroids.values, scales, column.attribute.name)
+        domain = column.domain
+        noisy = np.clip(noisy, domain.lower, domain.upper)
+        if column.step is not None:
+            # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
+            per_unit = round(1 / column.step)
+            noisy = np.clip(np.rint(noisy * per_unit) / per_unit, domain.lower, domain.upper)
+        return noisy
+
+    def rows(
+        self, column: NumericColumn, released: Floats, clustering: Clustering
+    ) -> tuple[Floats, pa.Array]:
+        values = local.attach(released, clustering)
+        return values, column.restore(values)

@@ -1,0 +1,54 @@
+"""Categories by rank: indexes in an order are averaged and perturbed like numbers, then rounded back (003 §5.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
+from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
+from coterie.noise.sampler import Sampler
+from coterie.partition.clustering import Clustering
+from coterie.schema import Domain
+from coterie.taxonomy.ranks import decode
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCategories:
+    numeric: LaplaceOnCentroids
+    caution: str | None = None
+
+    @property
+    def stages(self) -> str:
+        return f"rank of the label · {self.numeric.stages} · nearest rank"
+
+    def centroids(self, column: CategoryColumn, clustering: Clustering) -> Centroids:
+        return self.numeric.centroids(_ranks(column), clustering)
+
+    def sensitivity(self, column: CategoryColumn, centroids: Centroids, k: int) -> Floats:
+        return self.numeric.sensitivity(_ranks(column), centroids, k)
+
+    def noise(
+        self,
+        column: CategoryColumn,
+        centroids: Centroids,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Codes:
+        noisy = self.numeric.noise(_ranks(column), centroids, sensitivity, epsilon, sampler)
+        return decode(noisy, column.order)
+
+    def rows(self, column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:
+        codes = released[clustering.labels]
+        return codes, column.restore(codes)
+
+
+def _ranks(column: CategoryColumn) -> NumericColumn:
+    domain = Domain(lower=0, upper=max(len(column.order) - 1, 1))
+    return NumericColumn(
+        column.attribute, column.position, domain, None, lambda ranks: pa.array(np.rint(ranks))
+    )

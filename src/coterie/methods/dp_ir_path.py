@@ -1,0 +1,38 @@
+"""dp-ir-path: as dp-ir, with categories calibrated to the whole ordered list (ours; GUARANTEES, path length).
+
+Along a public order c_1 … c_C one replacement moves all clusters' scores together by at most P = Σδ(c_i, c_{i+1}); the
+proof is in coterie.sensitivity.marginality. The list of drawn labels is then ε-DP; put back on rows it is not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coterie.guarantee import Facts, Guarantee
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import WHOLE_LIST
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.parts import MEAN
+from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
+from coterie.methods.recipe import Method
+from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
+
+
+def _promise(facts: Facts) -> Guarantee:
+    return replace(
+        refuted_dp("ours; the ordered list of centroids alone would be ε-DP"), label=calibrated(facts)
+    )
+
+
+METHOD = Method(
+    name="dp-ir-path",
+    title="dp-ir with categories calibrated to the whole ordered list",
+    papers="001 §3.4, corrected",
+    grouping=INDIVIDUAL_RANKING,
+    numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
+    categorical=WHOLE_LIST,
+    promise=_promise,
+    why=f"The ordered list of centroids is ε-DP, numbers and categories alike. {WHY}",
+    attack=TIE_LINKAGE,
+    rank=32,
+)

@@ -1,0 +1,122 @@
+"""How a method groups records: attribute by attribute, or all attributes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.columns.column import CategoryColumn, Column, Floats
+from coterie.engines import local
+from coterie.partition.clustering import Clustering
+from coterie.partition.insensitive_mdav import insensitive_mdav
+from coterie.partition.mdav import mdav, mdav_mixed
+from coterie.partition.optimal_univariate import optimal_univariate
+from coterie.taxonomy.marginality import marginality_order
+
+Sizes = tuple[tuple[int, int], ...]  # (records in a cluster, how many such clusters)
+Find = Callable[[Column], Clustering]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """`prepare` does what must be done once for the whole table and returns the clustering of each column."""
+
+    name: str
+    prepare: Callable[[Sequence[Column], int], Find]
+    sizes: Callable[[int, int], Sizes] | None  # from n and k alone; None: they depend on the data
+    multivariate: bool = False
+
+
+def equal_sizes(records: int, k: int) -> Sizes:
+    """⌊n/k⌋ clusters of k, the last takes the remainder."""
+    count, rest = divmod(records, k)
+    return _tidy([(k, count - (rest > 0)), (k + rest, int(rest > 0))])
+
+
+def mdav_sizes(records: int, k: int) -> Sizes:
+    """Groups of k while 2k or more are left; the rest is the last group."""
+    count = max(records // k - 1, 0)
+    return _tidy([(k, count), (records - count * k, 1)])
+
+
+def _tidy(sizes: Sequence[tuple[int, int]]) -> Sizes:
+    total: dict[int, int] = {}
+    for size, clusters in sizes:
+        total[size] = total.get(size, 0) + clusters
+    return tuple((size, clusters) for size, clusters in sorted(total.items()) if clusters)
+
+
+def _alone(columns: Sequence[Column], k: int) -> Find:
+    def find(column: Column) -> Clustering:
+        records = len(column.position)
+        return Clustering(np.arange(records, dtype=np.int32), np.ones(records, dtype=np.int64))
+
+    return find
+
+
+def _ranked(columns: Sequence[Column], k: int) -> Find:
+    return lambda column: local.rank(column.position, k)
+
+
+def _optimal(columns: Sequence[Column], k: int) -> Find:
+    return lambda column: optimal_univariate(column.position, k)
+
+
+def _shared(group: Callable[[Sequence[Column], int], Clustering], columns: Sequence[Column], k: int) -> Find:
+    clustering = group(columns, k)
+    return lambda column: clustering
+
+
+def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
+    """MDAV by a Gower-style distance in which every attribute weighs the same.
+
+    Each attribute is scaled so that two records drawn at random are, on average, equally far apart in it. The scales
+    come from the data, as the groups do.
+    """
+    numeric = [_standardised(column.values) for column in columns if not isinstance(column, CategoryColumn)]
+    labelled = [column for column in columns if isinstance(column, CategoryColumn)]
+    records = len(columns[0].position)
+    points = np.column_stack(numeric) if numeric else np.zeros((records, 0))
+    if not labelled:
+        return mdav(points, k)
+    codes = np.column_stack([column.codes for column in labelled])
+    return mdav_mixed(points, codes, [_balanced(column) for column in labelled], k)
+
+
+def _standardised(values: Floats) -> Floats:
+    spread = values.std()
+    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+
+
+def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
+    share = np.bincount(column.codes, minlength=len(column.distance)) / len(column.codes)
+    mean_square = float(share @ column.distance**2 @ share)
+    # Standardised numbers have a mean squared gap of 2.
+    return column.distance * np.sqrt(2 / mean_square) if mean_square > 0 else column.distance
+
+
+def _by_corner(columns: Sequence[Column], k: int) -> Clustering:
+    """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
+    points, lower, upper = [], [], []
+    for column in columns:
+        if isinstance(column, CategoryColumn):
+            most_marginal = marginality_order(column.distance)[0]
+            points.append(column.distance[most_marginal][column.codes])
+            lower.append(0.0)
+            upper.append(float(column.distance.max()) or 1.0)
+        else:
+            points.append(column.values)
+            lower.append(column.domain.lower)
+            upper.append(column.domain.upper)
+    return insensitive_mdav(np.column_stack(points), np.array(lower), np.array(upper), k)
+
+
+EACH_ALONE = Grouping("each record alone", _alone, equal_sizes)
+INDIVIDUAL_RANKING = Grouping("individual ranking", _ranked, equal_sizes)
+OPTIMAL_UNIVARIATE = Grouping("optimal univariate groups of k to 2k−1", _optimal, None)
+MDAV = Grouping("MDAV", partial(_shared, _by_mdav), mdav_sizes, multivariate=True)
+INSENSITIVE_MDAV = Grouping("insensitive MDAV", partial(_shared, _by_corner), equal_sizes, multivariate=True)

@@ -1,0 +1,47 @@
+"""idp-mdav: MDAV groups, trimmed means, cluster-based noise (what 000 §5 leaves to future work).
+
+All records of a group get the same row, whatever the noise: k-anonymity is kept at every ε.
+"""
+
+from __future__ import annotations
+
+from coterie.budget import as_text
+from coterie.guarantee import Facts, Guarantee, Status
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import PER_CLUSTER
+from coterie.methods.grouping import MDAV
+from coterie.methods.idp import FROZEN
+from coterie.methods.parts import TRIMMED_MEAN
+from coterie.methods.recipe import Method
+from coterie.sensitivity.cluster_based import CLUSTER_BASED
+
+
+def _promise(facts: Facts) -> Guarantee:
+    return Guarantee(
+        model="individual differential privacy",
+        value=f"{as_text(facts.epsilon)} per centroid with the groups fixed; no bound for the whole",
+        status=Status.HEURISTIC,
+        scope="one centroid with the groups fixed",
+        label=f"k-anonymous at every ε (k = {facts.k}: each row is shared by at least {facts.k} records); individual-DP "
+        "only per centroid with the groups fixed, which they are not; not DP",
+        assumptions=(FROZEN, "the groups are taken as fixed; one record can change many of MDAV's groups"),
+        citation="000 Prop. 3 on MDAV groups; 000 §5 proposes it as future work",
+    )
+
+
+METHOD = Method(
+    name="idp-mdav",
+    title="multivariate groups of at least k, trimmed means, noise for the spread inside each group",
+    papers="000 §5 (future work) with Prop. 3",
+    grouping=MDAV,
+    numeric=LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED),
+    categorical=PER_CLUSTER,
+    promise=_promise,
+    why=(
+        "k-anonymity is certain: one draw a group, shared by its k or more members. The noise covers one replaced record "
+        "while the groups stay; MDAV's groups can change altogether when one record does, so nothing bounds the whole."
+    ),
+    attack="Nearest-neighbour linkage finds the group, never the record in it; attribute inference works inside groups.",
+    rank=61,
+    minimum_k=3,
+)

@@ -1,0 +1,40 @@
+"""mdav: multivariate microaggregation without noise (Domingo-Ferrer and Torra 2005; 001 §2.1)."""
+
+from __future__ import annotations
+
+from coterie.guarantee import Facts, Guarantee, Status
+from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.mechanism.semantic import MarginalityCentroid
+from coterie.methods.grouping import MDAV
+from coterie.methods.parts import MEAN
+from coterie.methods.recipe import Method
+
+
+def _promise(facts: Facts) -> Guarantee:
+    return Guarantee(
+        model="k-anonymity",
+        value=str(facts.k),
+        status=Status.PROVED,
+        scope="the released rows",
+        label=f"k-anonymity only (k = {facts.k}): every released row is shared by at least {facts.k} records; "
+        "says nothing about what can be inferred",
+        assumptions=("one person is one record",),
+        citation="every MDAV group has at least k members, and all of them get the same row",
+        neighbours="none: k-anonymity does not compare data sets",
+        rests_on_noise=False,
+    )
+
+
+METHOD = Method(
+    name="mdav",
+    title="multivariate groups of at least k records, no noise",
+    papers="001 §2.1",
+    grouping=MDAV,
+    numeric=LaplaceOnCentroids(MEAN, None),
+    categorical=MarginalityCentroid(),
+    promise=_promise,
+    why="Group means are released as they are; a row can be any of the k or more records of its group.",
+    attack="Attribute inference: a group of similar records gives away what they have in common.",
+    rank=50,
+    minimum_k=2,
+)

@@ -1,0 +1,161 @@
+"""Schemas as YAML: read strictly, with sentences for every fault, and written back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from coterie.budget import as_text
+from coterie.errors import SchemaError, nearest
+from coterie.moments import as_date, as_timestamp
+from coterie.schema import Attribute, AttributeType, Schema
+
+SCHEMA_VERSION = 1
+
+
+def read_schema(source: str | Path) -> Schema:
+    if isinstance(source, Path) or "\n" not in source:
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(
+                f"The schema file cannot be read ({error.strerror}).", "Check the path given as the schema."
+            ) from None
+        except UnicodeDecodeError:
+            raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
+        folder = Path(source).resolve().parent
+    else:
+        text, folder = source, Path()
+    try:
+        schema = schema_from(yaml.load(text, _StrictLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise SchemaError(f"The schema is not valid YAML{place}: {reason}.", "Correct that line.") from None
+    schema._folder = folder
+    return schema
+
+
+def schema_from(document: object) -> Schema:
+    """The YAML document's content as a schema; every fault is a SchemaError that names the place."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("attributes"), Mapping):
+        raise SchemaError(
+            "This is not a Coterie schema.",
+            "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
+        )
+    unknown = set(document) - {"coterie_schema", "attributes"}
+    if unknown:
+        raise SchemaError(
+            f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
+            "Only `coterie_schema` and `attributes` stand at the top.",
+        )
+    version = document.get("coterie_schema", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise SchemaError(
+            f"The schema says version {version}; this Coterie reads version {SCHEMA_VERSION}.",
+            "Install the Coterie that wrote it, or draft it anew.",
+        )
+    attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
+    try:
+        return Schema(attributes=tuple(attributes))
+    except ValidationError as error:
+        raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
+
+
+def schema_document(schema: Schema) -> dict[str, Any]:
+    attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
+    return {"coterie_schema": SCHEMA_VERSION, "attributes": attributes}
+
+
+def schema_text(schema: Schema) -> str:
+    return yaml.safe_dump(schema_document(schema), sort_keys=False, allow_unicode=True)
+
+
+def shown_bound(value: float, kind: AttributeType) -> str:
+    """A bound as people write it: exact text, dates as dates."""
+    if kind is AttributeType.DATE:
+        return as_date(value)
+    if kind is AttributeType.TIMESTAMP:
+        return as_timestamp(value)
+    return str(int(value)) if kind is AttributeType.INTEGER else repr(value)
+
+
+def _attribute(name: str, content: object) -> Attribute:
+    if not isinstance(content, Mapping):
+        raise SchemaError(
+            f"Attribute '{name}' has no description.",
+            "Give it at least `role: protect`, `keep` or `identifier`.",
+        )
+    for entry in content:
+        if entry not in Attribute.model_fields or entry == "name":
+            raise SchemaError(
+                f"Attribute '{name}' has an unknown entry '{entry}'.",
+                nearest(str(entry), [field for field in Attribute.model_fields if field != "name"]),
+            )
+    if "role" not in content:
+        raise SchemaError(
+            f"Attribute '{name}' has no role.",
+            "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (untouched).",
+        )
+    domain, categories = content.get("domain"), content.get("categories")
+    if isinstance(domain, Mapping) and (domain.get("lower") is None or domain.get("upper") is None):
+        content = {**content, "domain": None}  # a draft whose bounds are still open
+    if isinstance(categories, list):
+        content = {**content, "categories": {"labels": categories}}
+    if isinstance(content.get("categories"), Mapping) and isinstance(
+        content["categories"].get("labels"), list
+    ):
+        # YAML reads yes, no and 1 as other things than text.
+        labels = tuple(_label(label) for label in content["categories"]["labels"])
+        content = {**content, "categories": {**content["categories"], "labels": labels}}
+    try:
+        return Attribute(name=name, **content)
+    except ValidationError as error:
+        raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", "Correct its entry.") from None
+
+
+def _label(label: object) -> str:
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(label)
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    message = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    return f"{place}: {message}" if place else message
+
+
+def _plain(attribute: Attribute) -> dict[str, Any]:
+    content = attribute.model_dump(mode="json", exclude={"name", "weight"}, exclude_none=True)
+    if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        for side in ("lower", "upper"):
+            content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
+    if attribute.weight != 1:
+        content["weight"] = as_text(attribute.weight)
+    return content
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """Safe loading that refuses an attribute described twice instead of keeping the last."""
+
+
+def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    mapping: dict[Any, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | float | bool):
+            raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
+        if key in mapping:
+            raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
+
+
+_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)

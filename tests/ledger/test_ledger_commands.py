@@ -1,0 +1,116 @@
+"""coterie ledger init, show, check."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger_staged_file import StagedFile
+from typer.testing import CliRunner
+
+from coterie.cli.ledger import MEANING, app
+from coterie.errors import BudgetExceeded, LedgerError, ParameterError
+from coterie.ledger import Ledger, Purpose, State
+
+Make = Callable[..., Purpose]
+
+
+def run(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def run_json(*arguments: str | Path) -> dict[str, Any]:
+    content = json.loads(run(*arguments, "--json"))
+    assert isinstance(content, dict)
+    return content
+
+
+def release(path: Path, purpose: Purpose) -> None:
+    with Ledger.open(path) as ledger, ledger.charge(purpose) as charge:
+        charge.publish([StagedFile.write(path.parent / f"{charge.release}.csv", b"a")])
+
+
+def test_init_makes_a_ledger_and_adds_populations(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    assert "may spend epsilon 10" in run("init", path, "--population", "patients", "--lifetime", "10")
+    assert run_json("init", path, "--population", "staff", "--lifetime", "1/3") == {
+        "ledger": str(path),
+        "population": "staff",
+        "lifetime": "1/3",
+        "spent": "0",
+        "held": "0",
+        "remaining": "1/3",
+    }
+    with pytest.raises(ParameterError):
+        run("init", path, "--population", "x", "--lifetime", "0")
+
+
+def test_show_tells_every_release_and_what_remains(path: Path, purpose: Make) -> None:
+    release(path, purpose("2.5", target="[bold]out.csv"))
+    release(path, purpose("1/3"))
+    with Ledger.open(path) as ledger, ledger.charge(purpose("4")):
+        content = run_json("show", path)
+    (account,) = content["populations"]
+    assert (account["spent"], account["held"], account["remaining"]) == ("17/6", "4", "19/6")
+    assert [(row["epsilon"], row["state"], row["charged"]) for row in account["releases"]] == [
+        ("2.5", "released", True),
+        ("1/3", "released", True),
+        ("4", "reserved", False),
+    ]
+    assert account["releases"][0]["method"] == "dp-ir"
+    assert account["releases"][0]["status"] == "refuted"
+    assert content["seal"] in Ledger.inspect(path).seals
+
+    shown = run("show", path, "--population", "patients")
+    assert "remaining 43/6 (≈ 7.167)" in shown  # the reservation above was given back
+    with pytest.raises(LedgerError, match="Did you mean 'patients'"):
+        run("show", path, "--population", "patient")
+
+
+def test_show_changes_nothing_and_check_settles(path: Path, tmp_path: Path, purpose: Make) -> None:
+    with Ledger.open(path) as ledger, ledger.charge(purpose()) as charge:
+        charge.ready([StagedFile.write(tmp_path / "out.csv", b"a")])
+    before = path.read_bytes()
+    assert run_json("show", path)["populations"][0]["releases"][0]["state"] == "ready"
+    assert path.read_bytes() == before
+    assert not (tmp_path / "out.csv").exists()
+
+    (message,) = run_json("check", path)["recovered"]
+    assert "charged once" in message
+    assert (tmp_path / "out.csv").read_bytes() == b"a"
+    assert "The ledger is sound" in run("check", path)
+
+
+def test_check_compares_with_a_seal_noted_earlier(path: Path, purpose: Make) -> None:
+    release(path, purpose())
+    noted = run_json("show", path)["seal"]
+    release(path, purpose())
+    assert run_json("check", path, "--seal", noted)["sound"] is True
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER no_delete")
+        connection.execute("DELETE FROM events WHERE number > 3")
+    with pytest.raises(LedgerError, match="seal does not occur"):
+        run("check", path, "--seal", noted)
+
+
+def test_check_refuses_a_changed_ledger(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER no_update")
+        connection.execute("UPDATE events SET content = replace(content, '\"10\"', '\"99\"')")
+    with pytest.raises(LedgerError, match="event 2"):
+        run("check", path)
+
+
+def test_every_state_has_a_meaning() -> None:
+    assert set(MEANING) == set(State)
+
+
+def test_exit_codes() -> None:
+    assert (LedgerError.exit_code, BudgetExceeded.exit_code) == (8, 9)
