@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from coterie._version import __version__
+from coterie.columns.column import Column, NumericColumn
 from coterie.compare.checkpoint import Checkpoint, open_checkpoint
 from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
@@ -35,17 +36,20 @@ class Comparison:
     resumed: int  # cells that were found finished
 
 
-def grid_measures(names: Sequence[str] | None = None) -> list[Measure]:
-    """The measures that a grid can give: those that follow from cluster values."""
-    if names is None:
-        return [measure for measure in all_measures().values() if measure.by_cluster is not None]
-    chosen = [get_measure(name) for name in dict.fromkeys(names)]
-    for measure in chosen:
-        if measure.by_cluster is None:
-            raise ParameterError(
-                f"'{measure.name}' looks at whole rows, so a grid does not give it.",
-                "Take it from a release with `coterie evaluate`.",
-            )
+def grid_measures(columns: Iterable[Column], names: Sequence[str] | None = None) -> list[Measure]:
+    """The measures that a grid can give for these columns: those that follow from cluster values."""
+    kinds = {isinstance(column, NumericColumn) for column in columns}
+    chosen = []
+    for measure in map(get_measure, dict.fromkeys(names or all_measures())):
+        by = measure.attribute
+        if by is None or (by.clusters is None and by.drawn is None):
+            if names:
+                raise ParameterError(
+                    f"'{measure.name}' looks at whole rows, so a grid does not give it.",
+                    "Take it from a release with `coterie evaluate`.",
+                )
+        elif (by.clusters is not None and True in kinds) or (by.drawn is not None and False in kinds):
+            chosen.append(measure)
     return chosen
 
 
@@ -65,7 +69,7 @@ def compare(
     settings = settings or Settings()
     checked = check(table, schema)
     cells, skipped = grid.plan(checked.records)
-    chosen = grid_measures(measures)
+    chosen = grid_measures(checked.columns.values(), measures)
     attributes = tuple(attribute.name for attribute in schema.protected)
     names = tuple(measure.name for measure in chosen)
     checkpoint: Checkpoint | None = None
@@ -89,9 +93,9 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        sorted_table = sort_once(checked.columns, schema) if remaining else None
+        sorted_table = sort_once(checked.columns) if remaining else None
         for block in (
-            run_cells(sorted_table, schema, remaining, grid.runs, grid.seed, chosen, settings)
+            run_cells(sorted_table, remaining, grid.runs, grid.seed, chosen, settings)
             if sorted_table
             else ()
         ):

@@ -10,18 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.budget import split
+from coterie.columns.column import NumericColumn
 from coterie.compare.grid import Cell
+from coterie.compare.groups import Groups
+from coterie.compare.labels import draw_labels
+from coterie.compare.shared_noise import SharedNoise
 from coterie.compare.sorted_table import Floats, SortedTable
+from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
+from coterie.mechanism.semantic import ExponentialMechanism, MarginalityCentroid
 from coterie.methods import get_method
-from coterie.methods.parts import EACH_ALONE
-from coterie.methods.recipe import Recipe
-from coterie.noise.sampler import laplace_scales
-from coterie.schema import Attribute, AttributeType, Schema
-from coterie.utility.clustered import ClusteredColumn, Column
+from coterie.methods.recipe import Method
+from coterie.utility.clustered import ClusteredColumn, ClusteredLabels
 from coterie.utility.measure import Measure, Settings
 
 _NUMBERS_AT_ONCE = 2_000_000  # cells × runs × clusters worked on together: 16 MB an array
@@ -29,7 +34,7 @@ _NUMBERS_AT_ONCE = 2_000_000  # cells × runs × clusters worked on together: 16
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Finished cells of one method and k. values[measure] has the axes cell, run, attribute."""
+    """Finished cells of one method and k. values[measure] has the axes cell, run, attribute; NaN: not measured."""
 
     cells: tuple[Cell, ...]
     values: dict[str, Floats]
@@ -37,74 +42,103 @@ class Block:
 
 def run_cells(
     table: SortedTable,
-    schema: Schema,
     cells: Sequence[Cell],
     runs: int,
     seed: int,
     measures: Sequence[Measure],
     settings: Settings,
 ) -> Iterator[Block]:
-    """Work through the cells, method by method within each k."""
-    columns = {attribute.name: table.column(attribute) for attribute in schema.protected}
-    weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    remaining = list(cells)
-    clustered: dict[tuple[str, bool], ClusteredColumn] = {}
+    """Work through the cells, method by method within each k; clusters are shared by methods that group alike."""
+    groups: dict[str, Groups] = {}
     last_k = None
-    while remaining:
-        method, k = remaining[0].method, remaining[0].k
-        block = tuple(cell for cell in remaining if (cell.method, cell.k) == (method, k))
-        remaining = [cell for cell in remaining if (cell.method, cell.k) != (method, k)]
+    for method, k, block in _blocks(cells):
         if k != last_k:
-            clustered, last_k = {}, k
-        recipe = get_method(method).numeric
-        alone = recipe.partition is EACH_ALONE
-        shares = [split(cell.epsilon, weights) for cell in block]
-        found = {
-            measure.name: np.empty((len(block), runs, len(schema.protected))) for measure in measures
-        }
-        for place, attribute in enumerate(schema.protected):
-            name = attribute.name
-            if (name, alone) not in clustered:
-                clustered[name, alone] = _cluster(table, columns[name], k, alone=alone)
-            column = clustered[name, alone]
-            noise = table.unit_noise(name, seed, runs, len(column.summary.size))
+            groups, last_k = {}, k
+        if method.grouping.name not in groups:
+            groups[method.grouping.name] = Groups(table, method.grouping, k)
+        found = {measure.name: np.full((len(block), runs, len(table.columns)), np.nan) for measure in measures}
+        shares = [_shares(cell.epsilon, table, method) for cell in block]
+        for place, (name, column) in enumerate(table.columns.items()):
             epsilons = [share[name] for share in shares]
-            for first, values in _released(column, recipe, attribute, k, epsilons, noise):
+            clustered: Any
+            if isinstance(column, NumericColumn):
+                clustered = groups[method.grouping.name].numbers(column)
+                released = _numbers(table, clustered, method, k, epsilons, seed, runs)
+            else:
+                clustered = groups[method.grouping.name].labels(column)
+                released = _labels(table, clustered, groups[method.grouping.name], method, k, epsilons, seed, runs)
+            for first, values in released:
                 for measure in measures:
-                    assert measure.by_cluster is not None
-                    numbers = measure.by_cluster(column, values, settings)
-                    found[measure.name].reshape(-1, len(schema.protected))[
-                        first : first + len(numbers), place
-                    ] = numbers
+                    assert measure.attribute is not None
+                    ask: Any = measure.attribute.clusters if isinstance(column, NumericColumn) else measure.attribute.drawn
+                    if ask is not None:
+                        rows = found[measure.name].reshape(-1, len(table.columns))
+                        rows[first : first + len(values), place] = ask(clustered, values, settings)
         yield Block(block, found)
 
 
-def _cluster(table: SortedTable, column: Column, k: int, *, alone: bool) -> ClusteredColumn:
-    found = table.columns[column.attribute.name]
-    return ClusteredColumn(column, found.alone() if alone else found.summary(k), alone)
+def _blocks(cells: Sequence[Cell]) -> Iterator[tuple[Method, int, tuple[Cell, ...]]]:
+    together: dict[tuple[str, int], list[Cell]] = {}
+    for cell in cells:
+        together.setdefault((cell.method, cell.k), []).append(cell)
+    for (name, k), block in together.items():
+        yield get_method(name), k, tuple(block)
 
 
-def _released(
-    column: ClusteredColumn,
-    recipe: Recipe,
-    attribute: Attribute,
+def _shares(epsilon: Fraction, table: SortedTable, method: Method) -> dict[str, Fraction]:
+    weights = {name: column.attribute.weight for name, column in table.columns.items()}
+    return split(epsilon, weights) if method.splits_budget else dict.fromkeys(weights, epsilon)
+
+
+def _numbers(
+    table: SortedTable,
+    clustered: ClusteredColumn,
+    method: Method,
     k: int,
     epsilons: Sequence[Fraction],
-    noise: Floats,
+    seed: int,
+    runs: int,
 ) -> Iterator[tuple[int, Floats]]:
-    """The released cluster values: one row a (cell, run), as many rows at a time as memory allows."""
-    domain = attribute.bounds()
-    centroids = recipe.centroid.compute(column.summary)
-    runs, q = noise.shape
-    scales = np.zeros((len(epsilons), q))
-    if recipe.bound is not None:
-        sensitivity = recipe.bound.compute(column.summary, domain, k)
-        scales = np.stack([laplace_scales(sensitivity, epsilon) for epsilon in epsilons])
-    together = max(1, _NUMBERS_AT_ONCE // (q * runs))
+    """Released cluster values: one row a (cell, run), as many rows at a time as memory allows."""
+    mechanism, column = method.numeric, clustered.column.source
+    assert isinstance(mechanism, LaplaceOnCentroids)
+    centroids = Centroids(clustered.summary, mechanism.centroid.compute(clustered.summary))
+    sensitivity = mechanism.sensitivity(column, centroids, k)
+    noise = SharedNoise(table.unit_noise(column.attribute.name, seed, runs, len(clustered.size)))
+    together = max(1, _NUMBERS_AT_ONCE // noise.unit.size)
     for first in range(0, len(epsilons), together):
-        stretch = scales[first : first + together]
-        values = (centroids + stretch[:, None, :] * noise).reshape(-1, q)
-        np.clip(values, domain.lower, domain.upper, out=values)
-        if attribute.type is AttributeType.INTEGER:
-            np.rint(values, out=values)
-        yield first * runs, values
+        rows = [
+            mechanism.noise(column, centroids, sensitivity, epsilon, noise)
+            for epsilon in epsilons[first : first + together]
+        ]
+        yield first * runs, np.concatenate(rows) if len(rows) > 1 else rows[0]
+
+
+def _labels(
+    table: SortedTable,
+    clustered: ClusteredLabels,
+    groups: Groups,
+    method: Method,
+    k: int,
+    epsilons: Sequence[Fraction],
+    seed: int,
+    runs: int,
+) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """Released labels of the clusters: one row a (cell, run)."""
+    mechanism, column = method.categorical, clustered.source
+    name, shape = column.attribute.name, (runs, len(clustered.size))
+    if isinstance(mechanism, ExponentialMechanism):
+        spread = mechanism.spread(column, shape[1])
+        for place, epsilon in enumerate(epsilons):
+            seeds = range(seed, seed + runs)
+            yield place * runs, draw_labels(clustered.marginality, epsilon, spread, seeds, name)
+        return
+    centroids = mechanism.centroids(column, groups.clustering(column))
+    sensitivity = mechanism.sensitivity(column, centroids, k)
+    exact = isinstance(mechanism, MarginalityCentroid)
+    noise = SharedNoise(np.zeros(shape) if exact else table.unit_noise(name, seed, runs, shape[1]))
+    for place, epsilon in enumerate(epsilons):
+        codes = mechanism.noise(column, centroids, sensitivity, epsilon, noise)
+        yield place * runs, np.broadcast_to(codes, shape)
+
+

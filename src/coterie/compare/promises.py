@@ -5,11 +5,12 @@ from __future__ import annotations
 from coterie.compare.grid import Cell
 from coterie.guarantee import Facts, Guarantee, settle
 from coterie.methods import get_method
-from coterie.schema import Missing, Role, Schema, Source
+from coterie.schema import Missing, Role, Schema
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
     """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
+    method = get_method(cell.method)
     facts = Facts(
         epsilon=cell.epsilon,
         records=records,
@@ -17,11 +18,13 @@ def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
         clusters=records // cell.k,
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.bounds().source is Source.DATA),
+        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
             a.name
             for a in schema.attributes
             if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
         ),
     )
-    return settle(get_method(cell.method).promise, facts)
+    return settle(method.promise, facts)

@@ -31,17 +31,21 @@ class Results:
         return next(iter(self.values.values())).shape[1]
 
     def of_table(self, measure: str) -> Floats:
-        """The measure of the whole table: axes cell, run."""
-        combine = get_measure(measure).combine
-        assert combine is not None
-        return combine(np.moveaxis(self.values[measure], 2, 0))
+        """The measure of the whole table, over the attributes that it knows: axes cell, run."""
+        by_attribute = get_measure(measure).attribute
+        assert by_attribute is not None
+        values = self.values[measure]
+        known = ~np.isnan(values[0, 0])
+        return by_attribute.combine(np.moveaxis(values[:, :, known], 2, 0))
+
+    def known(self, measure: str) -> tuple[str, ...]:
+        """The attributes that the measure has a number for."""
+        measured = ~np.isnan(self.values[measure][0, 0])
+        return tuple(name for name, found in zip(self.attributes, measured, strict=True) if found)
 
     def mean(self, measure: str) -> dict[Cell, float]:
         """Mean over the runs."""
         return dict(zip(self.cells, self.of_table(measure).mean(axis=1).tolist(), strict=True))
-
-    def mean_by_attribute(self, measure: str) -> dict[Cell, Floats]:
-        return dict(zip(self.cells, self.values[measure].mean(axis=1), strict=True))
 
     def by_run(self) -> pa.Table:
         """One row a (cell, run): the measures of the whole table."""

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.report.style import COLOURS, INK, new_figure
-from coterie.report.verdict import error_in_variances
+from coterie.report.verdict import error_of_runs, error_unit
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", "--", "-.", ":")
@@ -29,7 +29,7 @@ def method_look(methods: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 def error_by_k(comparison: Comparison) -> Any:
     """One panel an ε; methods without k are horizontal lines; bands run from the luckiest to the unluckiest run."""
-    errors = error_in_variances(comparison)
+    errors = error_of_runs(comparison)
     epsilons = comparison.grid.epsilons
     columns = min(3, len(epsilons))
     rows = -(-len(epsilons) // columns)
@@ -58,7 +58,7 @@ def error_by_k(comparison: Comparison) -> Any:
             axis.xaxis.set_major_formatter("{x:g}")
         axis.set_title(f"ε = {as_text(epsilon)}", fontsize=10)
         axis.set_xlabel("k (records a group)", fontsize=8)
-        axis.set_ylabel("mean squared error (variances, log scale)", fontsize=8)
+        axis.set_ylabel(f"{error_unit(comparison)}, log scale", fontsize=8)
     for axis in list(axes.flat)[len(epsilons) :]:
         axis.set_visible(False)
     handles, labels = axes.flat[0].get_legend_handles_labels()
@@ -70,7 +70,7 @@ def error_heatmaps(comparison: Comparison) -> Any | None:
     """One panel a method with k: rows ε, columns k, the error written into each field."""
     from matplotlib.colors import LogNorm
 
-    errors = {cell: float(runs.mean()) for cell, runs in error_in_variances(comparison).items()}
+    errors = {cell: float(runs.mean()) for cell, runs in error_of_runs(comparison).items()}
     methods = [
         name for name in comparison.grid.methods if any(c.method == name and c.k > 1 for c in comparison.results.cells)
     ]
@@ -101,6 +101,6 @@ def error_heatmaps(comparison: Comparison) -> Any | None:
         axis.spines[:].set_visible(False)
     axes.flat[-1].set_xlabel("k (records a group)", fontsize=8)
     bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02)
-    bar.set_label("mean squared error (variances, log scale)", fontsize=8)
+    bar.set_label(f"{error_unit(comparison)}, log scale", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
@@ -12,6 +13,7 @@ from coterie.compare.grid import Cell
 from coterie.compare.promises import promise
 from coterie.guarantee import Guarantee, Status
 
+Floats = NDArray[np.float64]
 _FIRM = (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED)
 _NEAR_BEST = 1.1
 
@@ -33,15 +35,24 @@ class Verdict:
     points: tuple[str, ...]
 
 
-def error_in_variances(comparison: Comparison) -> dict[Cell, np.ndarray]:
-    """One number a run: the squared error in units of each attribute's variance, averaged over attributes."""
-    values = comparison.results.values["sse"].mean(axis=2)
-    return dict(zip(comparison.results.cells, values, strict=True))
+def primary_measure(comparison: Comparison) -> str:
+    """By what choices are ranked: the squared error of numbers, or the semantic distance where there are none."""
+    return "sse" if "sse" in comparison.results.values else "semantic-distance"
+
+
+def error_unit(comparison: Comparison) -> str:
+    return "mean squared error (variances)" if primary_measure(comparison) == "sse" else "mean semantic distance"
+
+
+def error_of_runs(comparison: Comparison) -> dict[Cell, Floats]:
+    """One number a run: the primary measure averaged over the attributes that it knows."""
+    values = comparison.results.values[primary_measure(comparison)]
+    return dict(zip(comparison.results.cells, np.nanmean(values, axis=2), strict=True))
 
 
 def best_cells(comparison: Comparison) -> list[Best]:
     """For each ε and method, in the order of the grid."""
-    errors = error_in_variances(comparison)
+    errors = error_of_runs(comparison)
     found = []
     for epsilon in comparison.grid.epsilons:
         for method in comparison.grid.methods:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.columns.column import Column, NumericColumn
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
 from coterie.utility.measure import Floats, Measure, Measured, Settings
 from coterie.utility.pair import Pair
@@ -22,16 +23,16 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
     if settings.target is None:
         return Measured(None, reason="no class column was named (--target)")
     before, after = _class_column(pair, settings.target)
-    features = [attribute.name for attribute in pair.numeric if attribute.name != settings.target]
+    features = [name for name in pair.original if name != settings.target]
     if not features:
-        return Measured(None, reason="there is no numeric attribute to classify by")
+        return Measured(None, reason="there is no attribute to classify by")
     truth, names = _classes(before, settings)
     labels, _ = _classes(after, settings)
     cut = int(len(truth) * settings.train_share)
     if not 0 < cut < len(truth):
         raise ParameterError("The training share leaves no record to train or test.", "Choose about 0.66.")
-    original = np.column_stack([pair.original[name] for name in features])
-    released = np.column_stack([pair.released[name] for name in features])
+    original = np.column_stack([_feature(pair.original[name]) for name in features])
+    released = np.column_stack([_feature(pair.released[name]) for name in features])
     bound = f_measures(original[:cut], truth[:cut], original[cut:], truth[cut:], settings)
     found = f_measures(released[:cut], labels[:cut], original[cut:], truth[cut:], settings)
     classes = {
@@ -89,9 +90,22 @@ def make_classifier(settings: Settings) -> Any:
     return classifier
 
 
+def _feature(column: Column) -> Floats:
+    """Numbers as they are; one 0/1 column a label for categories."""
+    if isinstance(column, NumericColumn):
+        return column.values[:, None]
+    return np.eye(len(column.distance))[column.codes]
+
+
+def _plain(column: Column) -> NDArray[Any]:
+    if isinstance(column, NumericColumn):
+        return column.values
+    return np.array(column.taxonomy.categories, dtype=object)[column.codes]
+
+
 def _class_column(pair: Pair, target: str) -> tuple[NDArray[Any], NDArray[Any]]:
     if target in pair.original:
-        return pair.original[target], pair.released[target]
+        return _plain(pair.original[target]), _plain(pair.released[target])
     if target in pair.original_kept:
         return pair.original_kept[target].to_numpy(), pair.released_kept[target].to_numpy()
     raise DataError(
@@ -128,7 +142,7 @@ MEASURE = Measure(
     meaning="mean over classes, tested on original records; 1 is best, and the upper bound from original data stands beside",
     papers="000 §4.2",
     needs_linkage=True,  # else a released record could be tested on its own original
-    compute=_compute,
+    table=_compute,
     rank=60,
     higher_is_better=True,
 )

@@ -1,6 +1,7 @@
-"""A column as clusters: what every by-cluster measure needs, computed once and used by every ε, method and run.
+"""Columns as clusters: what every by-cluster measure needs, computed once and used by every ε, method and run.
 
     SSE of a cluster = SSE inside it + size · (released value − mean)²
+    semantic distance of a cluster = m(S, released label), the marginality of 001 Eq. (4)
 
 so the error of a cell costs one number a cluster, not one a record, and clipping and rounding stay exact.
 """
@@ -13,19 +14,24 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.columns.column import CategoryColumn, NumericColumn
 from coterie.partition.summary import Summary
-from coterie.schema import Attribute
+from coterie.taxonomy.marginality import marginality
 
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Column:
-    """One attribute of the original table. `ordered` rises; `records` is in record order."""
+class OrderedColumn:
+    """One numeric attribute of the original table, and its values in rising order."""
 
-    attribute: Attribute
-    records: Floats
+    source: NumericColumn
     ordered: Floats
+
+    @property
+    def records(self) -> Floats:
+        return self.source.values
 
     @cached_property
     def variance(self) -> float:
@@ -33,31 +39,29 @@ class Column:
         return float(np.var(self.records, ddof=1))
 
     @cached_property
-    def weights(self) -> Floats:
-        """1 / max(sanity bound, |x|) of each value in order (001 §4.2)."""
-        return 1.0 / np.maximum(sanity_bound(self.attribute), np.abs(self.ordered))
-
-    @cached_property
     def running(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x over the first i values in order."""
-        return _running(self.weights), _running(self.weights * self.ordered)
+        """Σ w and Σ w·x over the first i values in order, w = 1 / max(sanity bound, |x|) (001 §4.2)."""
+        weights = 1.0 / np.maximum(sanity_bound(self.source), np.abs(self.ordered))
+        return _running(weights), _running(weights * self.ordered)
 
     @cached_property
-    def histograms(self) -> dict[int, NDArray[np.int64]]:
+    def histograms(self) -> dict[int, Whole]:
         """The original's histogram by number of bins; filled by the measure that needs it."""
         return {}
 
 
 @dataclass(frozen=True)
 class ClusteredColumn:
-    """A column cut into clusters.
+    """A numeric column cut into clusters.
 
-    With `alone`, cluster i is record i; else the clusters are consecutive stretches of the ordered column.
+    `labels` is None for consecutive stretches of the ordered column, else the cluster of each record; `alone` says that
+    cluster i is record i.
     """
 
-    column: Column
+    column: OrderedColumn
     summary: Summary
-    alone: bool
+    labels: NDArray[np.int32] | None = None
+    alone: bool = False
     _last: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
 
     @cached_property
@@ -69,7 +73,7 @@ class ClusteredColumn:
         return np.asarray(self.summary.total / self.summary.size, dtype=np.float64)
 
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def ends(self) -> Whole:
         return np.cumsum(self.summary.size)
 
     @cached_property
@@ -77,7 +81,9 @@ class ClusteredColumn:
         """Σ (x − mean of its cluster)² over all records: what grouping alone costs."""
         if self.alone:
             return 0.0
-        return float(np.sum((self.column.ordered - np.repeat(self.mean, self.summary.size)) ** 2))
+        if self.labels is None:
+            return float(np.sum((self.column.ordered - np.repeat(self.mean, self.summary.size)) ** 2))
+        return float(np.sum((self.column.records - self.mean[self.labels]) ** 2))
 
     def squared_error(self, values: Floats) -> Floats:
         """Σ over records of (released − original)², one number a run. Three measures ask; one answer serves them."""
@@ -87,9 +93,34 @@ class ClusteredColumn:
         return self._last[0][1]
 
 
-def sanity_bound(attribute: Attribute) -> float:
+@dataclass(frozen=True)
+class ClusteredLabels:
+    """A column of categories cut into clusters: how many records of each cluster hold each label."""
+
+    source: CategoryColumn
+    counts: Floats
+
+    @property
+    def records(self) -> int:
+        return len(self.source.codes)
+
+    @cached_property
+    def size(self) -> Floats:
+        return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def marginality(self) -> Floats:
+        """m(S_j, a) for every cluster and label."""
+        return marginality(self.counts, self.source.distance)
+
+    @cached_property
+    def histogram(self) -> Whole:
+        return np.bincount(self.source.codes, minlength=len(self.source.distance))
+
+
+def sanity_bound(column: NumericColumn) -> float:
     """001 §4.2: a hundredth of the domain."""
-    return float(attribute.bounds().width) / 100
+    return float(column.domain.width) / 100
 
 
 def _running(values: Floats) -> Floats:

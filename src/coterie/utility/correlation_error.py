@@ -20,11 +20,11 @@ def correlations(columns: list[Floats]) -> Floats:
 
 
 def _compute(pair: Pair, settings: Settings) -> Measured:
-    names = [attribute.name for attribute in pair.numeric]
+    names = pair.numeric
     if len(names) < 2:
         return Measured(None, reason="a correlation needs two numeric attributes")
-    before = correlations([pair.original[name] for name in names])
-    after = correlations([pair.released[name] for name in names])
+    before = correlations([pair.before(name) for name in names])
+    after = correlations([pair.after(name) for name in names])
     moved = np.abs(before - after)
     others = len(names) - 1
     return Measured(
@@ -40,6 +40,6 @@ MEASURE = Measure(
     meaning="mean distance between a correlation before and after; 0 is best, 2 the worst possible",
     papers="none of them",
     needs_linkage=False,
-    compute=_compute,
+    table=_compute,
     rank=40,
 )

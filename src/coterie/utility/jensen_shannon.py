@@ -7,39 +7,36 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.errors import ParameterError
-from coterie.schema import Attribute, AttributeType
-from coterie.utility.clustered import ClusteredColumn, Floats
-from coterie.utility.measure import Measure, Settings, mean_of_attributes, over_attributes
+from coterie.utility.clustered import ClusteredColumn, ClusteredLabels, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
 
 STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
 MOST_BINS = 1_000_000
 
 
-def bin_count(attribute: Attribute, settings: Settings) -> int:
-    """How many bins; one a value only where values are whole numbers."""
+def bin_count(column: NumericColumn, settings: Settings) -> int:
+    """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
     if settings.bins not in ("auto", "domain", "value"):
         raise ParameterError(f"There are no bins of kind '{settings.bins}'.", "Choose auto, domain or value.")
-    whole = attribute.type is AttributeType.INTEGER
-    possible = int(attribute.bounds().width) + 1 if whole else 0
-    if settings.bins == "value":
-        if not whole or possible > MOST_BINS:
+    possible = int(column.domain.width) + 1 if column.step == 1 else 0
+    if settings.bins == "value" and possible:
+        if possible > MOST_BINS:
             raise ParameterError(
-                f"Attribute '{attribute.name}' cannot have one bin a value.",
-                f"Use --bins domain: it is continuous, or has more than {MOST_BINS:,} possible values.",
+                f"Attribute '{column.attribute.name}' has more than {MOST_BINS:,} possible values.",
+                "Use --bins domain or auto.",
             )
         return possible
-    if settings.bins == "auto" and whole and possible <= MOST_VALUES:
-        return possible
-    return STRIPES
+    return possible if settings.bins == "auto" and 0 < possible <= MOST_VALUES else STRIPES
 
 
-def bin_numbers(values: Floats, attribute: Attribute, bins: int) -> NDArray[np.int64]:
+def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
     """Which bin each value is in. Values outside the domain count in the outermost bins."""
-    domain = attribute.bounds()
+    domain = column.domain
     place = values - domain.lower
-    if attribute.type is AttributeType.INTEGER and bins == int(domain.width) + 1:
+    if column.step == 1 and bins == int(domain.width) + 1:
         place = np.rint(place)
     else:
         place *= bins / (domain.upper - domain.lower)
@@ -65,38 +62,49 @@ def _count_times_log(largest: int) -> Floats:
     return counts
 
 
-def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
-    bins = bin_count(attribute, settings)
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    bins = bin_count(column, settings)
     before, after = (
-        np.bincount(bin_numbers(column, attribute, bins), minlength=bins) for column in (original, released)
+        np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
     )
-    return float(divergence(before, after, len(original)))
+    return float(divergence(before, after, len(released)))
 
 
-def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
+    labels = len(column.distance)
+    before, after = (np.bincount(codes, minlength=labels) for codes in (column.codes, released))
+    return float(divergence(before, after, len(released)))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     base = column.column
-    attribute = base.attribute
-    bins = bin_count(attribute, settings)
+    bins = bin_count(base.source, settings)
     if bins not in base.histograms:
-        base.histograms[bins] = np.bincount(bin_numbers(base.records, attribute, bins), minlength=bins)
-    runs = len(values)
-    place = bin_numbers(values, attribute, bins)
-    place += bins * np.arange(runs)[:, None]
-    weights = None if column.alone else np.broadcast_to(column.size, values.shape).ravel()
-    counts = np.bincount(place.ravel(), weights=weights, minlength=bins * runs)
-    return divergence(
-        base.histograms[bins], counts.reshape(runs, bins).astype(np.int64), len(base.records)
-    )
+        base.histograms[bins] = np.bincount(bin_numbers(base.records, base.source, bins), minlength=bins)
+    place = bin_numbers(values, base.source, bins)
+    after = _histograms(place, None if column.alone else column.size, bins)
+    return divergence(base.histograms[bins], after, len(base.records))
+
+
+def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
+    after = _histograms(drawn.astype(np.int64), column.size, len(column.source.distance))
+    return divergence(column.histogram, after, column.records)
+
+
+def _histograms(place: NDArray[np.int64], size: Floats | None, bins: int) -> NDArray[np.int64]:
+    """One histogram a row, every entry counted as often as its cluster has members."""
+    place = place + bins * np.arange(len(place))[:, None]
+    weights = None if size is None else np.broadcast_to(size, place.shape).ravel()
+    counts = np.bincount(place.ravel(), weights=weights, minlength=bins * len(place))
+    return counts.reshape(len(place), bins).astype(np.int64)
 
 
 MEASURE = Measure(
     name="jensen-shannon",
     title="Jensen–Shannon divergence of the distributions",
-    meaning="0: the same histogram; 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
+    meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
     papers="001 §4.2",
     needs_linkage=False,
-    compute=over_attributes(_by_attribute),
-    by_cluster=_by_cluster,
-    combine=mean_of_attributes,
+    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),
     rank=30,
 )

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.schema import Attribute
-from coterie.utility.clustered import ClusteredColumn
+from coterie.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.utility.clustered import ClusteredColumn, ClusteredLabels
 from coterie.utility.pair import Pair
 
 Floats = NDArray[np.float64]
@@ -42,50 +42,58 @@ class Measured:
         return asdict(self)
 
 
-ByAttribute = Callable[[Floats, Floats, Attribute, Settings], float]
-ByCluster = Callable[[ClusteredColumn, Floats, Settings], Floats]
-Combine = Callable[[Floats], Floats]
+def mean_of_attributes(values: Floats) -> Floats:
+    """Attributes lie along the first axis."""
+    return np.asarray(np.mean(values, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ByAttribute:
+    """A measure that looks at one attribute at a time, from records and, with the same result, from clusters.
+
+    `numbers` and `labels` take original and released records. `clusters` and `drawn` take one row of released cluster
+    values a run and return one number a run. A kind of attribute that the measure does not know is left out.
+    """
+
+    numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
+    labels: Callable[[CategoryColumn, Codes, Settings], float] | None = None
+    clusters: Callable[[ClusteredColumn, Floats, Settings], Floats] | None = None
+    drawn: Callable[[ClusteredLabels, Codes, Settings], Floats] | None = None
+    combine: Callable[[Floats], Floats] = mean_of_attributes
+
+    def compute(self, pair: Pair, settings: Settings) -> Measured:
+        found: dict[str, float] = {}
+        for name, column in pair.original.items():
+            released = pair.released[name]
+            if isinstance(column, CategoryColumn):
+                if self.labels is not None:
+                    assert isinstance(released, CategoryColumn)
+                    found[name] = self.labels(column, released.codes, settings)
+            elif self.numbers is not None:
+                assert isinstance(released, NumericColumn)
+                found[name] = self.numbers(column, released.values, settings)
+        if not found:
+            kind = "numeric attribute" if self.numbers is not None else "category"
+            return Measured(None, reason=f"no {kind} is protected")
+        return Measured(float(self.combine(np.array(list(found.values())))), found)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`compute` looks at rows. `by_cluster`, where there is one, gives the same number from cluster values alone.
-
-    by_cluster(column, values, settings) takes one row of `values` a run and returns one number a run; `combine` turns
-    one number an attribute (along the first axis) into the number of the table.
-    """
+    """Either `attribute` or `table` says how it is computed."""
 
     name: str
     title: str
     meaning: str  # how to read the number
     papers: str
     needs_linkage: bool  # whether row i of the release must be row i of the original
-    compute: Callable[[Pair, Settings], Measured]
     rank: int
-    by_cluster: ByCluster | None = None
-    combine: Combine | None = None
+    attribute: ByAttribute | None = None
+    table: Callable[[Pair, Settings], Measured] | None = None
     higher_is_better: bool = False
-    default: bool = True  # whether `coterie evaluate` gives it without being asked
 
-
-def mean_of_attributes(values: Floats) -> Floats:
-    return np.asarray(np.mean(values, axis=0), dtype=np.float64)
-
-
-def over_attributes(
-    by_attribute: ByAttribute, combine: Combine = mean_of_attributes
-) -> Callable[[Pair, Settings], Measured]:
-    """A measure of the table from one of a numeric column."""
-
-    def compute(pair: Pair, settings: Settings) -> Measured:
-        if not pair.numeric:
-            return Measured(None, reason="no numeric attribute is protected")
-        found = {
-            attribute.name: by_attribute(
-                pair.original[attribute.name], pair.released[attribute.name], attribute, settings
-            )
-            for attribute in pair.numeric
-        }
-        return Measured(float(combine(np.array(list(found.values())))), found)
-
-    return compute
+    def compute(self, pair: Pair, settings: Settings) -> Measured:
+        if self.attribute is not None:
+            return self.attribute.compute(pair, settings)
+        assert self.table is not None
+        return self.table(pair, settings)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.schema import Attribute
+from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import ClusteredColumn, Floats
-from coterie.utility.measure import Measure, Settings, mean_of_attributes, over_attributes
+from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
-def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
-    return float(np.sum((released - original) ** 2))
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    return float(np.sum((released - column.values) ** 2))
 
 
-def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     return column.squared_error(values)
 
 
 MEASURE = Measure(
     name="sse-004",
     title="sum of squared errors as in 004",
-    meaning="grows with the number of records and with the attributes' units; lower is better",
+    meaning="grows with the number of records and with units; lower is better",
     papers="004 §5",
     needs_linkage=True,
-    compute=over_attributes(_by_attribute),
-    by_cluster=_by_cluster,
-    combine=mean_of_attributes,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=12,
 )

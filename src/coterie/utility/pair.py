@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from coterie.columns.column import Column, NumericColumn
 from coterie.errors import DataError, SchemaError, nearest
-from coterie.schema import LARGEST_BOUND, Attribute, AttributeType, Domain, Outside, Role, Schema
-from coterie.table import check
+from coterie.moments import LARGEST_BOUND
+from coterie.schema import Attribute, AttributeType, Domain, Role, Schema
+from coterie.table import Checked, check
 
 Floats = NDArray[np.float64]
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
@@ -22,13 +24,27 @@ _ENOUGH_ROWS = 50
 class Pair:
     """`unlinked` says why row i of the release is not row i of the original; None when it is."""
 
-    numeric: tuple[Attribute, ...]
-    original: dict[str, Floats]
-    released: dict[str, Floats]
+    original: dict[str, Column]
+    released: dict[str, Column]
     original_kept: dict[str, pa.ChunkedArray]
     released_kept: dict[str, pa.ChunkedArray]
     unlinked: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def numeric(self) -> list[str]:
+        return [name for name, column in self.original.items() if isinstance(column, NumericColumn)]
+
+    def before(self, name: str) -> Floats:
+        return _values(self.original[name])
+
+    def after(self, name: str) -> Floats:
+        return _values(self.released[name])
+
+    def domain(self, name: str) -> Domain:
+        column = self.original[name]
+        assert isinstance(column, NumericColumn)
+        return column.domain
 
 
 def bring_together(
@@ -36,7 +52,7 @@ def bring_together(
 ) -> Pair:
     """Check that one is a release of the other. `shuffled`: its rows are known to be in another order."""
     notes: list[str] = []
-    before = check(original, _open(schema))
+    before = _columns(original, schema)
     visible = [attribute.name for attribute in schema.attributes if attribute.role is not Role.IDENTIFIER]
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
@@ -46,37 +62,53 @@ def bring_together(
             f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
             "Give the release of this very table. Rows that the schema drops are not counted.",
         )
-    after = check(released, _open(_without_identifiers(schema)))
+    after = _columns(released, _without_identifiers(schema))
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are in another order than the original's" if shuffled else None
     if unlinked is None:
         unlinked = _moved(before.kept, after.kept)
-    numeric = schema.protected
-    if unlinked is None and _looks_shuffled(before.columns, after.columns):
+    pair = Pair(before.columns, after.columns, before.kept, after.kept, unlinked, tuple(notes))
+    if unlinked is None and _looks_shuffled(pair):
         notes.append(
             "no attribute of the release follows the original: the rows were shuffled (then say --shuffled), "
             "or the noise drowned everything"
         )
-    return Pair(numeric, before.columns, after.columns, before.kept, after.kept, unlinked, tuple(notes))
+    return replace(pair, notes=tuple(notes))
 
 
-def _open(schema: Schema) -> Schema:
-    """The same columns with no limits: a measure compares the values as they are, not as a policy would clip them."""
-    boundless = Domain(lower=-LARGEST_BOUND, upper=LARGEST_BOUND)
-    attributes = [
-        attribute.model_copy(
-            update={"domain": boundless, "outside": Outside.CLIP, "type": AttributeType.CONTINUOUS}
-        )
-        if attribute.role is Role.PROTECT
-        else attribute
-        for attribute in schema.attributes
-    ]
-    return Schema(attributes=tuple(attributes))
+def _values(column: Column) -> Floats:
+    assert isinstance(column, NumericColumn)
+    return column.values
+
+
+def _columns(table: pa.Table, schema: Schema) -> Checked:
+    """The columns as they are, not as a policy would clip or refuse them; then the declared domain again."""
+    opened = Schema(attributes=tuple(_opened(attribute) for attribute in schema.attributes))
+    opened._folder = schema.folder
+    checked = check(table, opened)
+    for name, column in checked.columns.items():
+        if isinstance(column, NumericColumn) and schema[name].type.ranged:
+            step = 1.0 if schema[name].type is AttributeType.INTEGER else column.step
+            checked.columns[name] = replace(
+                column, attribute=schema[name], domain=schema[name].bounds(), step=step
+            )
+    return checked
+
+
+def _opened(attribute: Attribute) -> Attribute:
+    if attribute.role is not Role.PROTECT or not attribute.type.ranged:
+        return attribute
+    widest = 2.0**53 if attribute.type is AttributeType.DATE else LARGEST_BOUND
+    # Another tool's release of whole numbers may have fractions; they are measured, not refused.
+    kind = AttributeType.CONTINUOUS if attribute.type is AttributeType.INTEGER else attribute.type
+    return attribute.model_copy(update={"domain": Domain(lower=-widest, upper=widest), "type": kind})
 
 
 def _without_identifiers(schema: Schema) -> Schema:
-    return Schema(attributes=tuple(a for a in schema.attributes if a.role is not Role.IDENTIFIER))
+    rest = Schema(attributes=tuple(a for a in schema.attributes if a.role is not Role.IDENTIFIER))
+    rest._folder = schema.folder
+    return rest
 
 
 def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> None:
@@ -112,13 +144,14 @@ def _moved(before: dict[str, pa.ChunkedArray], after: dict[str, pa.ChunkedArray]
     return None
 
 
-def _looks_shuffled(before: dict[str, Floats], after: dict[str, Floats]) -> bool:
-    """Whether no released column follows its original beyond what chance allows (4 standard errors)."""
-    for name, column in before.items():
-        if len(column) < _ENOUGH_ROWS:
+def _looks_shuffled(pair: Pair) -> bool:
+    """Whether no released number follows its original beyond what chance allows (4 standard errors)."""
+    for name in pair.numeric:
+        before, after = pair.before(name), pair.after(name)
+        if len(before) < _ENOUGH_ROWS:
             return False
-        one, other = column - column.mean(), after[name] - after[name].mean()
+        one, other = before - before.mean(), after - after.mean()
         size = float(np.sqrt((one @ one) * (other @ other)))
-        if size == 0 or abs(float(one @ other)) / size > 4 / np.sqrt(len(column)):
+        if size == 0 or abs(float(one @ other)) / size > 4 / np.sqrt(len(before)):
             return False
-    return True
+    return bool(pair.numeric)

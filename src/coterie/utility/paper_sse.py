@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.schema import Attribute
+from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import ClusteredColumn, Floats
 from coterie.utility.mean_sse import by_record
-from coterie.utility.measure import Measure, Settings, over_attributes
+from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
-def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
-    return float(_scaled(np.mean((released - original) ** 2), float(np.var(original, ddof=1))))
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    error = np.mean((released - column.values) ** 2)
+    return float(_scaled(error, float(np.var(column.values, ddof=1))))
 
 
-def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     return _scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
 
 
@@ -29,11 +30,9 @@ def _scaled(error: Floats | np.floating, variance: float) -> Floats:
 MEASURE = Measure(
     name="sse-paper",
     title="mean squared error as printed in 000 and 003",
-    meaning="depends on the attributes' units, because the equation divides by σ² before squaring; lower is better",
+    meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
     papers="000 Eq. (4)–(5), 003 Eq. (5)",
     needs_linkage=True,
-    compute=over_attributes(_by_attribute, by_record),
-    by_cluster=_by_cluster,
-    combine=by_record,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
     rank=11,
 )

@@ -6,6 +6,8 @@ public domains; its error is |count − count'| / max(count, n/100), the bound k
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from coterie.errors import ParameterError
@@ -28,11 +30,12 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
         chosen = draw.choice(len(pair.numeric), size=draw.integers(1, widest + 1), replace=False)
         box = []
         for place in chosen:
-            domain = pair.numeric[place].bounds()
+            name = pair.numeric[place]
+            domain = pair.domain(name)
             low, high = np.sort(draw.uniform(domain.lower, domain.upper, 2))
-            box.append((pair.numeric[place].name, float(low), float(high)))
-        before[number] = _share(pair.original, box)
-        after[number] = _share(pair.released, box)
+            box.append((name, float(low), float(high)))
+        before[number] = _share(pair.before, box)
+        after[number] = _share(pair.after, box)
     off = np.abs(before - after)
     relative = off / np.maximum(before, 0.01)
     return Measured(
@@ -41,11 +44,9 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
     )
 
 
-def _share(columns: dict[str, Floats], box: list[tuple[str, float, float]]) -> float:
-    inside = np.ones(len(next(iter(columns.values()))), dtype=bool)
-    for name, low, high in box:
-        inside &= (columns[name] >= low) & (columns[name] <= high)
-    return float(inside.mean())
+def _share(column: Callable[[str], Floats], box: list[tuple[str, float, float]]) -> float:
+    inside = [(column(name) >= low) & (column(name) <= high) for name, low, high in box]
+    return float(np.mean(np.logical_and.reduce(inside)))
 
 
 MEASURE = Measure(
@@ -54,6 +55,6 @@ MEASURE = Measure(
     meaning="by which share of itself a count over a random range of one to three attributes is off; 0 is best",
     papers="what 004 §6 leaves to future work",
     needs_linkage=False,
-    compute=_compute,
+    table=_compute,
     rank=50,
 )

@@ -1,29 +1,37 @@
-"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (001 §4.2)."""
+"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (001 §4.2).
+
+For categories 001 takes the semantic distance, which lies between 0 and 1 already.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.schema import Attribute
+from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import ClusteredColumn, Floats, sanity_bound
-from coterie.utility.measure import Measure, Settings, mean_of_attributes, over_attributes
+from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.semantic_distance import from_drawn, from_labels
 
 
-def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
-    denominator = np.maximum(sanity_bound(attribute), np.abs(original))
-    return float(np.mean(np.abs(original - released) / denominator))
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    denominator = np.maximum(sanity_bound(column), np.abs(column.values))
+    return float(np.mean(np.abs(column.values - released) / denominator))
 
 
-def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     base = column.column
-    if column.alone:
-        denominator = np.maximum(sanity_bound(base.attribute), np.abs(base.records))
-        return np.asarray(np.mean(np.abs(values - base.records) / denominator, axis=1), dtype=np.float64)
+    if column.alone or column.labels is not None:
+        denominator = np.maximum(sanity_bound(base.source), np.abs(base.records))
+        error = np.empty(len(values))
+        for run, released in enumerate(values):
+            rows = released if column.labels is None else released[column.labels]
+            error[run] = np.mean(np.abs(rows - base.records) / denominator)
+        return error
     # Σ w|x − y| over a rising stretch splits at y into two differences of running sums. A value beyond its cluster
     # splits it at an end; only the others are searched for, and ties with neighbouring clusters cannot mislead.
     ends = column.ends
     starts = ends - column.summary.size
-    lowest, highest = column.summary.low[:, 0], column.summary.high[:, 0]
+    lowest, highest = base.ordered[starts], base.ordered[ends - 1]
     split = np.where(values > highest, ends, starts)
     inside = (values > lowest) & (values <= highest)
     split[inside] = np.searchsorted(base.ordered, values[inside])
@@ -36,11 +44,9 @@ def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> 
 MEASURE = Measure(
     name="relative-error",
     title="mean relative error",
-    meaning="share of each value that the release is off by, small values counted as a hundredth of the domain; 0 is best",
+    meaning="by which share of itself a value is off (small values count as 1/100 of the domain); categories: semantic distance",
     papers="001 §4.2",
     needs_linkage=True,
-    compute=over_attributes(_by_attribute),
-    by_cluster=_by_cluster,
-    combine=mean_of_attributes,
+    attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
     rank=20,
 )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.schema import Attribute
+from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import ClusteredColumn, Floats
-from coterie.utility.measure import Measure, Settings, mean_of_attributes, over_attributes
+from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
-def _by_attribute(original: Floats, released: Floats, attribute: Attribute, settings: Settings) -> float:
-    return float(_change(np.var(original, ddof=1), np.asarray(np.var(released, ddof=1))))
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    return float(_change(np.var(column.values, ddof=1), np.asarray(np.var(released, ddof=1))))
 
 
-def _by_cluster(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     records = len(column.column.records)
     mean = (values @ column.size) / records
     variance = ((values - mean[:, None]) ** 2) @ column.size / (records - 1)
@@ -32,8 +32,6 @@ MEASURE = Measure(
     meaning="0: every attribute keeps its variance; 1: it doubled or vanished",
     papers="001 §4.2 and Table 1",
     needs_linkage=False,
-    compute=over_attributes(_by_attribute),
-    by_cluster=_by_cluster,
-    combine=mean_of_attributes,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=31,
 )
