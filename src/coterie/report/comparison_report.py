@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from coterie.compare.comparison import Comparison
@@ -19,8 +18,8 @@ from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Best, Verdict, best_cells, verdict
 from coterie.utility import all_measures
-from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
+from coterie.utility.pair import Pair, bring_together
 
 MOST_EXAMPLES = 5  # releases drawn over one another in a figure
 
@@ -38,7 +37,8 @@ def write_comparison(
     best = best_cells(comparison)
     said = verdict(comparison, best)
     examples = _examples(comparison, best, data)
-    figures = _figures(comparison, data, examples)
+    pairs = {cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()}
+    figures = _figures(comparison, pairs)
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -60,8 +60,7 @@ def write_comparison(
         certificate_of=_shown(top),
         sample=sample,
         extra_measures={
-            _shown(cell): _row_measures(data, release, comparison, settings or Settings())
-            for cell, release in examples.items()
+            _shown(cell): _row_measures(pair, settings or Settings()) for cell, pair in pairs.items()
         },
     )
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
@@ -92,7 +91,7 @@ def _top(best: list[Best], said: Verdict) -> Cell:
     return min(named or best, key=lambda entry: entry.error).cell
 
 
-def _figures(comparison: Comparison, data: pa.Table, examples: dict[Cell, Release]) -> list[Figure]:
+def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
     made: list[tuple[str, str, str, Any]] = [
         (
             "error-by-k",
@@ -108,26 +107,23 @@ def _figures(comparison: Comparison, data: pa.Table, examples: dict[Cell, Releas
             error_heatmaps(comparison),
         ),
     ]
-    attributes = comparison.schema.protected
-    names = [attribute.name for attribute in attributes]
-    original = _columns(data, names)
-    drawn = {
-        _shown(cell): _columns(release.table, names) for cell, release in list(examples.items())[:MOST_EXAMPLES]
-    }
+    shown = dict(list(pairs.items())[:MOST_EXAMPLES])
+    original = next(iter(pairs.values())).original
+    drawn = {_shown(cell): pair.released for cell, pair in shown.items()}
     made += [
         (
             "distributions",
             "Attributes before and after",
             "Example releases at the largest ε and each method's best k. Values beyond the shown range (the upper "
             "half percent) are counted in the last bar.",
-            distributions(attributes, original, drawn),
+            distributions(original, drawn),
         ),
         (
             "correlations",
             "Correlations before and after",
             "Orange is negative, purple positive. A release whose panel looks like the first keeps relations between "
             "attributes.",
-            correlation_matrices(names, original, drawn),
+            correlation_matrices(original, drawn),
         ),
     ]
     return [
@@ -135,19 +131,14 @@ def _figures(comparison: Comparison, data: pa.Table, examples: dict[Cell, Releas
     ]
 
 
-def _columns(table: pa.Table, names: list[str]) -> dict[str, Any]:
-    return {name: np.asarray(table.column(name).to_numpy(), dtype=np.float64) for name in names}
-
-
-def _row_measures(
-    data: pa.Table, release: Release, comparison: Comparison, settings: Settings
-) -> dict[str, float | None]:
+def _row_measures(pair: Pair, settings: Settings) -> dict[str, float | None]:
     """The measures that no cell can give, because they look at several attributes of a row at once."""
-    wanted = [measure.name for measure in all_measures().values() if measure.by_cluster is None]
-    if settings.target is None:
-        wanted.remove("classification")
-    found = evaluate(data, release.table, comparison.schema, measures=wanted, settings=settings)
-    return {name: result.value for name, result in found.measures.items()}
+    wanted = [measure for measure in all_measures().values() if measure.table is not None]
+    return {
+        measure.name: measure.compute(pair, settings).value
+        for measure in wanted
+        if settings.target is not None or measure.name != "classification"
+    }
 
 
 def _shown(cell: Cell) -> str:
