@@ -7,7 +7,7 @@ clipping and the measures, on one number a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -47,11 +47,12 @@ def run_cells(
     seed: int,
     measures: Sequence[Measure],
     settings: Settings,
+    find: Callable[[str], Method] = get_method,
 ) -> Iterator[Block]:
     """Work through the cells, method by method within each k; clusters are shared by methods that group alike."""
     groups: dict[str, Groups] = {}
     last_k = None
-    for method, k, block in _blocks(cells):
+    for method, k, block in _blocks(cells, find):
         if k != last_k:
             groups, last_k = {}, k
         if method.grouping.name not in groups:
@@ -77,12 +78,14 @@ def run_cells(
         yield Block(block, found)
 
 
-def _blocks(cells: Sequence[Cell]) -> Iterator[tuple[Method, int, tuple[Cell, ...]]]:
+def _blocks(
+    cells: Sequence[Cell], find: Callable[[str], Method]
+) -> Iterator[tuple[Method, int, tuple[Cell, ...]]]:
     together: dict[tuple[str, int], list[Cell]] = {}
     for cell in cells:
         together.setdefault((cell.method, cell.k), []).append(cell)
     for (name, k), block in together.items():
-        yield get_method(name), k, tuple(block)
+        yield find(name), k, tuple(block)
 
 
 def _shares(epsilon: Fraction, table: SortedTable, method: Method) -> dict[str, Fraction]:
