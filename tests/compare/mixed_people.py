@@ -36,7 +36,9 @@ def mixed_table(records: int = 120, seed: int = 1) -> pa.Table:
             "income": income,
             "age": draw.integers(18, 90, records),
             "height": draw.normal(1.7, 0.1, records),
-            "since": pa.array(draw.integers(11_000, 20_000, records).astype(np.int32), pa.int32()).cast(pa.date32()),
+            "since": pa.array(draw.integers(11_000, 20_000, records).astype(np.int32), pa.int32()).cast(
+                pa.date32()
+            ),
             "grade": draw.choice(["low", "middle", "high"], records),
             "job": draw.choice(JOBS, records),
             "colour": draw.choice(["red", "green", "blue"], records),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mixed_people import mixed_schema, mixed_table
 
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
@@ -13,8 +14,6 @@ from coterie.methods import all_methods
 from coterie.release import protect
 from coterie.schema import Attribute, Domain, Role, Schema
 from coterie.utility.evaluation import evaluate
-
-from mixed_people import mixed_schema, mixed_table
 
 
 @pytest.mark.parametrize("method", list(all_methods()))
@@ -63,7 +62,9 @@ def test_another_seed_gives_other_numbers() -> None:
     one = compare(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=1))
     other = compare(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=2))
     assert one.results.of_table("sse")[0, 0] != other.results.of_table("sse")[0, 0]
-    assert one.results.of_table("semantic-distance")[0, 0] != other.results.of_table("semantic-distance")[0, 0]
+    assert (
+        one.results.of_table("semantic-distance")[0, 0] != other.results.of_table("semantic-distance")[0, 0]
+    )
 
 
 def test_run_r_of_a_seed_is_run_0_of_seed_plus_r() -> None:

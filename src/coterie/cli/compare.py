@@ -8,7 +8,14 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from coterie.cli.output import console, errors, print_json, styled_status
@@ -61,7 +68,10 @@ def compare_command(
     schema = Schema.from_yaml(schema_file)
     table, sample = read_table(data), None
     if tune_on == "synthetic":
-        table, sample = synthetic_sample(schema, table.num_rows, seed), "a synthetic table drawn from the public bounds"
+        table, sample = (
+            synthetic_sample(schema, table.num_rows, seed),
+            "a synthetic table drawn from the public bounds",
+        )
         schema = sample_schema(schema)
     elif tune_on is not None:
         table, sample = read_table(tune_on), Path(tune_on).name
@@ -81,7 +91,12 @@ def compare_command(
         seconds = time.perf_counter() - started
         bar.update(task, description="Drawing")
         said = write_comparison(
-            found, table, output, title=f"Comparison on {sample or Path(data).name}", sample=sample, settings=settings
+            found,
+            table,
+            output,
+            title=f"Comparison on {sample or Path(data).name}",
+            sample=sample,
+            settings=settings,
         )
     best = best_cells(found)
     if as_json:
@@ -110,7 +125,9 @@ def compare_command(
     console.print(f"[bold]{escape(said.headline)}[/]")
     for point in said.points:
         console.print(f"· {escape(point)}")
-    shown = Table(title="The best k of each method", caption="error: mean squared error in variances an attribute")
+    shown = Table(
+        title="The best k of each method", caption="error: mean squared error in variances an attribute"
+    )
     for heading in ("ε", "method", "promise", "best k", "error", "in words"):
         shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
     for entry in best:
@@ -123,13 +140,17 @@ def compare_command(
             in_words(entry.error),
         )
     console.print(shown)
-    for entry in found.skipped:
-        console.print(f"[#E69F00]Skipped:[/] {entry.method}, k = {entry.k}: {escape(entry.reason)}")
+    for left_out in found.skipped:
+        console.print(f"[#E69F00]Skipped:[/] {left_out.method}, k = {left_out.k}: {escape(left_out.reason)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
-    console.print(f"{len(found.results.cells)} cells × {grid.runs} runs in {seconds:.1f} s. Open [bold]{output}/report.html[/].")
+    console.print(
+        f"{len(found.results.cells)} cells × {grid.runs} runs in {seconds:.1f} s. Open [bold]{output}/report.html[/]."
+    )
     if sample is None:
-        console.print("[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it.")
+        console.print(
+            "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
+        )
 
 
 def _words(text: str) -> list[str]:

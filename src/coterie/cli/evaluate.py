@@ -94,7 +94,9 @@ def _print(found: Evaluation) -> None:
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
         shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else ""
-        bound = f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
+        bound = (
+            f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
+        )
         table.add_row(name, f"{result.value:.4g}{bound}", measure.meaning, shown)
     console.print(table)
     for note in found.notes:

@@ -21,9 +21,9 @@ def reproduce_command(
     names: Annotated[
         list[str], typer.Argument(metavar="NAME…", help="Experiments such as 001-table1; 'all'; or 'list'.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")] = Path(
-        "reproduced"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")
+    ] = Path("reproduced"),
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
@@ -33,7 +33,11 @@ def reproduce_command(
     if [name.casefold() for name in names] == ["list"]:
         _list(as_json=as_json)
         return
-    wanted = list(all_experiments()) if [name.casefold() for name in names] == ["all"] else list(dict.fromkeys(names))
+    wanted = (
+        list(all_experiments())
+        if [name.casefold() for name in names] == ["all"]
+        else list(dict.fromkeys(names))
+    )
     for name in wanted:
         get_experiment(name)  # say so before hours of work, not after
     if output.exists() and not output.is_dir():
@@ -54,7 +58,9 @@ def reproduce_command(
         print_json(found)
         return
     reproduced = sum(entry["verdict"].startswith("reproduced") for entry in found)
-    console.print(f"{reproduced} of {len(found)} reproduced in full. Figures and data are in [bold]{escape(str(output))}/[/].")
+    console.print(
+        f"{reproduced} of {len(found)} reproduced in full. Figures and data are in [bold]{escape(str(output))}/[/]."
+    )
 
 
 def _findings(path: Path) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def _findings(path: Path) -> dict[str, Any]:
 
 
 def _list(*, as_json: bool) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": experiment.name,
             "title": experiment.title,
@@ -86,5 +92,11 @@ def _list(*, as_json: bool) -> None:
         table.add_column(heading, overflow="fold")
     for row in rows:
         here = "" if row["data_here"] else " [#E69F00](to be fetched)[/]"
-        table.add_row(f"[bold]{row['name']}[/]", row["title"], row["paper"], ", ".join(row["data"]) + here, f"{row['seconds']:.0f} s")
+        table.add_row(
+            f"[bold]{row['name']}[/]",
+            row["title"],
+            row["paper"],
+            ", ".join(row["data"]) + here,
+            f"{row['seconds']:.0f} s",
+        )
     console.print(table)

@@ -95,9 +95,7 @@ def compare(
     try:
         sorted_table = sort_once(checked.columns) if remaining else None
         for block in (
-            run_cells(sorted_table, remaining, grid.runs, grid.seed, chosen, settings)
-            if sorted_table
-            else ()
+            run_cells(sorted_table, remaining, grid.runs, grid.seed, chosen, settings) if sorted_table else ()
         ):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending

@@ -57,21 +57,30 @@ def run_cells(
             groups, last_k = {}, k
         if method.grouping.name not in groups:
             groups[method.grouping.name] = Groups(table, method.grouping, k)
-        found = {measure.name: np.full((len(block), runs, len(table.columns)), np.nan) for measure in measures}
+        found = {
+            measure.name: np.full((len(block), runs, len(table.columns)), np.nan) for measure in measures
+        }
         shares = [_shares(cell.epsilon, table, method) for cell in block]
         for place, (name, column) in enumerate(table.columns.items()):
             epsilons = [share[name] for share in shares]
             clustered: Any
+            released: Iterator[tuple[int, NDArray[Any]]]
             if isinstance(column, NumericColumn):
                 clustered = groups[method.grouping.name].numbers(column)
                 released = _numbers(table, clustered, method, k, epsilons, seed, runs)
             else:
                 clustered = groups[method.grouping.name].labels(column)
-                released = _labels(table, clustered, groups[method.grouping.name], method, k, epsilons, seed, runs)
+                released = _labels(
+                    table, clustered, groups[method.grouping.name], method, k, epsilons, seed, runs
+                )
             for first, values in released:
                 for measure in measures:
                     assert measure.attribute is not None
-                    ask: Any = measure.attribute.clusters if isinstance(column, NumericColumn) else measure.attribute.drawn
+                    ask: Any = (
+                        measure.attribute.clusters
+                        if isinstance(column, NumericColumn)
+                        else measure.attribute.drawn
+                    )
                     if ask is not None:
                         rows = found[measure.name].reshape(-1, len(table.columns))
                         rows[first : first + len(values), place] = ask(clustered, values, settings)
@@ -143,5 +152,3 @@ def _labels(
     for place, epsilon in enumerate(epsilons):
         codes = mechanism.noise(column, centroids, sensitivity, epsilon, noise)
         yield place * runs, np.broadcast_to(codes, shape)
-
-

@@ -71,7 +71,9 @@ def make_grid(
     """Check what the user wrote; repeated entries count once."""
     names = tuple(dict.fromkeys(methods))
     if not names:
-        raise ParameterError("No method was named.", "Give some, for example --methods laplace,dp-ir,idp-cbls.")
+        raise ParameterError(
+            "No method was named.", "Give some, for example --methods laplace,dp-ir,idp-cbls."
+        )
     for name in names:
         get_method(name)
     total = tuple(sorted({parse_epsilon(epsilon) for epsilon in epsilons}))

@@ -28,7 +28,7 @@ class Results:
 
     @property
     def runs(self) -> int:
-        return next(iter(self.values.values())).shape[1]
+        return int(next(iter(self.values.values())).shape[1])
 
     def of_table(self, measure: str) -> Floats:
         """The measure of the whole table, over the attributes that it knows: axes cell, run."""

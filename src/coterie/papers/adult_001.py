@@ -12,7 +12,9 @@ from coterie.utility.measure import Settings
 EPSILONS = ("0.1", "1", "10")
 KS = (2, 5, 10, *range(20, 201, 20))
 MEASURES = ("relative-error", "jensen-shannon")
-NOTE = "Categories are ranked and compared in our own taxonomies; 001 takes WordNet 2.1, whose distances differ."
+NOTE = (
+    "Categories are ranked and compared in our own taxonomies; 001 takes WordNet 2.1, whose distances differ."
+)
 
 
 def grid(methods: Sequence[str], runs: int = 10) -> PaperGrid:
@@ -20,4 +22,6 @@ def grid(methods: Sequence[str], runs: int = 10) -> PaperGrid:
     schema = adult_001_schema(table)
     # 001 §4.2: Adult is discrete, one bin a value.
     settings = Settings(bins="value")
-    return paper_grid(table, schema, methods, EPSILONS, KS, runs, MEASURES, settings=settings, find=with_insensitive_mdav)
+    return paper_grid(
+        table, schema, methods, EPSILONS, KS, runs, MEASURES, settings=settings, find=with_insensitive_mdav
+    )

@@ -35,8 +35,7 @@ def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> Outcome:
         ),
     )
     figure = heatmaps(
-        [("as printed, Eq. (5)", values), ("scale-free", field(grid, "idp-ls", "sse"))],
-        grid.ks,
+        [("as printed, Eq. (5)", grid.ks, values), ("scale-free", grid.ks, field(grid, "idp-ls", "sse"))],
         EPSILONS,
         "mean SSE, log scale",
         f"{title}, mean of {RUNS} runs",
@@ -47,4 +46,6 @@ def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> Outcome:
 
 def _monotone(claim: str, steps: tuple[int, int]) -> Finding:
     went, of = steps
-    return Finding(claim, "everywhere", f"{went} of {of} steps", "at least 90 % of the steps", went >= 0.9 * of)
+    return Finding(
+        claim, "everywhere", f"{went} of {of} steps", "at least 90 % of the steps", went >= 0.9 * of
+    )

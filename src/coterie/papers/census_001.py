@@ -41,6 +41,14 @@ def grids(methods: Sequence[str], runs: int = 10) -> dict[int, PaperGrid]:
         schema = numeric_schema(table, table.column_names[:width], alpha=1.5)
         # 001 §4.2: Census is continuous, so histograms have bins of 1/100 of the domain.
         found[width] = paper_grid(
-            table, schema, methods, EPSILONS, KS, runs, MEASURES, settings=Settings(bins="domain"), find=with_insensitive_mdav
+            table,
+            schema,
+            methods,
+            EPSILONS,
+            KS,
+            runs,
+            MEASURES,
+            settings=Settings(bins="domain"),
+            find=with_insensitive_mdav,
         )
     return found

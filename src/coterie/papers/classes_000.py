@@ -46,7 +46,9 @@ class Scores:
     bound: NDArray[np.float64]
     masked: dict[tuple[str, str, int, float], NDArray[np.float64]]
 
-    def line(self, method: str, epsilon: str, alpha: float, ks: Sequence[int], which: int) -> NDArray[np.float64]:
+    def line(
+        self, method: str, epsilon: str, alpha: float, ks: Sequence[int], which: int
+    ) -> NDArray[np.float64]:
         return np.array([self.masked[method, epsilon, k, alpha][which] for k in ks])
 
     def best(self, method: str, epsilon: str) -> float:
@@ -67,7 +69,9 @@ def score(task: Task) -> Scores:
 
     cells = [(m, e, k, a) for m in METHODS for e in EPSILONS for k in task.ks for a in ALPHAS]
     with ThreadPoolExecutor(2) as pool:  # trees are grown outside the interpreter lock
-        bound = np.mean(list(pool.map(lambda run: _f_measures(original, original, task, run), range(task.runs))), axis=0)
+        bound = np.mean(
+            list(pool.map(lambda run: _f_measures(original, original, task, run), range(task.runs))), axis=0
+        )
         runs = list(pool.map(one, [(*cell, run) for cell in cells for run in range(task.runs)]))
     means = np.array(runs).reshape(len(cells), task.runs, 2).mean(axis=1)
     return Scores(bound, dict(zip(cells, means, strict=True)))
@@ -107,7 +111,9 @@ def distance_finding(scores: Scores, method: str, published: dict[str, float]) -
     )
 
 
-def outcome(task: Task, scores: Scores, findings: tuple[Finding, ...], title: str, notes: tuple[str, ...]) -> Outcome:
+def outcome(
+    task: Task, scores: Scores, findings: tuple[Finding, ...], title: str, notes: tuple[str, ...]
+) -> Outcome:
     panels = []
     for epsilon in EPSILONS:
         for which, name in enumerate((task.lower_name, task.upper_name)):

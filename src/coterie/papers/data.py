@@ -64,7 +64,8 @@ def _read(path: Path) -> bytes:
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except OSError as error:
         raise DataError(
-            f"{path} cannot be read ({error.strerror or 'not a gzip file'}).", "Check the file, or fetch it again."
+            f"{path} cannot be read ({error.strerror or 'not a gzip file'}).",
+            "Check the file, or fetch it again.",
         ) from None
 
 

@@ -62,26 +62,44 @@ def line_panels(panels: Sequence[Panel], columns: int, title: str) -> Any:
     for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)
     figure.legend(
-        shown.values(), shown, loc="outside lower center", ncols=4 if len(shown) > 3 else len(shown), fontsize=8, frameon=False
+        shown.values(),
+        shown,
+        loc="outside lower center",
+        ncols=4 if len(shown) > 3 else len(shown),
+        fontsize=8,
+        frameon=False,
     )
     figure.suptitle(title, fontsize=10)
     return figure
 
 
 def heatmaps(
-    panels: Sequence[tuple[str, Floats]], ks: Sequence[int], epsilons: Sequence[str], label: str, title: str, *, log: bool
+    panels: Sequence[tuple[str, Sequence[int], Floats]],
+    epsilons: Sequence[str],
+    label: str,
+    title: str,
+    *,
+    log: bool,
 ) -> Any:
-    """Rows k, columns ε, as in 003; values written into the fields."""
+    """Panels of (name, ks, values): rows k, columns ε, as in 003; the values are written into the fields."""
     from matplotlib.colors import LogNorm, Normalize
 
-    figure, axes = new_figure(0.75 * len(epsilons) * len(panels) + 2.5, 0.36 * len(ks) + 1.6, 1, len(panels))
-    for axis, (name, values) in zip(axes.flat, panels, strict=True):
+    figure, axes = new_figure(
+        0.75 * len(epsilons) * len(panels) + 2.5, 0.36 * len(panels[0][1]) + 1.6, 1, len(panels)
+    )
+    for axis, (name, ks, values) in zip(axes.flat, panels, strict=True):
         norm = LogNorm(values.min(), values.max()) if log else Normalize(values.min(), values.max())
         image = axis.imshow(values, norm=norm, cmap="cividis", aspect="auto")
         for row, column in np.ndindex(values.shape):
             light = norm(values[row, column]) > 0.55
-            axis.annotate(f"{values[row, column]:.3g}", (column, row), ha="center", va="center", fontsize=6.5,
-                          color="black" if light else "white")
+            axis.annotate(
+                f"{values[row, column]:.3g}",
+                (column, row),
+                ha="center",
+                va="center",
+                fontsize=6.5,
+                color="black" if light else "white",
+            )
         axis.set_xticks(range(len(epsilons)), epsilons)
         axis.set_yticks(range(len(ks)), [str(k) for k in ks])
         axis.set_xlabel("ε", fontsize=8)
@@ -91,5 +109,6 @@ def heatmaps(
         bar = figure.colorbar(image, ax=axis, shrink=0.9)
         bar.set_label(label, fontsize=8)
         bar.ax.tick_params(labelsize=7)
+        bar.ax.yaxis.get_offset_text().set_fontsize(7)
     figure.suptitle(title, fontsize=10)
     return figure

@@ -37,7 +37,9 @@ class PaperGrid:
     def line(self, measure: str, method: str, epsilon: str) -> Floats:
         """The measure over k; flat for a method that has none."""
         found = self.mean[measure]
-        return np.array([found.get((method, epsilon, k), found.get((method, epsilon, 1), np.nan)) for k in self.ks])
+        return np.array(
+            [found.get((method, epsilon, k), found.get((method, epsilon, 1), np.nan)) for k in self.ks]
+        )
 
     def table(self, **constant: float | str) -> pa.Table:
         keys = list(next(iter(self.mean.values())))

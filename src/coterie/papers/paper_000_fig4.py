@@ -13,7 +13,9 @@ NOTE = "The 11 physicochemical attributes are masked; the quality score is the c
 def _compute() -> Outcome:
     table = white_wine()
     names = [name for name in table.column_names if name != "quality"]
-    return outcome(run_grids(table, names, KS), "000 Fig. 4: white Wine (4,898 records, 11 attributes)", (NOTE,))
+    return outcome(
+        run_grids(table, names, KS), "000 Fig. 4: white Wine (4,898 records, 11 attributes)", (NOTE,)
+    )
 
 
 EXPERIMENT = Experiment(

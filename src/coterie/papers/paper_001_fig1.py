@@ -29,9 +29,13 @@ def _compute() -> Outcome:
     single = line(1, "relative-error", "dp-ir", "10")
     ranking = line(1, "relative-error", "ir", "10")
     lowest = int(ks[np.argmin(single)])
-    worse_single = _first_above(ks, line(1, "jensen-shannon", "dp-ir", "10"), line(1, "jensen-shannon", "laplace", "10"))
+    worse_single = _first_above(
+        ks, line(1, "jensen-shannon", "dp-ir", "10"), line(1, "jensen-shannon", "laplace", "10")
+    )
     worse_many = {
-        w: _first_above(ks, line(w, "jensen-shannon", "dp-ir", "10"), line(w, "jensen-shannon", "laplace", "10"))
+        w: _first_above(
+            ks, line(w, "jensen-shannon", "dp-ir", "10"), line(w, "jensen-shannon", "laplace", "10")
+        )
         for w in (8, 13)
     }
     floor = float(single[-1] / ranking[-1])
@@ -77,16 +81,16 @@ def _compute() -> Outcome:
         for measure in MEASURES:
             panel = Panel(f"Census, m = {width}", TITLES[measure], KS, log=measure == "relative-error")
             for dash, epsilon in enumerate(EPSILONS):
-                panel.lines.append(Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash))
+                panel.lines.append(
+                    Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash)
+                )
                 flat = line(width, measure, "laplace", epsilon)
                 panel.lines.append(Line(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
             panel.lines.append(Line("individual ranking, no noise", line(width, measure, "ir", "1"), 2))
             panels.append(panel)
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
     note = "001 does not name its 1 and 8 attributes; these are the first ones of the file."
-    return Outcome(
-        findings, line_panels(panels, 2, "001 Fig. 1: Census, mean of 10 runs"), data, (note,)
-    )
+    return Outcome(findings, line_panels(panels, 2, "001 Fig. 1: Census, mean of 10 runs"), data, (note,))
 
 
 def _first_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | None:

@@ -18,9 +18,15 @@ def _compute() -> Outcome:
         )
         for measure in MEASURES
     }
-    gap = float(found.line("relative-error", "dp-ir", "10")[-1] - found.line("relative-error", "ir", "10")[-1])
+    gap = float(
+        found.line("relative-error", "dp-ir", "10")[-1] - found.line("relative-error", "ir", "10")[-1]
+    )
     alike = [
-        float(np.corrcoef(np.log(found.line("relative-error", "dp-ir", e)), found.line("jensen-shannon", "dp-ir", e))[0, 1])
+        float(
+            np.corrcoef(
+                np.log(found.line("relative-error", "dp-ir", e)), found.line("jensen-shannon", "dp-ir", e)
+            )[0, 1]
+        )
         for e in EPSILONS
     ]
     findings = (

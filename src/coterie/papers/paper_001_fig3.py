@@ -18,13 +18,20 @@ def _compute() -> Outcome:
     def line(width: int, measure: str, method: str, epsilon: str = "1") -> np.ndarray:
         return found[width].line(measure, method, epsilon)
 
-    alone = np.array([line(w, "relative-error", INSENSITIVE) > line(w, "relative-error", "ir") for w in (8, 13)])
+    alone = np.array(
+        [line(w, "relative-error", INSENSITIVE) > line(w, "relative-error", "ir") for w in (8, 13)]
+    )
     same = float(np.max(np.abs(line(1, "relative-error", INSENSITIVE) / line(1, "relative-error", "ir") - 1)))
     better = np.array(
-        [line(w, "relative-error", "dp-ir", e) < line(w, "relative-error", "dp-mdav", e) for w in WIDTHS for e in EPSILONS]
+        [
+            line(w, "relative-error", "dp-ir", e) < line(w, "relative-error", "dp-mdav", e)
+            for w in WIDTHS
+            for e in EPSILONS
+        ]
     )
     crossing = {
-        w: _last_above(ks, line(w, "relative-error", "dp-ir", "10"), line(w, "relative-error", INSENSITIVE)) for w in (8, 13)
+        w: _last_above(ks, line(w, "relative-error", "dp-ir", "10"), line(w, "relative-error", INSENSITIVE))
+        for w in (8, 13)
     }
     findings = (
         Finding(
@@ -53,7 +60,9 @@ def _compute() -> Outcome:
             "20 (m = 8), 30 (m = 13)",
             ", ".join(f"{k} (m = {w})" for w, k in crossing.items()),
             "within 15 of the published k",
-            all(k is not None and abs(k - at) <= 15 for k, at in zip(crossing.values(), (20, 30), strict=True)),
+            all(
+                k is not None and abs(k - at) <= 15 for k, at in zip(crossing.values(), (20, 30), strict=True)
+            ),
         ),
     )
     panels = []
@@ -61,8 +70,12 @@ def _compute() -> Outcome:
         for measure in MEASURES:
             panel = Panel(f"Census, m = {width}", TITLES[measure], KS, log=measure == "relative-error")
             for dash, epsilon in enumerate(EPSILONS):
-                panel.lines.append(Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash))
-                panel.lines.append(Line(f"dp-mdav, ε = {epsilon}", line(width, measure, "dp-mdav", epsilon), 1, dash))
+                panel.lines.append(
+                    Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash)
+                )
+                panel.lines.append(
+                    Line(f"dp-mdav, ε = {epsilon}", line(width, measure, "dp-mdav", epsilon), 1, dash)
+                )
             panel.lines.append(Line("individual ranking, no noise", line(width, measure, "ir"), 2))
             panel.lines.append(Line("insensitive MDAV, no noise", line(width, measure, INSENSITIVE), 3))
             panels.append(panel)

@@ -18,7 +18,9 @@ def _compute() -> Outcome:
         [found.line(m, "dp-ir", e) < found.line(m, "dp-mdav", e) for m in MEASURES for e in EPSILONS]
     )
     beyond = np.array(KS) > 100
-    beats = (found.line("jensen-shannon", "dp-ir", "10") < found.line("jensen-shannon", INSENSITIVE, "10"))[beyond]
+    beats = (found.line("jensen-shannon", "dp-ir", "10") < found.line("jensen-shannon", INSENSITIVE, "10"))[
+        beyond
+    ]
     findings = (
         Finding(
             "insensitive MDAV alone has more relative error than ranking alone",
@@ -54,7 +56,9 @@ def _compute() -> Outcome:
         panel = Panel("Adult, 4 attributes", TITLES[measure], KS, log=measure == "relative-error")
         for dash, epsilon in enumerate(EPSILONS):
             panel.lines.append(Line(f"dp-ir, ε = {epsilon}", found.line(measure, "dp-ir", epsilon), 0, dash))
-            panel.lines.append(Line(f"dp-mdav, ε = {epsilon}", found.line(measure, "dp-mdav", epsilon), 1, dash))
+            panel.lines.append(
+                Line(f"dp-mdav, ε = {epsilon}", found.line(measure, "dp-mdav", epsilon), 1, dash)
+            )
         panel.lines.append(Line("individual ranking, no noise", found.line(measure, "ir", "1"), 2))
         panel.lines.append(Line("insensitive MDAV, no noise", found.line(measure, INSENSITIVE, "1"), 3))
         panels.append(panel)

@@ -40,7 +40,14 @@ def run_grids(table: pa.Table, names: Sequence[str], ks: Sequence[int], runs: in
     ready = sort_once(check(table.select(list(names)), first).columns)
     grids = {
         alpha: paper_grid(
-            table, numeric_schema(table, names, alpha), METHODS, EPSILONS, ks, runs, MEASURES, sorted_table=ready
+            table,
+            numeric_schema(table, names, alpha),
+            METHODS,
+            EPSILONS,
+            ks,
+            runs,
+            MEASURES,
+            sorted_table=ready,
         )
         for alpha in ALPHAS
     }
@@ -53,12 +60,19 @@ def findings(found: Figures000) -> tuple[Finding, ...]:
     optima = {e: int(ks[np.argmin(found.line("idp-cbls", e, 1.5))]) for e in EPSILONS}
     strict = float(np.log10(found.line("idp-cbls", "0.01", 1.5).min() / found.line("dp-um", "1", 1.5)[-1]))
     plain = float(found.line("laplace", "1", 1.5)[0] / found.line("laplace", "0.01", 1.5)[0])
-    lower = np.array([found.line("idp-ls", e, a) <= found.line("dp-um", e, a) for e in EPSILONS for a in ALPHAS])
+    lower = np.array(
+        [found.line("idp-ls", e, a) <= found.line("dp-um", e, a) for e in EPSILONS for a in ALPHAS]
+    )
     wider = np.array(
-        [found.line(m, e, 3.0) >= found.line(m, e, 1.5) for m in ("laplace", "dp-um", "idp-ls") for e in EPSILONS]
+        [
+            found.line(m, e, 3.0) >= found.line(m, e, 1.5)
+            for m in ("laplace", "dp-um", "idp-ls")
+            for e in EPSILONS
+        ]
     )
     untouched = max(
-        float(np.max(np.abs(found.line("idp-cbls", e, 3.0) / found.line("idp-cbls", e, 1.5) - 1))) for e in ("0.1", "1")
+        float(np.max(np.abs(found.line("idp-cbls", e, 3.0) / found.line("idp-cbls", e, 1.5) - 1)))
+        for e in ("0.1", "1")
     )
     return (
         Finding(
@@ -116,13 +130,18 @@ def findings(found: Figures000) -> tuple[Finding, ...]:
 def outcome(found: Figures000, title: str, notes: tuple[str, ...] = ()) -> Outcome:
     panels = []
     for epsilon in EPSILONS:
-        for measure, label in (("sse-paper", "mean SSE as printed, log scale"), ("sse", "mean SSE, scale-free, log scale")):
+        for measure, label in (
+            ("sse-paper", "mean SSE as printed, log scale"),
+            ("sse", "mean SSE, scale-free, log scale"),
+        ):
             panel = Panel(f"ε = {epsilon}", label, found.ks)
             for look, method in enumerate(METHODS):
                 for dash, alpha in enumerate(ALPHAS):
                     values = found.line(method, epsilon, alpha, measure)
                     flat = method == "laplace"
-                    panel.lines.append(Line(f"{LABELS[method]}, α = {alpha:g}", values, look, dash, flat=flat))
+                    panel.lines.append(
+                        Line(f"{LABELS[method]}, α = {alpha:g}", values, look, dash, flat=flat)
+                    )
             panels.append(panel)
     data = pa.concat_tables([grid.table(alpha=alpha) for alpha, grid in found.grids.items()])
     figure = line_panels(panels, 2, f"{title}: mean of {RUNS} runs")

@@ -81,7 +81,9 @@ def adult_003_schema(table: pa.Table) -> Schema:
             attributes.append(bounded(name, table, 2.0, whole=True))
             continue
         counts = table.column(name).value_counts().to_pylist()
-        ranked = tuple(str(entry["values"]) for entry in sorted(counts, key=lambda e: (-e["counts"], e["values"])))
+        ranked = tuple(
+            str(entry["values"]) for entry in sorted(counts, key=lambda e: (-e["counts"], e["values"]))
+        )
         attributes.append(
             Attribute(
                 name=name,

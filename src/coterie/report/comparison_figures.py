@@ -9,7 +9,7 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.report.style import COLOURS, INK, new_figure
-from coterie.report.verdict import error_of_runs, error_unit
+from coterie.report.verdict import error_of_runs, error_unit, readable
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", "--", "-.", ":")
@@ -50,8 +50,15 @@ def error_by_k(comparison: Comparison) -> Any:
                 axis.plot(ks, runs.mean(axis=1), label=method, markersize=4, linewidth=1.3, **style)
                 axis.fill_between(ks, runs.min(axis=1), runs.max(axis=1), color=style["color"], alpha=0.15)
         axis.axhline(1, color=INK, linewidth=0.7)
-        axis.annotate("publishing the mean", (0.99, 1), xycoords=("axes fraction", "data"), fontsize=6.5,
-                      ha="right", va="bottom", color=INK)
+        axis.annotate(
+            "publishing the mean",
+            (0.99, 1),
+            xycoords=("axes fraction", "data"),
+            fontsize=6.5,
+            ha="right",
+            va="bottom",
+            color=INK,
+        )
         axis.set_yscale("log")
         if len(comparison.grid.ks) > 1 and comparison.grid.ks[-1] / comparison.grid.ks[0] > 20:
             axis.set_xscale("log")
@@ -62,7 +69,9 @@ def error_by_k(comparison: Comparison) -> Any:
     for axis in list(axes.flat)[len(epsilons) :]:
         axis.set_visible(False)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False
+    )
     return figure
 
 
@@ -72,14 +81,17 @@ def error_heatmaps(comparison: Comparison) -> Any | None:
 
     errors = {cell: float(runs.mean()) for cell, runs in error_of_runs(comparison).items()}
     methods = [
-        name for name in comparison.grid.methods if any(c.method == name and c.k > 1 for c in comparison.results.cells)
+        name
+        for name in comparison.grid.methods
+        if any(c.method == name and c.k > 1 for c in comparison.results.cells)
     ]
     ks = [k for k in comparison.grid.ks if any(cell.k == k for cell in comparison.results.cells)]
     if not methods or not ks:
         return None
     shown = [errors[cell] for cell in comparison.results.cells if cell.method in methods]
     positive = [error for error in shown if error > 0] or [1.0]
-    norm = LogNorm(min(positive), max(max(positive), 1.0001 * min(positive)))
+    low, high = min(positive), max(max(positive), 1.0001 * min(positive))
+    norm = LogNorm(low, high)
     epsilons = comparison.grid.epsilons
     height = 0.75 + 0.34 * len(epsilons)
     figure, axes = new_figure(max(5.0, 2.2 + 0.5 * len(ks)), height * len(methods) + 0.5, len(methods), 1)
@@ -88,12 +100,18 @@ def error_heatmaps(comparison: Comparison) -> Any | None:
         for cell in comparison.results.cells:
             if cell.method == method:
                 values[epsilons.index(cell.epsilon), ks.index(cell.k)] = errors[cell]
-        image = axis.imshow(np.maximum(values, norm.vmin), norm=norm, cmap="cividis", aspect="auto")
+        image = axis.imshow(np.maximum(values, low), norm=norm, cmap="cividis", aspect="auto")
         for row, column in np.ndindex(values.shape):
             value = values[row, column]
-            dark = value < np.sqrt(norm.vmin * norm.vmax)
-            axis.annotate("–" if np.isnan(value) else f"{value:.2g}", (column, row), ha="center", va="center",
-                          fontsize=6, color="white" if dark else "black")
+            dark = value < np.sqrt(low * high)
+            axis.annotate(
+                "–" if np.isnan(value) else readable(float(f"{value:.2g}")),
+                (column, row),
+                ha="center",
+                va="center",
+                fontsize=6,
+                color="white" if dark else "black",
+            )
         axis.set_xticks(range(len(ks)), [str(k) for k in ks], fontsize=7)
         axis.set_yticks(range(len(epsilons)), [as_text(epsilon) for epsilon in epsilons], fontsize=7)
         axis.set_ylabel("ε", fontsize=8)

@@ -37,7 +37,9 @@ def write_comparison(
     best = best_cells(comparison)
     said = verdict(comparison, best)
     examples = _examples(comparison, best, data)
-    pairs = {cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()}
+    pairs = {
+        cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
+    }
     figures = _figures(comparison, pairs)
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
@@ -87,7 +89,9 @@ def _examples(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[
 def _top(best: list[Best], said: Verdict) -> Cell:
     """The cell that the verdict's headline names."""
     largest = max(entry.cell.epsilon for entry in best)
-    named = [entry for entry in best if entry.cell.epsilon == largest and f"{entry.cell.method} " in said.headline]
+    named = [
+        entry for entry in best if entry.cell.epsilon == largest and f"{entry.cell.method} " in said.headline
+    ]
     return min(named or best, key=lambda entry: entry.error).cell
 
 
@@ -127,7 +131,9 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
         ),
     ]
     return [
-        Figure(name, title, caption, as_png(figure)) for name, title, caption, figure in made if figure is not None
+        Figure(name, title, caption, as_png(figure))
+        for name, title, caption, figure in made
+        if figure is not None
     ]
 
 

@@ -15,7 +15,7 @@ from coterie.compare.comparison import Comparison
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
 from coterie.report.style import STATUS_COLOUR
-from coterie.report.verdict import Best, Verdict, in_words
+from coterie.report.verdict import Best, Verdict, in_words, readable
 from coterie.utility import get_measure
 
 
@@ -49,9 +49,13 @@ def render_report(
         from jinja2 import Environment, StrictUndefined
     except ImportError:
         raise MissingExtra.named("report", "The HTML report") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["number"] = _number
-    template = resources.files("coterie.report").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
+    template = (
+        resources.files("coterie.report").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
+    )
     promises = _promises(comparison, best)
     return environment.from_string(template).render(
         title=title,
@@ -74,7 +78,7 @@ def render_report(
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    return "–" if value is None else readable(value)
 
 
 def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
@@ -92,7 +96,7 @@ def _best_row(entry: Best) -> dict[str, Any]:
         "method": entry.cell.method,
         "k": entry.cell.k if entry.cell.k > 1 else "–",
         "error": entry.error,
-        "spread": entry.spread,
+        "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
         "words": in_words(entry.error),
         "status": entry.guarantee.status.value,
         "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",

@@ -77,7 +77,9 @@ def _bars(axis: Any, column: CategoryColumn, released: Mapping[str, Column]) -> 
             color=COLOURS[place % len(COLOURS)],
             label=title,
         )
-    axis.set_xticks(places, [column.taxonomy.categories[code] for code in shown], rotation=60, ha="right", fontsize=6)
+    axis.set_xticks(
+        places, [column.taxonomy.categories[code] for code in shown], rotation=60, ha="right", fontsize=6
+    )
     axis.set_ylabel("records", fontsize=8)
 
 

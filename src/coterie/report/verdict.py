@@ -14,7 +14,6 @@ from coterie.compare.promises import promise
 from coterie.guarantee import Guarantee, Status
 
 Floats = NDArray[np.float64]
-_FIRM = (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED)
 _NEAR_BEST = 1.1
 
 
@@ -41,7 +40,9 @@ def primary_measure(comparison: Comparison) -> str:
 
 
 def error_unit(comparison: Comparison) -> str:
-    return "mean squared error (variances)" if primary_measure(comparison) == "sse" else "mean semantic distance"
+    return (
+        "mean squared error (variances)" if primary_measure(comparison) == "sse" else "mean semantic distance"
+    )
 
 
 def error_of_runs(comparison: Comparison) -> dict[Cell, Floats]:
@@ -74,9 +75,16 @@ def best_cells(comparison: Comparison) -> list[Best]:
     return found
 
 
+def readable(number: float) -> str:
+    """Three digits, and no exponent where people would not write one."""
+    if number == 0 or not 1e-4 <= abs(number) < 1e6:
+        return f"{number:.2g}"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
 def in_words(error: float) -> str:
     if error >= 1:
-        return "no better than publishing each attribute's mean for everybody"
+        return "no better than publishing means"
     if error >= 0.25:
         return "averages of large groups survive, single values do not"
     if error >= 0.02:
@@ -111,7 +119,9 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
             "below says which."
         )
     if comparison.skipped:
-        points.append(f"{len(comparison.skipped)} choices were impossible and left out; they are listed below.")
+        points.append(
+            f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
+        )
     return Verdict(headline, tuple(points))
 
 
@@ -120,40 +130,46 @@ def _choice(entry: Best) -> str:
 
 
 def _error(error: float) -> str:
-    return f"a mean squared error of {error:.2g} variances an attribute"
+    return f"a mean squared error of {readable(error)} variances an attribute"
 
 
 def _firm(at_largest: list[Best], top: Best) -> list[str]:
-    """The best choice whose promise is a theorem, if the top one's is not."""
+    """The best choices whose promise is a theorem, if the top one's is not."""
     if top.guarantee.status is Status.PROVED:
-        return ["This is also a choice with a proved promise."]
-    firm = [entry for entry in at_largest if entry.guarantee.status in _FIRM]
-    proved = [entry for entry in firm if entry.guarantee.status is Status.PROVED]
+        return (
+            ["No compared choice with a weaker promise changes the data less."] if len(at_largest) > 1 else []
+        )
     said = []
-    for kind, entries in (("proved", proved), ("proved, bounded or conditional", firm)):
-        if entries:
-            best = min(entries, key=lambda entry: entry.error)
-            said.append(
-                f"Among methods whose promise is {kind}, {_choice(best)} is best: {_error(best.error)}, "
-                f"{in_words(best.error)}. It promises: {best.guarantee.label}."
-            )
-    if not proved:
+    proved = [entry for entry in at_largest if entry.guarantee.status is Status.PROVED]
+    if proved:
+        said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
+    else:
         said.append("No compared method has a proved promise for the rows it releases.")
-    return list(dict.fromkeys(said)) if not proved or len(said) < 2 or said[0][40:] != said[1][40:] else said[:1]
+    weaker = [entry for entry in at_largest if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
+    if weaker and top not in weaker:
+        best = min(weaker, key=lambda entry: entry.error)
+        if not proved or best.error < min(entry.error for entry in proved):
+            said.append(_among(best.guarantee.status.value, best))
+    return said
+
+
+def _among(kind: str, best: Best) -> str:
+    return (
+        f"Among methods whose promise is {kind}, {_choice(best)} is best: {_error(best.error)} "
+        f"({in_words(best.error)}). It promises: {best.guarantee.label}."
+    )
 
 
 def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
     smallest = comparison.grid.epsilons[0]
     if len(comparison.grid.epsilons) < 2:
         return []
-    entries = [
-        e for e in best if e.cell.epsilon == smallest and e.guarantee.status is not Status.NONE
-    ]
+    entries = [e for e in best if e.cell.epsilon == smallest and e.guarantee.status is not Status.NONE]
     if not entries:
         return []
     top = min(entries, key=lambda entry: entry.error)
     useless = [entry.cell.method for entry in entries if entry.error >= 1]
-    said = f"At the smallest ε, {as_text(smallest)}, {_choice(top)} is best: {_error(top.error)}, {in_words(top.error)}."
+    said = f"At the smallest ε, {as_text(smallest)}, {_choice(top)} is best: {_error(top.error)} ({in_words(top.error)})."
     if useless and len(useless) < len(entries):
         said += f" {', '.join(useless)} {'is' if len(useless) == 1 else 'are'} {in_words(1.0)} there."
     return [said]

@@ -52,7 +52,7 @@ def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int
     """
     f = _count_times_log(2 * records)
     total = f[before].sum(axis=-1) + f[after].sum(axis=-1) - f[before + after].sum(axis=-1)
-    return np.clip(1 + total / (2 * records), 0.0, 1.0)
+    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
 
 
 @lru_cache(maxsize=4)

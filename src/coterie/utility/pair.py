@@ -47,9 +47,7 @@ class Pair:
         return column.domain
 
 
-def bring_together(
-    original: pa.Table, released: pa.Table, schema: Schema, *, shuffled: bool = False
-) -> Pair:
+def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, shuffled: bool = False) -> Pair:
     """Check that one is a release of the other. `shuffled`: its rows are known to be in another order."""
     notes: list[str] = []
     before = _columns(original, schema)

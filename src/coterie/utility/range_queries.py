@@ -40,7 +40,10 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
     relative = off / np.maximum(before, 0.01)
     return Measured(
         float(relative.mean()),
-        details={"queries": settings.queries, "mean_absolute_error_in_records_per_100": float(100 * off.mean())},
+        details={
+            "queries": settings.queries,
+            "mean_absolute_error_in_records_per_100": float(100 * off.mean()),
+        },
     )
 
 

@@ -44,7 +44,7 @@ def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Fl
 MEASURE = Measure(
     name="relative-error",
     title="mean relative error",
-    meaning="by which share of itself a value is off (small values count as 1/100 of the domain); categories: semantic distance",
+    meaning="share by which a value is off (small ones count as 1/100 of the domain); for categories the semantic distance",
     papers="001 §4.2",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
