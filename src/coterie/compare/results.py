@@ -57,9 +57,9 @@ class Results:
         width = len(self.attributes)
         keys = _keys(self.cells, self.runs, width)
         names = pa.array(np.tile(np.array(self.attributes, dtype=object), len(self.cells) * self.runs))
-        return pa.table(
-            {**keys, "attribute": names, **{name: self.values[name].ravel() for name in self.values}}
-        )
+        # An attribute that a measure does not know has no number.
+        values = {name: pa.array(self.values[name].ravel(), from_pandas=True) for name in self.values}
+        return pa.table({**keys, "attribute": names, **values})
 
 
 def _keys(cells: Sequence[Cell], runs: int, width: int) -> dict[str, pa.Array]:

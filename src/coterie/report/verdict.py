@@ -95,7 +95,7 @@ def in_words(error: float) -> str:
 def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     largest = comparison.grid.epsilons[-1]
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
-    noisy = [entry for entry in at_largest if entry.guarantee.status is not Status.NONE]
+    noisy = [entry for entry in at_largest if _rests_on_noise(entry)]
     top = min(noisy or at_largest, key=lambda entry: entry.error)
     scope = "≤" if len(comparison.grid.epsilons) > 1 else "="
     width = len(comparison.results.attributes)
@@ -112,6 +112,13 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
             if top.near == tuple(k for k in comparison.grid.ks if top.near[0] <= k <= top.near[-1])
             else f"For {top.cell.method}, k = {', '.join(map(str, top.near))} are within a tenth of its best."
         )
+    without = [e for e in at_largest if not _rests_on_noise(e)]
+    if without and without != at_largest:
+        best = min(without, key=lambda entry: entry.error)
+        points.append(
+            f"For comparison, {_choice(best)} adds no noise: {_error(best.error)}. It promises: "
+            f"{best.guarantee.label}."
+        )
     refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
     if refuted:
         points.append(
@@ -123,6 +130,11 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
             f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
         )
     return Verdict(headline, tuple(points))
+
+
+def _rests_on_noise(entry: Best) -> bool:
+    """Baselines without noise (ranking or MDAV alone) are no rivals of methods that promise something by noise."""
+    return entry.guarantee.status is not Status.NONE and entry.guarantee.rests_on_noise
 
 
 def _choice(entry: Best) -> str:
@@ -140,11 +152,11 @@ def _firm(at_largest: list[Best], top: Best) -> list[str]:
             ["No compared choice with a weaker promise changes the data less."] if len(at_largest) > 1 else []
         )
     said = []
-    proved = [entry for entry in at_largest if entry.guarantee.status is Status.PROVED]
+    proved = [e for e in at_largest if e.guarantee.status is Status.PROVED and _rests_on_noise(e)]
     if proved:
         said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
     else:
-        said.append("No compared method has a proved promise for the rows it releases.")
+        said.append("No compared method has a proved differential-privacy promise for the rows it releases.")
     weaker = [entry for entry in at_largest if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
     if weaker and top not in weaker:
         best = min(weaker, key=lambda entry: entry.error)
@@ -164,7 +176,7 @@ def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
     smallest = comparison.grid.epsilons[0]
     if len(comparison.grid.epsilons) < 2:
         return []
-    entries = [e for e in best if e.cell.epsilon == smallest and e.guarantee.status is not Status.NONE]
+    entries = [e for e in best if e.cell.epsilon == smallest and _rests_on_noise(e)]
     if not entries:
         return []
     top = min(entries, key=lambda entry: entry.error)
