@@ -25,7 +25,7 @@ from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
 from coterie.io.reading import read_table
 from coterie.report.comparison_report import write_comparison
-from coterie.report.verdict import best_cells, in_words
+from coterie.report.verdict import best_cells, error_unit
 from coterie.schema import Schema
 from coterie.utility.measure import Settings
 
@@ -126,7 +126,7 @@ def compare_command(
     for point in said.points:
         console.print(f"· {escape(point)}")
     shown = Table(
-        title="The best k of each method", caption="error: mean squared error in variances an attribute"
+        title="The best k of each method", caption=f"error: {error_unit(found)}, mean over attributes"
     )
     for heading in ("ε", "method", "promise", "best k", "error", "in words"):
         shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
@@ -137,7 +137,7 @@ def compare_command(
             styled_status(entry.guarantee.status.value),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
             f"{entry.error:.3g}",
-            in_words(entry.error),
+            entry.words,
         )
     console.print(shown)
     for left_out in found.skipped:

@@ -15,7 +15,7 @@ from coterie.compare.comparison import Comparison
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
 from coterie.report.style import STATUS_COLOUR
-from coterie.report.verdict import Best, Verdict, in_words, readable
+from coterie.report.verdict import Best, Verdict, error_unit, readable
 from coterie.utility import get_measure
 
 
@@ -74,6 +74,7 @@ def render_report(
         certificate=certificate,
         certificate_of=certificate_of,
         sample=sample,
+        unit=error_unit(comparison),
     )
 
 
@@ -97,7 +98,7 @@ def _best_row(entry: Best) -> dict[str, Any]:
         "k": entry.cell.k if entry.cell.k > 1 else "–",
         "error": entry.error,
         "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
-        "words": in_words(entry.error),
+        "words": entry.words,
         "status": entry.guarantee.status.value,
         "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
     }

@@ -22,10 +22,21 @@ class Best:
     """The best k of one method at one ε, by the scale-free error, and which other k come within a tenth of it."""
 
     cell: Cell
-    error: float  # mean squared error in variances, mean over attributes
+    error: float  # of the primary measure, mean over attributes and runs
     spread: float  # standard deviation over the runs
     near: tuple[int, ...]
     guarantee: Guarantee
+    measure: str  # the primary measure
+
+    @property
+    def words(self) -> str:
+        return in_words(self.error) if self.measure == "sse" else distance_in_words(self.error)
+
+    @property
+    def figure(self) -> str:
+        if self.measure == "sse":
+            return f"a mean squared error of {readable(self.error)} variances an attribute"
+        return f"a mean semantic distance of {readable(self.error)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,7 @@ def best_cells(comparison: Comparison) -> list[Best]:
                     float(errors[best].std()),
                     near,
                     promise(best, comparison.schema, comparison.records),
+                    primary_measure(comparison),
                 )
             )
     return found
@@ -92,6 +104,12 @@ def in_words(error: float) -> str:
     return "close to the original values"
 
 
+def distance_in_words(distance: float) -> str:
+    if distance >= 0.3:
+        return "most categories are others than before"
+    return "most categories are kept" if distance >= 0.03 else "nearly every category is kept"
+
+
 def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     largest = comparison.grid.epsilons[-1]
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
@@ -101,8 +119,8 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     width = len(comparison.results.attributes)
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
-        f"{'attribute' if width == 1 else 'attributes'}, {_choice(top)} changes the data least: {_error(top.error)} "
-        f"({in_words(top.error)}). Its promise is {top.guarantee.status.value}: {top.guarantee.label}."
+        f"{'attribute' if width == 1 else 'attributes'}, {_choice(top)} changes the data least: {top.figure} "
+        f"({top.words}). Its promise is {top.guarantee.status.value}: {top.guarantee.label}."
     )
     points = [*_firm(at_largest, top), *_smallest(comparison, best)]
     if len(top.near) > 1:
@@ -116,7 +134,7 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     if without and without != at_largest:
         best = min(without, key=lambda entry: entry.error)
         points.append(
-            f"For comparison, {_choice(best)} adds no noise: {_error(best.error)}. It promises: "
+            f"For comparison, {_choice(best)} adds no noise: {best.figure}. It promises: "
             f"{best.guarantee.label}."
         )
     refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
@@ -141,10 +159,6 @@ def _choice(entry: Best) -> str:
     return f"{entry.cell.method} with k = {entry.cell.k}" if entry.cell.k > 1 else entry.cell.method
 
 
-def _error(error: float) -> str:
-    return f"a mean squared error of {readable(error)} variances an attribute"
-
-
 def _firm(at_largest: list[Best], top: Best) -> list[str]:
     """The best choices whose promise is a theorem, if the top one's is not."""
     if top.guarantee.status is Status.PROVED:
@@ -167,8 +181,8 @@ def _firm(at_largest: list[Best], top: Best) -> list[str]:
 
 def _among(kind: str, best: Best) -> str:
     return (
-        f"Among methods whose promise is {kind}, {_choice(best)} is best: {_error(best.error)} "
-        f"({in_words(best.error)}). It promises: {best.guarantee.label}."
+        f"Among methods whose promise is {kind}, {_choice(best)} is best: {best.figure} "
+        f"({best.words}). It promises: {best.guarantee.label}."
     )
 
 
@@ -180,8 +194,8 @@ def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
     if not entries:
         return []
     top = min(entries, key=lambda entry: entry.error)
-    useless = [entry.cell.method for entry in entries if entry.error >= 1]
-    said = f"At the smallest ε, {as_text(smallest)}, {_choice(top)} is best: {_error(top.error)} ({in_words(top.error)})."
+    useless = [e.cell.method for e in entries if e.error >= 1 and e.measure == "sse"]
+    said = f"At the smallest ε, {as_text(smallest)}, {_choice(top)} is best: {top.figure} ({top.words})."
     if useless and len(useless) < len(entries):
         said += f" {', '.join(useless)} {'is' if len(useless) == 1 else 'are'} {in_words(1.0)} there."
     return [said]
