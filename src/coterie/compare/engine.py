@@ -7,9 +7,12 @@ clipping and the measures, on one number a cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +32,7 @@ from coterie.methods.recipe import Method
 from coterie.utility.clustered import ClusteredColumn, ClusteredLabels
 from coterie.utility.measure import Measure, Settings
 
+_WORTH_THREADS = 100_000  # released cluster values of a block
 _NUMBERS_AT_ONCE = 2_000_000  # cells × runs × clusters worked on together: 16 MB an array
 
 
@@ -50,6 +54,20 @@ def run_cells(
     find: Callable[[str], Method] = get_method,
 ) -> Iterator[Block]:
     """Work through the cells, method by method within each k; clusters are shared by methods that group alike."""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield from _run(pool, table, cells, runs, seed, measures, settings, find)
+
+
+def _run(
+    pool: ThreadPoolExecutor,
+    table: SortedTable,
+    cells: Sequence[Cell],
+    runs: int,
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+    find: Callable[[str], Method],
+) -> Iterator[Block]:
     groups: dict[str, Groups] = {}
     last_k = None
     for method, k, block in _blocks(cells, find):
@@ -61,30 +79,67 @@ def run_cells(
             measure.name: np.full((len(block), runs, len(table.columns)), np.nan) for measure in measures
         }
         shares = [_shares(cell.epsilon, table, method) for cell in block]
-        for place, (name, column) in enumerate(table.columns.items()):
-            epsilons = [share[name] for share in shares]
-            clustered: Any
-            released: Iterator[tuple[int, NDArray[Any]]]
-            if isinstance(column, NumericColumn):
-                clustered = groups[method.grouping.name].numbers(column)
-                released = _numbers(table, clustered, method, k, epsilons, seed, runs)
-            else:
-                clustered = groups[method.grouping.name].labels(column)
-                released = _labels(
-                    table, clustered, groups[method.grouping.name], method, k, epsilons, seed, runs
-                )
-            for first, values in released:
-                for measure in measures:
-                    assert measure.attribute is not None
-                    ask: Any = (
-                        measure.attribute.clusters
-                        if isinstance(column, NumericColumn)
-                        else measure.attribute.drawn
-                    )
-                    if ask is not None:
-                        rows = found[measure.name].reshape(-1, len(table.columns))
-                        rows[first : first + len(values), place] = ask(clustered, values, settings)
+        work = partial(
+            _measure,
+            table,
+            groups[method.grouping.name],
+            method,
+            block,
+            shares,
+            seed,
+            runs,
+            measures,
+            settings,
+            found,
+        )
+        # Threads pay where NumPy works outside the interpreter lock: on long arrays.
+        if table.records // k * runs * len(block) >= _WORTH_THREADS:
+            list(pool.map(work, range(len(table.columns))))
+        else:
+            for place in range(len(table.columns)):
+                work(place)
         yield Block(block, found)
+
+
+def _measure(
+    table: SortedTable,
+    groups: Groups,
+    method: Method,
+    block: Sequence[Cell],
+    shares: Sequence[Mapping[str, Fraction]],
+    seed: int,
+    runs: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+    found: Mapping[str, Floats],
+    place: int,
+) -> None:
+    """One attribute of all cells of a block, into its own column of `found`."""
+    name, column = list(table.columns.items())[place]
+    epsilons, k = [share[name] for share in shares], block[0].k
+    clustered: Any
+    released: Iterator[tuple[int, NDArray[Any]]]
+    if isinstance(column, NumericColumn):
+        assert isinstance(method.numeric, LaplaceOnCentroids)
+        clustered = groups.numbers(column, depth_of(method.numeric))
+        released = _numbers(table, clustered, method.numeric, k, epsilons, seed, runs)
+    else:
+        clustered = groups.labels(column)
+        released = _labels(table, clustered, groups, method, k, epsilons, seed, runs)
+    for first, values in released:
+        for measure in measures:
+            assert measure.attribute is not None
+            ask: Any = (
+                measure.attribute.clusters if isinstance(column, NumericColumn) else measure.attribute.drawn
+            )
+            if ask is not None:
+                rows = found[measure.name].reshape(-1, len(table.columns))
+                rows[first : first + len(values), place] = ask(clustered, values, settings)
+
+
+def depth_of(mechanism: LaplaceOnCentroids) -> int:
+    """How many outermost values of each cluster its centroid and bound read."""
+    return max(mechanism.centroid.depth, mechanism.bound.depth if mechanism.bound else 0)
 
 
 def _blocks(
@@ -105,15 +160,14 @@ def _shares(epsilon: Fraction, table: SortedTable, method: Method) -> dict[str, 
 def _numbers(
     table: SortedTable,
     clustered: ClusteredColumn,
-    method: Method,
+    mechanism: LaplaceOnCentroids,
     k: int,
     epsilons: Sequence[Fraction],
     seed: int,
     runs: int,
 ) -> Iterator[tuple[int, Floats]]:
     """Released cluster values: one row a (cell, run), as many rows at a time as memory allows."""
-    mechanism, column = method.numeric, clustered.column.source
-    assert isinstance(mechanism, LaplaceOnCentroids)
+    column = clustered.column.source
     centroids = Centroids(clustered.summary, mechanism.centroid.compute(clustered.summary))
     sensitivity = mechanism.sensitivity(column, centroids, k)
     noise = SharedNoise(table.unit_noise(column.attribute.name, seed, runs, len(clustered.size)))

@@ -20,7 +20,7 @@ class Groups:
         self._table = table
         self._grouping = grouping
         self._k = k
-        self._numbers: dict[str, ClusteredColumn] = {}
+        self._numbers: dict[tuple[str, int], ClusteredColumn] = {}
         self._labels: dict[str, ClusteredLabels] = {}
 
     @cached_property
@@ -33,11 +33,16 @@ class Groups:
             return self._table.clustering(column.attribute.name, self._k)
         return self._find(column)
 
-    def numbers(self, column: NumericColumn) -> ClusteredColumn:
-        name = column.attribute.name
-        if name not in self._numbers:
-            self._numbers[name] = self._cut(column)
-        return self._numbers[name]
+    def numbers(self, column: NumericColumn, depth: int) -> ClusteredColumn:
+        """Clusters whose summaries hold at least the `depth` outermost values."""
+        key = (column.attribute.name, self._kept_depth(depth))
+        if key not in self._numbers:
+            self._numbers[key] = self._cut(column, key[1])
+        return self._numbers[key]
+
+    def _kept_depth(self, depth: int) -> int:
+        """Ranked clusters have all depths at no cost; others are searched for theirs."""
+        return 3 if self._grouping in (EACH_ALONE, INDIVIDUAL_RANKING) else depth
 
     def labels(self, column: CategoryColumn) -> ClusteredLabels:
         name = column.attribute.name
@@ -47,12 +52,11 @@ class Groups:
             self._labels[name] = ClusteredLabels(column, counts)
         return self._labels[name]
 
-    def _cut(self, column: NumericColumn) -> ClusteredColumn:
+    def _cut(self, column: NumericColumn, depth: int) -> ClusteredColumn:
         ordered = self._table.ordered(column)
         if self._grouping is EACH_ALONE:
             return ClusteredColumn(ordered, alone(column), alone=True)
         if self._grouping is INDIVIDUAL_RANKING:
             return ClusteredColumn(ordered, self._table.summary(column, self._k))
         clustering = self._find(column)
-        depth = 3 if clustering.sizes.min() >= 3 else 1
         return ClusteredColumn(ordered, local.summarise(column.values, clustering, depth), clustering.labels)

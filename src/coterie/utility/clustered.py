@@ -39,6 +39,11 @@ class OrderedColumn:
         return float(np.var(self.records, ddof=1))
 
     @cached_property
+    def weights(self) -> Floats:
+        """1 / max(sanity bound, |x|) of each record (001 §4.2)."""
+        return 1.0 / np.maximum(sanity_bound(self.source), np.abs(self.records))
+
+    @cached_property
     def running(self) -> tuple[Floats, Floats]:
         """Σ w and Σ w·x over the first i values in order, w = 1 / max(sanity bound, |x|) (001 §4.2)."""
         weights = 1.0 / np.maximum(sanity_bound(self.source), np.abs(self.ordered))
@@ -88,9 +93,15 @@ class ClusteredColumn:
     def squared_error(self, values: Floats) -> Floats:
         """Σ over records of (released − original)², one number a run. Three measures ask; one answer serves them."""
         if not self._last or self._last[0][0] is not values:
-            error = np.asarray(self.within + ((values - self.mean) ** 2) @ self.size, dtype=np.float64)
+            distance = values - self.mean
+            distance *= distance
+            error = np.asarray(self.within + self.over_records(distance), dtype=np.float64)
             self._last[:] = [(values, error)]
         return self._last[0][1]
+
+    def over_records(self, values: Floats) -> Floats:
+        """Σ size · value, one number a row. Not `@`: BLAS would start threads of its own inside ours."""
+        return np.asarray(np.einsum("rc,c->r", values, self.size), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     base = column.column
     if column.alone or column.labels is not None:
-        denominator = np.maximum(sanity_bound(base.source), np.abs(base.records))
-        error = np.empty(len(values))
+        error, gap = np.empty(len(values)), np.empty(len(base.records))
         for run, released in enumerate(values):
-            rows = released if column.labels is None else released[column.labels]
-            error[run] = np.mean(np.abs(rows - base.records) / denominator)
-        return error
+            np.subtract(released if column.labels is None else released[column.labels], base.records, out=gap)
+            np.abs(gap, out=gap)
+            error[run] = np.multiply(gap, base.weights, out=gap).sum()
+        return error / len(base.records)
     # Σ w|x − y| over a rising stretch splits at y into two differences of running sums. A value beyond its cluster
     # splits it at an end; only the others are searched for, and ties with neighbouring clusters cannot mislead.
     ends = column.ends

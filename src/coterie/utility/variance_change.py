@@ -15,8 +15,11 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 
 def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
     records = len(column.column.records)
-    mean = (values @ column.size) / records
-    variance = ((values - mean[:, None]) ** 2) @ column.size / (records - 1)
+    # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
+    distance = values - float(np.mean(column.column.records))
+    shift = column.over_records(distance)
+    distance *= distance
+    variance = (column.over_records(distance) - shift * shift / records) / (records - 1)
     return _change(column.column.variance, variance)
 
 
