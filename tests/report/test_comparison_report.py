@@ -14,7 +14,8 @@ from coterie.compare.comparison import Comparison, compare
 from coterie.compare.grid import make_grid
 from coterie.guarantee import Status
 from coterie.report.comparison_report import write_comparison
-from coterie.report.verdict import best_cells, error_of_runs, in_words, readable, verdict
+from coterie.report.ranking import WORDS, best_cells, errors_by, readable
+from coterie.report.verdict import verdict
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
 
 NAME = "pay <b>&"
@@ -122,7 +123,7 @@ def test_the_headline_names_the_least_error_among_methods_with_noise(comparison:
 
 
 def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Comparison) -> None:
-    errors = {cell: float(runs.mean()) for cell, runs in error_of_runs(comparison).items()}
+    errors = {cell: float(runs.mean()) for cell, runs in errors_by(comparison, "sse").items()}
     for entry in best_cells(comparison):
         own = [
             e
@@ -164,7 +165,26 @@ def test_numbers_are_readable(number: float, text: str) -> None:
     assert readable(number) == text
 
 
-def test_words_follow_the_error() -> None:
-    said = [in_words(error) for error in (0.001, 0.1, 0.5, 3)]
-    assert len(set(said)) == 4
-    assert said[3] == "no better than publishing means"
+def test_there_is_a_sentence_for_every_error() -> None:
+    for sentences in WORDS.values():
+        limits = [least for least, _ in sentences]
+        assert limits == sorted(limits, reverse=True)
+        assert limits[-1] == 0
+
+
+def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
+    best = {entry.cell.method: entry for entry in best_cells(found)}
+    assert best["dp-sorted"].measure == "sse-matched"
+    assert best["idp-ls"].measure == "sse"
+    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    assert "idp-ls" in said.headline
+    assert any("If no row has to stand for a person, dp-sorted" in point for point in said.points)
+    assert (tmp_path / "figures" / "distribution-error-by-k.png").exists()
+
+
+def test_synthetic_methods_alone_have_a_page(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["dp-sorted"], ["2"], [9, 30], runs=2))
+    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    assert said.top.cell.method == "dp-sorted"
+    assert "proved" in said.headline

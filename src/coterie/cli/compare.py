@@ -25,7 +25,7 @@ from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
 from coterie.io.reading import read_table
 from coterie.report.comparison_report import write_comparison
-from coterie.report.verdict import best_cells, error_unit
+from coterie.report.ranking import UNITS, best_cells
 from coterie.schema import Schema
 from coterie.utility.measure import Settings
 
@@ -113,7 +113,8 @@ def compare_command(
                         "epsilon": entry.cell.key[2],
                         "method": entry.cell.method,
                         "k": entry.cell.k,
-                        "error_in_variances": entry.error,
+                        "error": entry.error,
+                        "measure": entry.measure,
                         "status": entry.guarantee.status.value,
                         "label": entry.guarantee.label,
                     }
@@ -125,10 +126,8 @@ def compare_command(
     console.print(f"[bold]{escape(said.headline)}[/]")
     for point in said.points:
         console.print(f"· {escape(point)}")
-    shown = Table(
-        title="The best k of each method", caption=f"error: {error_unit(found)}, mean over attributes"
-    )
-    for heading in ("ε", "method", "promise", "best k", "error", "in words"):
+    shown = Table(title="The best k of each method", caption="error: mean over attributes and runs")
+    for heading in ("ε", "method", "promise", "best k", "error", "measured as", "in words"):
         shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
     for entry in best:
         shown.add_row(
@@ -137,6 +136,7 @@ def compare_command(
             styled_status(entry.guarantee.status.value),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
             f"{entry.error:.3g}",
+            UNITS[entry.measure],
             entry.words,
         )
     console.print(shown)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.columns.column import Column, NumericColumn
@@ -14,11 +16,13 @@ from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
 from coterie.compare.results import Results, gather
 from coterie.compare.sorted_table import sort_once
+from coterie.compare.whole_release import measure_releases, needs_whole_release
 from coterie.errors import ParameterError
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
+from coterie.methods import get_method
 from coterie.schema import Schema
-from coterie.table import check
+from coterie.table import Checked, check
 from coterie.utility import all_measures, get_measure
 from coterie.utility.measure import Measure, Settings
 
@@ -93,10 +97,7 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        sorted_table = sort_once(checked.columns) if remaining else None
-        for block in (
-            run_cells(sorted_table, remaining, grid.runs, grid.seed, chosen, settings) if sorted_table else ()
-        ):
+        for block in _work(table, schema, checked, remaining, grid, chosen, settings):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
                 if checkpoint:
@@ -112,3 +113,23 @@ def compare(
             checkpoint.keep(pending)
     results = gather(blocks, cells, attributes, names)
     return Comparison(grid, schema, checked.records, results, tuple(skipped), resumed)
+
+
+def _work(
+    table: pa.Table,
+    schema: Schema,
+    checked: Checked,
+    cells: Sequence[Cell],
+    grid: Grid,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Iterator[Block]:
+    """Cells that share their work first, then those that cannot."""
+    whole = [cell for cell in cells if needs_whole_release(get_method(cell.method), schema)]
+    shared = [cell for cell in cells if cell not in set(whole)]
+    if shared:
+        sorted_table = sort_once(checked.columns)
+        yield from run_cells(sorted_table, shared, grid.runs, grid.seed, measures, settings)
+    for cell in whole:
+        values = measure_releases(table, schema, cell, grid.runs, grid.seed, measures, settings)
+        yield Block((cell,), values)

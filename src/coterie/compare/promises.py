@@ -5,7 +5,7 @@ from __future__ import annotations
 from coterie.compare.grid import Cell
 from coterie.guarantee import Facts, Guarantee, settle
 from coterie.methods import get_method
-from coterie.schema import Missing, Role, Schema
+from coterie.schema import Missing, Role, Schema, Source
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
@@ -20,7 +20,9 @@ def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         sizes_from_data=method.grouping.sizes is None,
+        synthetic=method.synthesis is not None,
         rows_may_drop=tuple(
             a.name
             for a in schema.attributes

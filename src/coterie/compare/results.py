@@ -35,13 +35,10 @@ class Results:
         by_attribute = get_measure(measure).attribute
         assert by_attribute is not None
         values = self.values[measure]
-        known = ~np.isnan(values[0, 0])
+        known = ~np.isnan(values).all(axis=(0, 1))
+        if not known.any():  # no cell of this grid has linked rows, and the measure needs them
+            return np.full(values.shape[:2], np.nan)
         return by_attribute.combine(np.moveaxis(values[:, :, known], 2, 0))
-
-    def known(self, measure: str) -> tuple[str, ...]:
-        """The attributes that the measure has a number for."""
-        measured = ~np.isnan(self.values[measure][0, 0])
-        return tuple(name for name, found in zip(self.attributes, measured, strict=True) if found)
 
     def mean(self, measure: str) -> dict[Cell, float]:
         """Mean over the runs."""
@@ -50,7 +47,8 @@ class Results:
     def by_run(self) -> pa.Table:
         """One row a (cell, run): the measures of the whole table."""
         keys = _keys(self.cells, self.runs, 1)
-        return pa.table({**keys, **{name: self.of_table(name).ravel() for name in self.values}})
+        values = {name: pa.array(self.of_table(name).ravel(), from_pandas=True) for name in self.values}
+        return pa.table({**keys, **values})
 
     def by_attribute(self) -> pa.Table:
         """One row a (cell, run, attribute)."""

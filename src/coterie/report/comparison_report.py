@@ -14,9 +14,10 @@ from coterie.methods import get_method
 from coterie.release import Release, protect
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.html_report import Figure, render_report
+from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
 from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
-from coterie.report.verdict import Best, Verdict, best_cells, verdict
+from coterie.report.verdict import Verdict, verdict
 from coterie.utility import all_measures
 from coterie.utility.measure import Settings
 from coterie.utility.pair import Pair, bring_together
@@ -51,7 +52,7 @@ def write_comparison(
         stage(table, folder / name, force=True).publish()
     for figure in figures:
         stage_bytes(figure.png, folder / "figures" / f"{figure.name}.png", force=True).publish()
-    top = _top(best, said)
+    top = said.top.cell
     page = render_report(
         comparison,
         said,
@@ -86,31 +87,34 @@ def _examples(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[
     }
 
 
-def _top(best: list[Best], said: Verdict) -> Cell:
-    """The cell that the verdict's headline names."""
-    largest = max(entry.cell.epsilon for entry in best)
-    named = [
-        entry for entry in best if entry.cell.epsilon == largest and f"{entry.cell.method} " in said.headline
-    ]
-    return min(named or best, key=lambda entry: entry.error).cell
-
-
 def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
+    linked = [name for name in comparison.grid.methods if not is_synthetic(name)]
+    measured = linked or list(comparison.grid.methods)
+    measure = yardstick(comparison, measured[0])
     made: list[tuple[str, str, str, Any]] = [
         (
             "error-by-k",
             "Error against k",
             "Mean over runs; the band runs from the luckiest to the unluckiest run. Methods that group nobody are "
-            "horizontal lines. Above the line at 1 a release is no better than publishing each attribute's mean.",
-            error_by_k(comparison),
+            "horizontal lines. A squared error above 1 is no better than publishing each attribute's mean.",
+            error_by_k(comparison, measure, measured),
         ),
         (
             "error-heatmap",
             "Error over ε and k",
             "The same numbers, one panel a method, all on one colour scale: dark is good.",
-            error_heatmaps(comparison),
+            error_heatmaps(comparison, measure, measured),
         ),
     ]
+    if linked and len(linked) < len(comparison.grid.methods) and "sse-matched" in comparison.results.values:
+        made.append(
+            (
+                "distribution-error-by-k",
+                "Error of the distributions against k",
+                "Values matched by rank instead of by row, the one yardstick that synthetic rows share with the others.",
+                error_by_k(comparison, "sse-matched", list(comparison.grid.methods)),
+            )
+        )
     shown = dict(list(pairs.items())[:MOST_EXAMPLES])
     original = next(iter(pairs.values())).original
     drawn = {_shown(cell): pair.released for cell, pair in shown.items()}

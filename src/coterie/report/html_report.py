@@ -14,8 +14,9 @@ from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
+from coterie.report.ranking import UNITS, Best, readable
 from coterie.report.style import STATUS_COLOUR
-from coterie.report.verdict import Best, Verdict, error_unit, readable
+from coterie.report.verdict import Verdict
 from coterie.utility import get_measure
 
 
@@ -74,7 +75,6 @@ def render_report(
         certificate=certificate,
         certificate_of=certificate_of,
         sample=sample,
-        unit=error_unit(comparison),
     )
 
 
@@ -99,6 +99,7 @@ def _best_row(entry: Best) -> dict[str, Any]:
         "error": entry.error,
         "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
         "words": entry.words,
+        "unit": UNITS[entry.measure],
         "status": entry.guarantee.status.value,
         "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
     }

@@ -11,14 +11,14 @@ from coterie.utility.measure import ByAttribute, Measure, Settings
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(_scaled(error, float(np.var(column.values, ddof=1))))
+    return float(scaled(error, float(np.var(column.values, ddof=1))))
 
 
 def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    return _scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
+    return scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
 
 
-def _scaled(error: Floats | np.floating, variance: float) -> Floats:
+def scaled(error: Floats | np.floating, variance: float) -> Floats:
     """A constant attribute has no variance to measure by: any error counts as 1."""
     return np.asarray(error / variance if variance > 0 else np.asarray(error) > 0, dtype=np.float64)
 
