@@ -28,7 +28,7 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
         f"{'attribute' if width == 1 else 'attributes'}, {top.choice} changes the data least: {top.figure} "
-        f"({top.words}). Its promise is {top.guarantee.status.value}: {top.guarantee.label}."
+        f"({top.words}). Its promise is {top.guarantee.status.value}: {_label(top)}."
     )
     points = [
         *_firm(rows, top),
@@ -48,6 +48,11 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
             f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
         )
     return Verdict(headline, tuple(points), top)
+
+
+def _label(entry: Best) -> str:
+    """The label, without the status that some labels begin with."""
+    return entry.guarantee.label.removeprefix(f"{entry.guarantee.status.value}; ")
 
 
 def _firm(rows: list[Best], top: Best) -> list[str]:
