@@ -90,3 +90,23 @@ def test_k_as_numbers_and_ranges() -> None:
     for wrong in ("five", "3-", "1-9:0", "2.5"):
         with pytest.raises(ParameterError, match="whole number"):
             _whole_numbers(wrong)
+
+
+def test_an_interruption_says_how_to_go_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.compare import comparison
+
+    work, seen = comparison.run_cells, []
+
+    def stop_in_the_middle(*arguments: object) -> object:
+        for block in work(*arguments):  # type: ignore[arg-type]
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            seen.append(block)
+            yield block
+
+    monkeypatch.setattr(comparison, "run_cells", stop_in_the_middle)
+    stopped = call(folder)
+    assert stopped.exit_code == 130
+    assert "Finished cells are kept" in stopped.output
+    monkeypatch.undo()
+    assert json.loads(call(folder, "--json").stdout)["resumed"] == sum(len(block.cells) for block in seen)

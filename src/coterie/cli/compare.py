@@ -77,27 +77,33 @@ def compare_command(
         table, sample = read_table(tune_on), Path(tune_on).name
     settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     started = time.perf_counter()
-    with _bar(quiet=as_json) as bar:
-        task = bar.add_task("Comparing", total=None)
-        found = compare(
-            table,
-            schema,
-            grid,
-            settings=settings,
-            folder=output,
-            force=force,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+    try:
+        with _bar(quiet=as_json) as bar:
+            task = bar.add_task("Comparing", total=None)
+            found = compare(
+                table,
+                schema,
+                grid,
+                settings=settings,
+                folder=output,
+                force=force,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+            seconds = time.perf_counter() - started
+            bar.update(task, description="Drawing")
+            said = write_comparison(
+                found,
+                table,
+                output,
+                title=f"Comparison on {sample or Path(data).name}",
+                sample=sample,
+                settings=settings,
+            )
+    except KeyboardInterrupt:
+        errors.print(
+            f"Stopped. Finished cells are kept in {escape(str(output))}/; the same command goes on from them."
         )
-        seconds = time.perf_counter() - started
-        bar.update(task, description="Drawing")
-        said = write_comparison(
-            found,
-            table,
-            output,
-            title=f"Comparison on {sample or Path(data).name}",
-            sample=sample,
-            settings=settings,
-        )
+        raise typer.Exit(130) from None
     best = best_cells(found)
     if as_json:
         print_json(
