@@ -1,0 +1,64 @@
+"""What an attack reports: a statistic with its interval, beside what anyone would get without the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coterie.attacks.intervals import Estimate
+
+SEVERE_FROM = 0.1  # one in ten of those whom chance would have spared
+
+
+class Level(StrEnum):
+    NOTHING = "nothing found"  # not told apart from the baseline; a better attacker may find more
+    SOME = "some risk"
+    SEVERE = "severe risk"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`baseline` is what the same attacker gets without the release, or on people who are not in it."""
+
+    attack: str
+    statistic: str
+    estimate: Estimate
+    baseline: Estimate
+    baseline_story: str
+    level: Level
+    words: str
+    details: Mapping[str, float | int | str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """An attack that gave no result, and why. Never silence."""
+
+    attack: str
+    reason: str
+
+
+def graded(estimate: Estimate, baseline: Estimate) -> Level:
+    """By how much the lower end clears the baseline's upper end, as a share of what was left to gain."""
+    if estimate.low <= baseline.high or baseline.high >= 1:
+        return Level.NOTHING
+    gain = (estimate.low - baseline.high) / (1 - baseline.high)
+    return Level.SEVERE if gain >= SEVERE_FROM else Level.SOME
+
+
+def percent(share: float) -> str:
+    """Readable at both ends: 97 %, 0.04 %."""
+    if share != share:
+        return "unknown"
+    shown = 100 * share
+    if shown == 0 or abs(shown) >= 10:
+        return f"{shown:.0f} %"
+    return f"{shown:.1f} %" if abs(shown) >= 1 else f"{shown:.2g} %"
+
+
+def interval_words(estimate: Estimate) -> str:
+    if estimate.low == estimate.high:
+        return percent(estimate.value)
+    return f"{percent(estimate.value)} (95 % interval {percent(max(estimate.low, 0.0))} to {percent(estimate.high)})"
