@@ -34,6 +34,7 @@ class Seen:
     upper: float
     distance: NDArray[np.float64] | None = None
     step: float | None = None
+    relative: bool = True  # whether 5 % of a value means something: not for dates and ranks
     protected: bool = True
     bounds_from_data: bool = False
 

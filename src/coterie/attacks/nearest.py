@@ -6,7 +6,7 @@ held. Large tables are handled by sampling targets, never by searching less care
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import Seen, Values
+from coterie.attacks.evidence import Rows, Seen, Values
 
 MOST_PAIRS = 200_000_000  # target-row pairs that an attack compares; more targets are sampled down to it
 _BLOCK = 4_000_000  # pairs held at a time, 4 bytes each
 Yardstick = Literal["domain", "spread"]
+Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,48 +40,64 @@ def nearest_rows(
 ) -> Nearest:
     """`targets[a]` holds the targets' values of `attributes[a]`; rows are the released ones."""
     rows, distances = [], []
-    for block in _blocks(attributes, targets, yardstick):
-        nearest = block.argmin(axis=1)
+    for part in _blocks(len(targets[0]), len(attributes[0].released), 1):
+        total = _sum(_apart(a, values[part], values, yardstick) for a, values in _pairs(attributes, targets))
+        nearest = total.argmin(axis=1)
         rows.append(nearest)
-        distances.append(np.take_along_axis(block, nearest[:, None], axis=1)[:, 0])
+        distances.append(np.take_along_axis(total, nearest[:, None], axis=1)[:, 0])
         if clock.up:
             break
     return Nearest(np.concatenate(rows).astype(np.int64), np.concatenate(distances).astype(np.float64))
 
 
-def _blocks(
-    attributes: Sequence[Seen], targets: Sequence[Values], yardstick: Yardstick
-) -> Iterator[NDArray[np.float32]]:
-    count, rows = len(targets[0]), len(attributes[0].released)
-    scaled = [_scaled(a, values, yardstick) for a, values in zip(attributes, targets, strict=True)]
-    size = max(_BLOCK // rows, 1)
-    for start in range(0, count, size):
-        part = slice(start, start + size)
-        total = np.zeros((min(size, count - start), rows), dtype=np.float32)
-        work = np.empty_like(total)
-        for attribute, (mine, theirs) in zip(attributes, scaled, strict=True):
-            if attribute.is_number:
-                np.subtract(mine[part, None], theirs[None, :], out=work)
-                np.abs(work, out=work)
-            elif attribute.distance is None:
-                np.not_equal(mine[part, None], theirs[None, :], out=work, casting="unsafe")
-            else:
-                table = attribute.distance.astype(np.float32)
-                work = table[mine[part].astype(np.intp)][:, theirs.astype(np.intp)]
-            total += work
-        yield total
+def nearest_without_each(
+    attributes: Sequence[Seen], targets: Sequence[Values], left_out: Sequence[int], clock: Clock
+) -> dict[int, Rows]:
+    """For each attribute in `left_out`, the nearest rows by all others: one pass for all of them."""
+    found: dict[int, list[Rows]] = {place: [] for place in left_out}
+    for part in _blocks(len(targets[0]), len(attributes[0].released), len(attributes)):
+        clock.check()
+        apart = [_apart(a, values[part], values, "domain") for a, values in _pairs(attributes, targets)]
+        total = sum(apart[1:], start=apart[0])
+        for place in left_out:
+            found[place].append((total - apart[place]).argmin(axis=1).astype(np.int64))
+    return {place: np.concatenate(rows) for place, rows in found.items()}
 
 
-def _scaled(
-    attribute: Seen, targets: Values, yardstick: Yardstick
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _pairs(attributes: Sequence[Seen], targets: Sequence[Values]) -> Iterator[tuple[Seen, Values]]:
+    return zip(attributes, targets, strict=True)
+
+
+def _blocks(targets: int, rows: int, held: int) -> Iterator[slice]:
+    """Slices of targets, so that `held` matrices of targets × rows fit into a block."""
+    size = max(_BLOCK // (rows * held), 1)
+    for start in range(0, targets, size):
+        yield slice(start, start + size)
+
+
+def _sum(parts: Iterable[Matrix]) -> Matrix:
+    iterator = iter(parts)
+    total = next(iterator)
+    for part in iterator:
+        total += part
+    return total
+
+
+def _apart(attribute: Seen, targets: Values, everyone: Values, yardstick: Yardstick) -> Matrix:
+    """Distances in one attribute, targets × rows."""
+    released = attribute.released
     if not attribute.is_number:
-        return targets.astype(np.float32), attribute.released.astype(np.float32)
-    unit = attribute.width if yardstick == "domain" else _spread(targets, attribute.width)
+        if attribute.distance is None:
+            return (targets[:, None] != released[None, :]).astype(np.float32)
+        table = attribute.distance.astype(np.float32)
+        return np.asarray(table[targets.astype(np.intp)][:, released.astype(np.intp)], dtype=np.float32)
+    unit = attribute.width if yardstick == "domain" else _spread(everyone, attribute.width)
     # Centred first: single precision then keeps differences of dates and other large numbers.
     centre = attribute.lower + attribute.width / 2
-    mine, theirs = (targets - centre) / unit, (attribute.released - centre) / unit
-    return mine.astype(np.float32), theirs.astype(np.float32)
+    mine = ((targets - centre) / unit).astype(np.float32)
+    theirs = ((released - centre) / unit).astype(np.float32)
+    apart = np.subtract(mine[:, None], theirs[None, :])
+    return np.abs(apart, out=apart)
 
 
 def _spread(values: Values, width: float) -> float:

@@ -121,6 +121,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
         domain.lower,
         domain.upper,
         step=original.step,
+        relative=attribute.type in (AttributeType.CONTINUOUS, AttributeType.INTEGER),
         bounds_from_data=attribute.domain_from_data,
     )
 
