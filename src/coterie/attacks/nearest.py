@@ -58,7 +58,7 @@ def nearest_without_each(
     for part in _blocks(len(targets[0]), len(attributes[0].released), len(attributes)):
         clock.check()
         apart = [_apart(a, values[part], values, "domain") for a, values in _pairs(attributes, targets)]
-        total = sum(apart[1:], start=apart[0])
+        total = _sum([apart[0].copy(), *apart[1:]])
         for place in left_out:
             found[place].append((total - apart[place]).argmin(axis=1).astype(np.int64))
     return {place: np.concatenate(rows) for place, rows in found.items()}
@@ -88,7 +88,7 @@ def _apart(attribute: Seen, targets: Values, everyone: Values, yardstick: Yardst
     released = attribute.released
     if not attribute.is_number:
         if attribute.distance is None:
-            return (targets[:, None] != released[None, :]).astype(np.float32)
+            return np.not_equal(targets[:, None], released[None, :]).astype(np.float32)
         table = attribute.distance.astype(np.float32)
         return np.asarray(table[targets.astype(np.intp)][:, released.astype(np.intp)], dtype=np.float32)
     unit = attribute.width if yardstick == "domain" else _spread(everyone, attribute.width)
@@ -97,7 +97,7 @@ def _apart(attribute: Seen, targets: Values, everyone: Values, yardstick: Yardst
     mine = ((targets - centre) / unit).astype(np.float32)
     theirs = ((released - centre) / unit).astype(np.float32)
     apart = np.subtract(mine[:, None], theirs[None, :])
-    return np.abs(apart, out=apart)
+    return np.asarray(np.abs(apart, out=apart), dtype=np.float32)
 
 
 def _spread(values: Values, width: float) -> float:

@@ -19,11 +19,13 @@ from coterie.attacks.finding import Finding, NotRun, graded, percent
 from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
 
 NAME = "singling-out"
-MOST_DESCRIPTIONS = 1000
+MOST_DESCRIPTIONS = 500
 MOST_ATTRIBUTES = 4
 MOST_PEOPLE = 20_000
 
 STYLES = ("tails", "boxes")
+_DEALS = 100
+_MIXES = 5
 WINDOW = 0.05  # a box spans 5 % of the released values
 
 Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
@@ -37,27 +39,26 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     size = min(evidence.people, MOST_PEOPLE, evidence.others or evidence.people)
     people = draws.choice(evidence.people, size, replace=False)
     inside = [attribute.original[people] for attribute in evidence.attributes]
-    released = [attribute.released for attribute in evidence.attributes]
-    outside = []
-    if evidence.others:
-        others = draws.choice(evidence.others, size, replace=False)
-        outside = [a.control[others] for a in evidence.attributes if a.control is not None]
-    found: dict[str, tuple[Estimate, Estimate]] = {}
+    # Where only some people are looked at, only their rows are described.
+    rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
+    released = [attribute.released[rows] for attribute in evidence.attributes]
+    found: dict[str, tuple[Estimate, Estimate, float]] = {}
     for style in STYLES:
         descriptions = _descriptions(evidence, released, style, draws)
-        hits = _singled_out(descriptions, inside, evidence.clock)
-        if outside:
-            control = _singled_out(descriptions, outside, evidence.clock)
+        if evidence.others:
+            others = draws.choice(evidence.others, size, replace=False)
+            outside = [a.control[others] for a in evidence.attributes if a.control is not None]
+            found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
         else:
-            mixed = [draws.permutation(values) for values in released]  # attributes no longer belong together
-            control = _singled_out(_descriptions(evidence, mixed, style, draws), inside, evidence.clock)
-        if min(len(hits), len(control)) >= FEWEST_TRIALS:
-            found[style] = _rate(hits), _rate(control)
+            mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
+            mixed = [_descriptions(evidence, mix, style, draws) for mix in mixes]
+            found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
+    found = {style: rates for style, rates in found.items() if rates[0].trials >= FEWEST_TRIALS}
     if not found:
-        return NotRun(NAME, "the release gives too few different descriptions, or the time was up")
-    risks = {style: over_control(*pair) for style, pair in found.items()}
+        return NotRun(NAME, "the release gives too few different descriptions")
+    risks = {style: _risk(*rates) for style, rates in found.items()}
     style = max(risks, key=lambda name: risks[name].low)
-    (attack, baseline), nothing = found[style], Estimate.exact(0.0)
+    (attack, baseline, _), nothing = found[style], Estimate.exact(0.0)
     return Finding(
         NAME,
         ATTACK.statistic,
@@ -67,12 +68,65 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         graded(risks[style], nothing),
         f"{percent(attack.value)} of descriptions taken from the release ({style}) fit exactly one person in it; "
         f"{percent(baseline.value)} do so by chance.",
-        {"style": style, **{f"{name} fit one person": pair[0].value for name, pair in found.items()}},
+        {"style": style, **{f"{name} fit one person": rates[0].value for name, rates in found.items()}},
     )
 
 
-def _rate(hits: NDArray[np.bool_]) -> Estimate:
-    return proportion(int(hits.sum()), len(hits), 1 - (1 - CONFIDENCE) / len(STYLES))
+def _against_control(
+    descriptions: Sequence[Description],
+    inside: Sequence[Values],
+    outside: Sequence[Values],
+    clock: Clock,
+    draws: np.random.Generator,
+) -> tuple[Estimate, Estimate, float]:
+    """Rates in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
+
+    Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
+    """
+    pool = [np.concatenate(pair) for pair in zip(inside, outside, strict=True)]
+    fitting = [_who_fits(description, pool, clock) for description in descriptions]
+    owner = np.repeat(np.arange(len(fitting)), [len(who) for who in fitting])
+    who = np.concatenate(fitting)
+    size = len(inside[0])
+
+    def ones(member: NDArray[np.bool_]) -> int:
+        return int(np.sum(np.bincount(owner, weights=member[who], minlength=len(fitting)) == 1))
+
+    def both(order: NDArray[np.int64]) -> tuple[int, int]:
+        member = np.zeros(2 * size, dtype=np.bool_)
+        member[order[:size]] = True
+        return ones(member), ones(~member)
+
+    hits, control = both(np.arange(2 * size))
+    dealt = [both(draws.permutation(2 * size)) for _ in range(_DEALS)]
+    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt]))
+    return _rate(hits, len(fitting)), _rate(control, len(fitting)), spread
+
+
+def _against_mixed_rows(
+    descriptions: Sequence[Description],
+    mixed: Sequence[Sequence[Description]],
+    inside: Sequence[Values],
+    clock: Clock,
+) -> tuple[Estimate, Estimate, float]:
+    """Rates of real and of mixed descriptions, and how much mixtures differ among themselves."""
+    hits = sum(len(_who_fits(description, inside, clock)) == 1 for description in descriptions)
+    rates = [np.mean([len(_who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
+    trials = sum(len(mix) for mix in mixed)
+    control = _rate(round(float(np.mean(rates)) * trials), trials)
+    return _rate(hits, len(descriptions)), control, float(np.std(rates, ddof=1))
+
+
+def _risk(attack: Estimate, control: Estimate, spread: float) -> Estimate:
+    """Risk over control, with an interval at least as wide as dealing anew shows it must be."""
+    risk = over_control(attack, control)
+    half = 2.24 * spread / max(1 - control.value, 1e-9)  # 97.5 %: two styles were tried
+    low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
+    return Estimate(risk.value, low, min(high, 1.0), risk.trials)
+
+
+def _rate(hits: int, trials: int) -> Estimate:
+    return proportion(hits, trials, 1 - (1 - CONFIDENCE) / len(STYLES))
 
 
 def _descriptions(
@@ -103,18 +157,12 @@ def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
     return float(ordered[low]), float(ordered[high])
 
 
-def _singled_out(
-    descriptions: Sequence[Description], people: Sequence[Values], clock: Clock
-) -> NDArray[np.bool_]:
-    hits = []
-    for description in descriptions:
-        fits = np.ones(len(people[0]), dtype=np.bool_)
-        for place, low, high in description:
-            fits &= (low <= people[place]) & (people[place] <= high)
-        hits.append(np.count_nonzero(fits) == 1)
-        if clock.up:
-            break
-    return np.array(hits, dtype=np.bool_)
+def _who_fits(description: Description, people: Sequence[Values], clock: Clock) -> Rows:
+    clock.check()
+    fits = np.ones(len(people[0]), dtype=np.bool_)
+    for place, low, high in description:
+        fits &= (low <= people[place]) & (people[place] <= high)
+    return np.flatnonzero(fits)
 
 
 ATTACK = Attack(
@@ -125,7 +173,7 @@ ATTACK = Attack(
     inputs=("the released rows",),
     statistic="share of descriptions that fit one person, beyond chance",
     baseline="the same descriptions on people who are not in the release (or descriptions that mix different rows)",
-    cost="descriptions × people; at most 1,000 descriptions and 20,000 people",
+    cost="descriptions × people; at most 500 descriptions in each style and 20,000 people",
     run=_run,
     rank=50,
 )

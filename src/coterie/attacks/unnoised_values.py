@@ -30,7 +30,9 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     for attribute in attributes:
         hits, misses, groups = _counts(attribute, evidence.truth)
         exact[attribute.name] = proportion(hits, groups, confidence)
-        chance[attribute.name] = proportion(misses, groups, confidence) if misses else Estimate.exact(0.0)
+        # Without a step, hitting the mean by chance has probability 0.
+        stepped = attribute.step is not None
+        chance[attribute.name] = proportion(misses, groups, confidence) if stepped else Estimate.exact(0.0)
     worst = max(exact, key=lambda name: exact[name].low - chance[name].high)
     return Finding(
         NAME,
