@@ -13,11 +13,11 @@ from coterie.attacks import Attack, Subject
 from coterie.attacks.clock import Clock
 from coterie.attacks.evidence import ReleaseEvidence, Rows
 from coterie.attacks.intervals import FEWEST_TRIALS
+from coterie.attacks.seen import Side, read_people, read_release, side_by_side
 from coterie.auditing.audit import Audit, Promised
 from coterie.auditing.overlap import refuse_overlap
 from coterie.auditing.relation import relation
 from coterie.auditing.running import chosen, run_attacks
-from coterie.auditing.tables import Side, read_people, read_release, side_by_side
 from coterie.certificate import Certificate
 from coterie.errors import DataError, ParameterError
 from coterie.io.frames import to_arrow
@@ -50,7 +50,7 @@ def audit_release(
     start = time.perf_counter()
     if not 0 <= known < 1:
         raise ParameterError("The share of known people is not between 0 and 1.", "Give for example 0.04.")
-    clock = Clock(_positive(seconds))
+    clock = Clock(positive(seconds))
     table, strangers = to_arrow(original)[0], None if control is None else to_arrow(control)[0]
     people = read_people(table, schema)
     rows = read_release(to_arrow(released)[0], schema)
@@ -132,7 +132,7 @@ def _promised(certificate: Certificate) -> Promised:
     return Promised(certificate.method, promise.status, promise.label, odds_in_words(promise))
 
 
-def _positive(seconds: float | None) -> float | None:
+def positive(seconds: float | None) -> float | None:
     if seconds is not None and not seconds > 0:
         raise ParameterError("The time budget is not positive.", "Give seconds, for example 120.")
     return seconds
