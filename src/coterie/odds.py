@@ -73,6 +73,9 @@ def _no_bound(promise: Promise) -> str:
 
 
 def _share(value: float) -> str:
-    if value > 0.9995:
-        return "more than 99.9 %"
-    return f"{100 * value:.0f} %" if value < 0.99 else f"{100 * value:.1f} %"
+    """Never rounded to certainty: 73 %, 99.97 %."""
+    for digits in range(6):
+        shown = f"{100 * value:.{digits}f}"
+        if float(shown) < 99 or (digits and float(shown) < 100):
+            return f"{shown} %"
+    return "as good as 100 %"

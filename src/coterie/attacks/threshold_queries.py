@@ -84,7 +84,8 @@ def _run(evidence: MethodEvidence) -> Outcome:
         ATTACK.baseline,
         graded(rates[True], rates[False]),
         f"A query interface that keeps to {MODEL} at ε = {evidence.epsilon} gives away "
-        f"{interval_words(rates[True])} of the values of '{column.attribute.name}' exactly; one that keeps to DP {interval_words(rates[False])}.",
+        f"{interval_words(rates[True])} of the values of '{column.attribute.name}' exactly; "
+        f"one that keeps to DP {interval_words(rates[False])}.",
         {"queries a value": int(np.ceil(np.log2(points + 1)))},
     )
 
