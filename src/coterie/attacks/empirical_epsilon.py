@@ -15,7 +15,7 @@ from coterie.attacks._neighbours import Pair, candidate_neighbours
 from coterie.attacks._observing import changed_records, observe
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence
-from coterie.attacks.finding import Finding, Level, NotRun
+from coterie.attacks.finding import Finding, Level, NotRun, Unit
 from coterie.attacks.intervals import Estimate
 from coterie.odds import DP
 
@@ -47,9 +47,10 @@ def _run(evidence: MethodEvidence) -> Outcome:
         ATTACK.baseline,
         Level.SEVERE if low > stated else Level.NOTHING,
         f"Two neighbouring tables are told apart with a privacy loss of at least {low:.2f} (95 % confidence), "
-        f"{'more than' if low > stated else 'within'} the ε = {stated:g} that {words}. "
+        f"{words if not stated else _compared(low, stated, words)}. "
         f"So many runs could show at most {most:.1f}.",
         {"neighbours": story, "event": event.story, "runs on each": done, "most that could show": most},
+        unit=Unit.EPSILON,
     )
 
 
@@ -77,6 +78,10 @@ def _searched(evidence: MethodEvidence) -> tuple[str, Pair]:
     return story, pair
 
 
+def _compared(low: float, stated: float, whose: str) -> str:
+    return f"{'more than' if low > stated else 'within'} the ε = {stated:g} that {whose}"
+
+
 def _stated(evidence: MethodEvidence) -> tuple[float, str]:
     """The ε to compare with, and whose word it is."""
     promise = evidence.guarantee
@@ -85,7 +90,7 @@ def _stated(evidence: MethodEvidence) -> tuple[float, str]:
         or promise.status == "none"
         or promise.model not in (DP, "individual differential privacy")
     ):
-        return 0.0, "a method with nothing to hide would have"
+        return 0.0, "and no limit is promised"
     if promise.model == DP and promise.status == "proved":
         return float(promise.value), "is proved"
     return float(evidence.epsilon), "it is calibrated for"

@@ -17,6 +17,13 @@ class Level(StrEnum):
     SEVERE = "severe risk"
 
 
+class Unit(StrEnum):
+    SHARE = "share"  # 0 to 1
+    AREA = "area"  # under the curve: 0.5 is blind
+    EPSILON = "epsilon"  # privacy loss
+    TIMES = "times"  # a multiple of what is claimed
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """`baseline` is what the same attacker gets without the release, or on people who are not in it."""
@@ -30,6 +37,19 @@ class Finding:
     words: str
     details: Mapping[str, float | int | str] = field(default_factory=dict)
     seconds: float = 0.0
+    unit: Unit = Unit.SHARE
+
+    @property
+    def gain(self) -> Estimate:
+        """What the attacker has beyond the baseline, as a share of what was left to gain; of shares and areas only."""
+        start = self.baseline.value
+        if self.unit not in (Unit.SHARE, Unit.AREA) or start >= 1:
+            return Estimate.exact(0.0)
+        low, value, high = (
+            (end - start) / (1 - start)
+            for end in (self.estimate.low, self.estimate.value, self.estimate.high)
+        )
+        return Estimate(max(value, 0.0), max(low, 0.0), max(high, 0.0), self.estimate.trials)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence
-from coterie.attacks.finding import Finding, Level
+from coterie.attacks.finding import Finding, Level, Unit
 from coterie.attacks.intervals import Estimate, epsilon_lower_bound, proportion
 from coterie.noise.sampler import Sampler
 from coterie.noise.secure import SecureSampler
@@ -56,6 +56,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         Level.SEVERE if leaks else Level.NOTHING,
         words,
         {f"lower bound, {name}": max(bound, 0.0) for name, bound in bounds.items()},
+        unit=Unit.EPSILON,
     )
 
 

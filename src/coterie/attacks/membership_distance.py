@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence, Values
-from coterie.attacks.finding import Finding, NotRun, graded
+from coterie.attacks.finding import Finding, NotRun, Unit, graded
 from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, area_under_curve, true_positives_at
 from coterie.attacks.nearest import affordable, nearest_rows
 
@@ -49,7 +49,9 @@ def membership_finding(attack: Attack, inside: Values, outside: Values) -> Findi
             "upper end of that": found.high,
         }
         words += f" At 1 % false alarms {100 * found.value:.1f} % of members are found."
-    return Finding(attack.name, attack.statistic, area, half, attack.baseline, level, words, details)
+    return Finding(
+        attack.name, attack.statistic, area, half, attack.baseline, level, words, details, unit=Unit.AREA
+    )
 
 
 ATTACK = Attack(

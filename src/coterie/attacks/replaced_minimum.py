@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence
-from coterie.attacks.finding import Finding, Level, NotRun
+from coterie.attacks.finding import Finding, Level, NotRun, Unit
 from coterie.attacks.intervals import Estimate
 from coterie.columns.column import Column, NumericColumn
 from coterie.mechanism.numeric import LaplaceOnCentroids
@@ -57,6 +57,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         f"Moving one person from one end to the other costs {between} the ε of an attribute ({clusters} groups), "
         f"counted over all groups that have noise.",
         {f"multiplier of {name}": number for name, number in found.items()} | {"groups": clusters},
+        unit=Unit.TIMES,
     )
 
 

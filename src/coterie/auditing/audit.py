@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from coterie.attacks.finding import Finding, Level, NotRun
+from coterie.attacks.intervals import Estimate
 
 WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
 
@@ -61,6 +63,16 @@ class Audit:
     def finding(self, attack: str) -> Finding | None:
         return next((f for f in self.findings if f.attack == attack), None)
 
+    @property
+    def highest_gain(self) -> Estimate:
+        """The largest share that any attack gains beyond its baseline: one number for a map of risks."""
+        gains = [finding.gain for finding in self.findings]
+        return max(gains, key=lambda gain: gain.value, default=Estimate.exact(0.0))
+
     def to_dict(self) -> dict[str, Any]:
-        content = asdict(replace(self))
+        """For JSON, which has no infinity: an open end is null."""
+        content = asdict(self)
+        for finding in content["findings"]:
+            high = finding["estimate"]["high"]
+            finding["estimate"]["high"] = high if math.isfinite(high) else None
         return {"warning": WARNING, "verdict": self.verdict, "level": self.level, **content}

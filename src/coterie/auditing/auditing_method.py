@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from coterie.attacks.evidence import MethodEvidence
 from coterie.auditing.audit import Audit, Promised
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.auditing.running import chosen, run_attacks
+from coterie.auditing.unclipped import release_unclipped
 from coterie.budget import Number, as_text, parse_epsilon
 from coterie.errors import DataError, ParameterError
 from coterie.guarantee import Facts, Guarantee, settle
@@ -37,6 +39,7 @@ def audit_method(
     population: Any = None,
     schema: Schema | None = None,
     shuffle: bool = False,
+    unclipped: bool = False,
     known: float = 0.04,
     runs: int = 1000,
     neighbours: tuple[Any, Any] | None = None,
@@ -47,7 +50,8 @@ def audit_method(
 ) -> Audit:
     """Attack a method: what it does to a population (the demo's unless given), and what repeated runs give away.
 
-    A fifth of the population is held back as the control group of the attacks on one release.
+    A fifth of the population is held back as the control group of the attacks on one release. `unclipped` lets noise
+    leave the domain, as 001 publishes the methods, in that one release.
     """
     start = time.perf_counter()
     clock = Clock(positive(seconds))
@@ -75,10 +79,11 @@ def audit_method(
     order = np.random.default_rng(seed).permutation(table.num_rows)
     split = max(round(CONTROL_SHARE * table.num_rows), 1)
     held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    # In row order: the auditor shuffles rows itself, and knows whose row is whose.
+    make: Callable[..., Any] = release_unclipped if unclipped else _released
     once = audit_release(
         inside,
-        # In row order: the auditor shuffles rows itself, and knows whose row is whose.
-        protect(inside, described, method=method, epsilon=total, k=k, seed=seed).table,
+        make(inside, described, method=method, epsilon=total, k=k, seed=seed),
         described,
         control=held_back,
         known=known,
@@ -100,8 +105,14 @@ def audit_method(
     )
 
 
+def _released(
+    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
+) -> pa.Table:
+    return protect(table, schema, method=method, epsilon=epsilon, k=k, seed=seed).table
+
+
 def _guarantee(
-    method: str, schema: Schema, epsilon: Any, records: int, k: int | None, shuffled: bool
+    method: str, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
 ) -> Guarantee:
     """What a real release of this population would promise: private noise, the schema's bounds."""
     recipe = get_method(method)

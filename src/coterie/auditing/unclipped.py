@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+import pyarrow as pa
+
+from coterie.budget import split
 from coterie.columns.column import Floats, NumericColumn
 from coterie.errors import ParameterError
 from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
-from coterie.methods.recipe import Method
+from coterie.methods import get_method
 from coterie.noise.sampler import Sampler, laplace_scales
+from coterie.noise.seeded import SeededSampler
+from coterie.release import protect_column
+from coterie.schema import Schema
+from coterie.table import check
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +38,25 @@ class Unclipped(LaplaceOnCentroids):
         return sampler.laplace(centroids.values, scales, column.attribute.name)
 
 
-def unclipped(method: Method) -> Method:
-    mechanism = method.numeric
-    if not isinstance(mechanism, LaplaceOnCentroids):
+def release_unclipped(
+    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
+) -> pa.Table:
+    """protect() for numeric attributes and a seed, without the cut; rows in their order."""
+    recipe = get_method(method)
+    mechanism = recipe.numeric
+    if not isinstance(mechanism, LaplaceOnCentroids) or any(not a.type.ranged for a in schema.protected):
         raise ParameterError(
-            f"Method '{method.name}' does not put Laplace noise on group values.",
-            "Leave out --unclipped.",
+            f"Method '{method}' on these attributes is more than Laplace noise on group values.",
+            "Leave out --unclipped; it is for numeric attributes.",
         )
-    return replace(method, numeric=Unclipped(mechanism.centroid, mechanism.bound, mechanism.caution))
+    recipe = replace(recipe, numeric=Unclipped(mechanism.centroid, mechanism.bound, mechanism.caution))
+    checked = check(table, schema)
+    size = recipe.check_k(k, checked.records)
+    weights = {attribute.name: attribute.weight for attribute in schema.protected}
+    shares = split(epsilon, weights) if recipe.splits_budget else dict.fromkeys(weights, epsilon)
+    find = recipe.grouping.prepare(list(checked.columns.values()), size)
+    sampler = SeededSampler(seed)
+    columns: dict[str, Any] = dict(checked.kept)
+    for name, column in checked.columns.items():
+        columns[name] = pa.array(protect_column(column, recipe, find, size, shares[name], sampler).values)
+    return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})
