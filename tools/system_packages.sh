@@ -5,6 +5,7 @@ missing=()
 # need PROGRAM PACKAGE: PROGRAM is a glob of absolute paths, so that Debian's versioned folders are found.
 need() { compgen -G "$1" >/dev/null || missing+=("$2"); }
 need '/usr/lib/postgresql/*/bin/initdb' postgresql
+need '/usr/share/wordnet/data.noun' wordnet-base
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "coterie: installing ${missing[*]}"

@@ -12,6 +12,9 @@ from coterie.errors import ParameterError
 
 Number: TypeAlias = str | int | float | Decimal | Fraction
 
+# Doubles carry these; a p/q or an integer of 400 digits would become 0 or infinity on the way to the noise.
+_SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
+
 
 def parse_epsilon(epsilon: Number, name: str = "epsilon") -> Fraction:
     """The exact value of a decimal text such as "0.1", or of p/q; positive and finite."""
@@ -25,6 +28,8 @@ def parse_epsilon(epsilon: Number, name: str = "epsilon") -> Fraction:
         raise ParameterError(f"{name} is not a finite number.", advice) from None
     if value <= 0:
         raise ParameterError(f"{name} must be greater than 0.", advice)
+    if not _SMALLEST <= value <= _LARGEST:
+        raise ParameterError(f"{name} is beyond all use: it must lie between 1e-300 and 1e300.", advice)
     return value
 
 

@@ -101,7 +101,10 @@ class Promised(_Frozen):
 
 
 class Multiplier(_Frozen):
-    """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated."""
+    """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated.
+
+    `lower` counts on noise in every cluster; clusters of equal values have none and are released exactly.
+    """
 
     clusters: int
     lower: str

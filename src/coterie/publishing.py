@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from coterie.certificate import Certificate, Digest
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import is_database
-from coterie.io.publication import Staged, stage, stage_bytes
-from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.io.publication import Staged, resume_table, stage, stage_bytes, temporary_for
+from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.release import Release
 from coterie.signing import sign
+
+Make = Callable[[], Release]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,22 @@ class Destination:
         """For people and ledgers: no credentials."""
         if is_database(self.data):
             return f"{without_credentials(self.data)} table '{self.table}'"
-        return self.data
+        return str(Path(self.data).absolute())
+
+    @property
+    def files(self) -> list[Path]:
+        """All files, in the order in which they become visible: the data last, never without their certificate."""
+        files = [self.certificate_path]
+        if self.internal is not None:
+            files.insert(0, self.internal)
+        return files if is_database(self.data) else [*files, Path(self.data)]
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
-        files = [self.certificate_path, *([self.internal] if self.internal else [])]
-        for path in [*files, *([] if is_database(self.data) else [Path(self.data)])]:
+        resolved = [path.resolve() for path in self.files]
+        if len(set(resolved)) < len(resolved):
+            raise OutputError("Two outputs have the same name.", "Give each its own file.")
+        for path in self.files:
             if path.exists() and not self.force:
                 raise OutputError(
                     f"{path} exists already.", "Choose another name, or replace it with --force."
@@ -59,52 +70,102 @@ class Destination:
                 raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 
 
-def publish(make: Callable[[], Release], destination: Destination) -> Certificate:
+def publish(make: Make, destination: Destination) -> Certificate:
     destination.refuse_early()
-    certificate, staged = _stage_all(make(), destination)
+    certificate, staged = _stage_all(make(), destination, {})
     for part in staged:
         part.publish()
     return certificate
 
 
-def publish_charged(
-    make: Callable[[], Release], destination: Destination, ledger: Ledger, population: str, cost: Fraction
-) -> Certificate:
-    """Ask the ledger first (cheap), protect, then charge and publish in one go: see coterie.ledger."""
+def publish_charged(make: Make, destination: Destination, ledger: Ledger, purpose: Purpose) -> Certificate:
+    """Ask the ledger first (cheap), protect, then charge and publish in one go: see coterie.ledger.
+
+    A command that is run again after a kill finds what it has already charged, and finishes that instead.
+    """
+    if ledger.finished(purpose):
+        return _written(destination)
+    pending = ledger.pending(purpose.population, purpose.target)
+    if pending is not None and is_database(destination.data):
+        return _resume(pending, destination, ledger)
     destination.refuse_early()
-    purpose = Purpose(population, cost, "", "", destination.shown)
     ledger.book().afford(purpose)
     release = make()
-
-    with ledger.charge(
-        Purpose(population, cost, release.method, release.guarantee.status, destination.shown)
-    ) as charge:
-        certificate, staged = _stage_all(release, destination)
+    with ledger.charge(replace(purpose, status=release.guarantee.status)) as charge:
+        certificate, staged = _stage_all(release, destination, _announced(charge, destination))
         charge.publish(staged)
     return certificate
 
 
-def _stage_all(release: Release, destination: Destination) -> tuple[Certificate, list[Staged]]:
-    """Everything written, nothing visible yet. The data come last: they must not stand without their certificate."""
+def _announced(charge: Charge, destination: Destination) -> dict[Path, Path]:
+    """Hidden names, told to the ledger before they exist: a killed process leaves nothing that nobody removes."""
+    names = {path: temporary_for(path) for path in destination.files}
+    charge.staging(*names.values())
+    return names
+
+
+def _stage_all(
+    release: Release, where: Destination, names: dict[Path, Path]
+) -> tuple[Certificate, list[Staged]]:
+    """Everything written, nothing visible yet, in the order of `Destination.files`."""
     staged: list[Staged] = []
-    where, taken = destination, (*destination.inputs, destination.data, destination.certificate_path)
+    taken = (*where.inputs, where.data, where.certificate_path)
     try:
         data = stage(
-            release.table, where.data, force=where.force, table_name=where.table, inputs=where.inputs
+            release.table,
+            where.data,
+            force=where.force,
+            table_name=where.table,
+            inputs=where.inputs,
+            temporary=names.get(Path(where.data)),
         )
         staged.append(data)
         over = "canonical table" if is_database(where.data) else "file bytes"
         certificate = release.certify(Digest.model_validate({"over": over, "value": data.sha256}))
         if where.key is not None:
             certificate = sign(certificate, where.key)
-        content = certificate.to_json().encode()
-        staged.insert(0, stage_bytes(content, where.certificate_path, force=where.force, inputs=taken[:-1]))
+        path = where.certificate_path
+        staged.insert(
+            0,
+            stage_bytes(
+                certificate.to_json().encode(),
+                path,
+                force=where.force,
+                inputs=taken[:-1],
+                temporary=names.get(path),
+            ),
+        )
         if where.internal is not None:
             figures = json.dumps(release.internal.to_dict(), indent=2).encode()
-            secret = stage_bytes(figures, where.internal, force=where.force, private=True, inputs=taken)
-            staged.insert(0, secret)
+            hidden = names.get(where.internal)
+            staged.insert(
+                0,
+                stage_bytes(
+                    figures, where.internal, force=where.force, private=True, inputs=taken, temporary=hidden
+                ),
+            )
     except BaseException:
         for part in staged:
             part.discard()
         raise
     return certificate, staged
+
+
+def _resume(entry: Entry, destination: Destination, ledger: Ledger) -> Certificate:
+    """A staged table that was charged before its writer died: give it its name, charge nothing."""
+    assert destination.table is not None
+    staged = entry.staged[-1]
+    with ledger.resume(entry) as charge:
+        resume_table(
+            destination.data,
+            destination.table,
+            temporary=staged.temporary,
+            sha256=staged.sha256,
+            force=destination.force,
+        ).publish()
+        charge.released()
+    return _written(destination)
+
+
+def _written(destination: Destination) -> Certificate:
+    return Certificate.from_json(destination.certificate_path.read_bytes())

@@ -131,6 +131,7 @@ class Attribute(_Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
     missing: Missing = Missing.ERROR
+    missing_marks: tuple[str, ...] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
     impute: str | float | None = None  # default: the middle of the domain, the most central label
     outside: Outside = Outside.ERROR
 

@@ -24,19 +24,24 @@ def make_key(path: Path) -> str:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
+    # Both halves or none: one alone would look like a pair that works.
+    written: list[Path] = []
     for target, content, mode in (
-        (path, private, 0o600),
         (path.with_name(path.name + ".pub"), public, 0o644),
+        (path, private, 0o600),
     ):
         try:
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except OSError as error:
+            for half in written:
+                half.unlink()
             raise OutputError(
                 f"The key file cannot be written ({error.strerror}).",
                 "Choose a new name in a folder of yours.",
             ) from None
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        written.append(target)
     return fingerprint(key.public_key())
 
 

@@ -69,7 +69,9 @@ def test_text_dates_are_read() -> None:
 
 
 def test_currency_keeps_its_places() -> None:
-    money = pa.array([Decimal("1.10"), Decimal("1.15"), Decimal("3.00"), Decimal("3.01")], pa.decimal128(10, 2))
+    money = pa.array(
+        [Decimal("1.10"), Decimal("1.15"), Decimal("3.00"), Decimal("3.01")], pa.decimal128(10, 2)
+    )
     out = released(pa.table({"x": money}), schema(x=number(decimals=2))).column("x")
     assert pa.types.is_decimal(out.type)
     assert out.type.scale == 2
@@ -132,7 +134,9 @@ def test_imputed_values_are_public_ones() -> None:
 def test_dropped_rows_go_from_every_column() -> None:
     table = pa.table({"x": [1.0, None, 3.0, 4.0], "c": ["red", "blue", "blue", None], "note": list("abcd")})
     described = schema(
-        x=number(missing="drop row"), c=colour(missing="drop row"), note={"role": "keep", "type": "categorical"}
+        x=number(missing="drop row"),
+        c=colour(missing="drop row"),
+        note={"role": "keep", "type": "categorical"},
     )
     release = protect(table, described, method="ir", epsilon=1, k=2, seed=1)
     assert release.table.column("note").to_pylist() == ["a", "c"]
@@ -172,7 +176,10 @@ def test_too_many_labels_are_refused() -> None:
         ({**colour(), "categories": {"labels": ["a", "a"]}}, "listed twice"),
         ({**colour(), "categories": {"taxonomy": "t.csv", "order": "listed"}}, "order: listed"),
         ({"role": "protect", "impute": 3}, "missing: impute"),
-        ({"type": "date", "role": "protect", "domain": {"lower": "soon", "upper": "later"}}, "a date such as"),
+        (
+            {"type": "date", "role": "protect", "domain": {"lower": "soon", "upper": "later"}},
+            "a date such as",
+        ),
     ],
 )
 def test_schemas_that_contradict_themselves(entry: dict[str, object], words: str) -> None:
@@ -252,3 +259,27 @@ def test_mixed_tables_list_the_mechanism_of_each_attribute() -> None:
     assert second.mechanism is not None
     assert "exponential" in second.mechanism
     assert second.caution is not None
+
+
+def test_marks_of_missing_values() -> None:
+    table = pa.table({"x": ["1", "?", "3", "4"], "c": ["red", "?", "n/a", "blue"]})
+    marked = {"missing_marks": ["?", "n/a"], "missing": "drop row"}
+    checked = check(table, schema(x=number(**marked), c=colour(**marked)))
+    assert checked.records == 2
+    with pytest.raises(DataError, match="misses 1"):
+        check(table, schema(x=number(missing_marks=["?"]), c=colour(**marked)))
+
+
+def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
+    from coterie.io.draft import draft_schema
+
+    table = pa.table({"c": ["canary", "other"] * 10, "name": [f"person {row}" for row in range(20)]})
+    text = draft_schema(table)
+    assert "canary" not in text
+    drafted = Schema.from_yaml(text)
+    assert drafted["c"].type == "categorical"
+    assert drafted["name"].role == "identifier"
+    filled = Schema.from_yaml(draft_schema(table, bounds_from_data=1.5))
+    assert filled["c"].categories is not None
+    assert filled["c"].categories.labels == ("canary", "other")
+    assert filled["c"].domain_from_data

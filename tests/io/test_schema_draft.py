@@ -39,8 +39,8 @@ def test_types_and_roles() -> None:
         "whole": (continuous, Role.PROTECT),
         "price": (continuous, Role.PROTECT),
         "name": (continuous, Role.IDENTIFIER),
-        "born": (continuous, Role.IDENTIFIER),
-        "flag": (continuous, Role.IDENTIFIER),
+        "born": (AttributeType.DATE, Role.PROTECT),
+        "flag": (AttributeType.BOOLEAN, Role.PROTECT),
     }
 
 

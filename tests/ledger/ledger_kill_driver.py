@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -41,11 +42,13 @@ def release(directory: Path, step: Step = lambda name: None) -> None:
             return
         with ledger.charge(purpose) as charge:
             step("reserved")
-            charge.staging(StagedFile.temporary_for(data), StagedFile.temporary_for(certificate))
+            names = StagedFile.temporary_for(data), StagedFile.temporary_for(certificate)
+            charge.staging(*names)
             noisy = os.urandom(32)
-            staged_data = StagedFile.write(data, noisy)
+            staged_data = StagedFile.write(data, noisy, names[0])
             step("half staged")
-            staged_certificate = StagedFile.write(certificate, hashlib.sha256(noisy).hexdigest().encode())
+            digest = hashlib.sha256(noisy).hexdigest().encode()
+            staged_certificate = StagedFile.write(certificate, digest, names[1])
             step("staged")
             charge.ready([staged_certificate, staged_data])
             step("ready")
@@ -88,6 +91,7 @@ def check_after_rerun(directory: Path) -> None:
     assert (directory / "out.csv").read_bytes() != FORCED.encode(), "nothing was released"
     left = [item.name for item in directory.iterdir() if item.name.startswith(".") or "journal" in item.name]
     assert left == [], f"left behind: {left}"
+    shutil.rmtree(directory)
 
 
 def in_child(action: Callable[[], None], meanwhile: Callable[[int], None] = lambda child: None) -> bool:
@@ -174,7 +178,7 @@ def sweep_moments(root: Path, wanted: int) -> int:
     for number in range(50 * wanted):
         directory = root / str(number)
         prepare(directory)
-        pause = moments.uniform(0, 0.01)
+        pause = moments.uniform(0, 0.006)
 
         def kill(child: int, pause: float = pause) -> None:
             time.sleep(pause)

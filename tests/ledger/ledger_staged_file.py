@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +16,14 @@ class StagedFile:
     sha256: str
 
     @classmethod
-    def write(cls, target: Path, content: bytes) -> StagedFile:
-        temporary = cls.temporary_for(target)
+    def write(cls, target: Path, content: bytes, temporary: Path | None = None) -> StagedFile:
+        temporary = temporary or cls.temporary_for(target)
         temporary.write_bytes(content)
         return cls(temporary, target, hashlib.sha256(content).hexdigest())
 
     @staticmethod
     def temporary_for(target: Path) -> Path:
-        return target.with_name(f".{target.name}.partial")
+        return target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
 
     def publish(self) -> None:
         os.replace(self.temporary, self.target)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -134,22 +135,21 @@ except LedgerError as error:
 """
 
 
-def test_a_read_only_ledger_can_be_read_but_not_charged(path: Path) -> None:
-    path.chmod(0o444)
-    directory = path.parent
-    while directory != directory.parent and directory.stat().st_uid == os.geteuid():
-        if directory.name.startswith("pytest"):
-            directory.chmod(0o755)  # pytest makes them private; the unprivileged child must get through
-        directory = directory.parent
-    path.parent.chmod(0o555)
-    done = subprocess.run(
-        [sys.executable, "-c", _UNPRIVILEGED, str(path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    path.parent.chmod(0o755)
+def test_a_read_only_ledger_can_be_read_but_not_charged() -> None:
+    # Not in pytest's own directory, which is private: root runs the child as nobody, who must get through.
+    with TemporaryDirectory() as name:
+        path = Path(name) / "ledger.sqlite"
+        Ledger.add_population(path, "patients", "10")
+        path.chmod(0o444)
+        path.parent.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", _UNPRIVILEGED, str(path)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        path.parent.chmod(0o755)
     assert done.returncode == 0, done.stderr
     remaining, refusal = done.stdout.splitlines()
     assert remaining == "10"

@@ -64,8 +64,9 @@ def test_the_data_become_visible_only_after_charge_and_certificate(
 
 def _interrupted(ledger: Ledger, purpose: Purpose, target: Path, fault: type[BaseException]) -> None:
     with ledger.charge(purpose) as charge:
-        charge.staging(StagedFile.temporary_for(target))
-        StagedFile.write(target, b"half")
+        temporary = StagedFile.temporary_for(target)
+        charge.staging(temporary)
+        StagedFile.write(target, b"half", temporary)
         raise fault
 
 

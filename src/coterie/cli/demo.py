@@ -63,9 +63,10 @@ def demo_command(
     caption = f"{population.num_rows:,} invented people, ε = {epsilon}, k = {k}"
     errors = {row["method"]: row["mean_squared_error"] for row in rows}
     statuses = {row["method"]: row["status"] for row in rows}
+    models = {row["method"]: row["model"] for row in rows}
     drawn = {name: tables[name] for name in DRAWN}
     for name, figure in (
-        ("utility.png", utility_by_method(errors, statuses, caption)),
+        ("utility.png", utility_by_method(errors, statuses, models, caption)),
         ("distributions.png", distributions(population, drawn, schema, caption)),
     ):
         stage_bytes(as_png(figure), output / name, force=force).publish()
@@ -74,6 +75,9 @@ def demo_command(
         return
     console.print(_table(rows, caption))
     console.print(
+        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate."
+    )
+    console.print(
         f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
     )
 
@@ -81,9 +85,10 @@ def demo_command(
 def _row(release: Release, seconds: float) -> dict[str, Any]:
     figures = release.internal.attributes.values()
     return {
-        "method": release.certificate.method,
-        "status": release.certificate.guarantee.status,
-        "label": release.certificate.guarantee.label,
+        "method": release.method,
+        "status": release.guarantee.status.value,
+        "model": release.guarantee.model,
+        "label": release.guarantee.label,
         "mean_squared_error": sum(figure.mean_squared_error or 0.0 for figure in figures) / len(figures),
         "seconds": seconds,
     }
@@ -101,14 +106,14 @@ def _table(rows: list[dict[str, Any]], caption: str) -> Table:
     table = Table(title="Every method on the demo population", caption=caption)
     table.add_column("method", style="bold")
     table.add_column("guarantee")
-    table.add_column("what it says", overflow="fold")
+    table.add_column("of what")
     table.add_column("error (variances)", justify="right")
     table.add_column("time", justify="right")
     for row in rows:
         table.add_row(
             row["method"],
             styled_status(row["status"]),
-            row["label"],
+            row["model"],
             f"{row['mean_squared_error']:.3g}",
             f"{row['seconds']:.2f} s",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import ParameterError
 from coterie.io.reading import read_table
-from coterie.ledger import Ledger
+from coterie.ledger import Ledger, Purpose, without_credentials
 from coterie.methods import get_method
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.release import Release, protect
@@ -119,10 +120,24 @@ def protect_command(
         with Ledger.open(ledger) as book:
             for recovered in book.recovered:
                 errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-            written = publish_charged(
-                make, destination, book, population, recipe.cost(total, len(schema.protected))
+            request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
+            purpose = Purpose(
+                population,
+                recipe.cost(total, len(schema.protected)),
+                method,
+                "",
+                destination.shown,
+                _fingerprint(data, request),
             )
+            written = publish_charged(make, destination, book, purpose)
     _report(written, destination, as_json=as_json)
+
+
+def _fingerprint(data: str, request: tuple[object, ...]) -> str:
+    """Tells one request from another, so that a command run again after a kill is recognised."""
+    place = Path(data)
+    state = (place.stat().st_size, place.stat().st_mtime_ns) if place.is_file() else ()
+    return hashlib.sha256(repr((without_credentials(repr(request)), state)).encode()).hexdigest()
 
 
 def _bar(*, quiet: bool) -> Progress:

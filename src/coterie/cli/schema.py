@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from coterie.cli.output import console, print_json
 from coterie.errors import ParameterError
@@ -41,15 +42,15 @@ def draft(
     if bounds_from_data is not None and not 1 <= bounds_from_data < float("inf"):
         raise ParameterError("--bounds-from-data must be a number from 1 up.", "The papers use 1.5.")
     text = draft_schema(read_table(data, table=table, query=query), bounds_from_data=bounds_from_data)
-    stage_bytes(text.encode(), output, force=force).publish()
+    stage_bytes(text.encode(), output, force=force, inputs=((data, table) if table else data,)).publish()
     schema = Schema.from_yaml(output)
     still_open = [attribute.name for attribute in schema.protected if attribute.domain is None]
     if as_json:
         print_json({"schema": str(output), "bounds_to_fill": still_open})
         return
-    console.print(f"Wrote {output}: {len(schema.attributes)} attributes.")
+    console.print(f"Wrote {escape(str(output))}: {len(schema.attributes)} attributes.")
     if still_open:
-        console.print(f"Now fill the public bounds of: {', '.join(still_open)}.")
+        console.print(f"Now fill the public bounds of: {escape(', '.join(still_open))}.")
 
 
 @app.command("check")
@@ -66,5 +67,5 @@ def check(
         print_json({"ready": True, "roles": roles})
         return
     for role, names in roles.items():
-        console.print(f"[bold]{role}[/]: {', '.join(names) or 'none'}")
+        console.print(f"[bold]{role}[/]: {escape(', '.join(names)) or 'none'}")
     console.print("The schema is ready.")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
+from coterie.columns.numbers import without_marks
 from coterie.errors import DataError, SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.taxonomy.adult import adult
@@ -107,8 +108,7 @@ def _codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute)
         )
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
-    text = column.cast(pa.large_string())
-    encoded = pc.dictionary_encode(pc.utf8_trim_whitespace(text)).combine_chunks()
+    encoded = pc.dictionary_encode(without_marks(column, attribute)).combine_chunks()
     found = encoded.dictionary.to_pylist()
     known = {label: code for code, label in enumerate(labels)}
     # An empty cell is a missing value; -2 marks a label that nobody declared.

@@ -74,7 +74,7 @@ def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
-        column = _text_as_numbers(column, name)
+        column = _text_as_numbers(column, attribute)
     elif pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
@@ -111,7 +111,9 @@ def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     is_date = attribute.type is AttributeType.DATE
     unit, to = ("D", pa.date32()) if is_date else ("us", pa.timestamp("us"))
     kind = column.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = without_marks(column, attribute)
+    elif pa.types.is_timestamp(kind) and kind.tz is not None:
         column = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us"))
     try:
         moments = column.cast(to, safe=False)
@@ -149,24 +151,31 @@ def _beyond_doubles(column: pa.ChunkedArray) -> bool:
     return any(value is not None and abs(value) > 2**53 for value in extremes.values())
 
 
-def _text_as_numbers(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    trimmed = pc.utf8_trim_whitespace(column)
-    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, trimmed.type), trimmed)
+def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
+    """Text, trimmed, with empty cells and the schema's marks as nulls."""
+    trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    marks = pa.array(["", *attribute.missing_marks], pa.large_string())
+    return pc.if_else(pc.is_in(trimmed, marks), pa.scalar(None, trimmed.type), trimmed)
+
+
+def _text_as_numbers(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
+    name, trimmed = attribute.name, without_marks(column, attribute)
     try:
         return trimmed.cast(pa.float64())
     except pa.ArrowInvalid:
         pass
-    row = next((row for row, text in enumerate(trimmed, start=1) if not _is_number(text.as_py())), 1)
+    row = next(row for row, text in enumerate(trimmed, start=1) if not _is_number(text))
     raise DataError(
         f"Column '{name}' holds text that is not a number, first in row {row}.",
-        f"Correct that row, mark missing values as empty, or declare another type or role for '{name}'.",
+        f"Correct that row, name what marks a missing value (`missing_marks`), or declare another type for '{name}'.",
     )
 
 
-def _is_number(text: str | None) -> bool:
+def _is_number(text: pa.Scalar) -> bool:
+    """Asked of Arrow, whose numbers are fewer than Python's (`1_000` is one only there)."""
     try:
-        float(text or 0)
-    except ValueError:
+        text.cast(pa.float64())
+    except pa.ArrowInvalid:
         return False
     return True
 

@@ -19,16 +19,19 @@ from coterie.moments import LARGEST_BOUND
 from coterie.schema import AttributeType
 from coterie.schema_file import SCHEMA_VERSION
 
+_MOST_LABELS = 100
 _EXACT = 2**53  # integers beyond it are not exact as doubles
 
 _OPENING = f"""\
 # A draft by `coterie schema draft`. Read every line before you use it.
-# type: continuous or integer.
+# type: continuous, integer, date, timestamp (with a domain); categorical, ordinal (with categories); boolean.
 # role: protect (goes through the method), identifier (always dropped), keep (released untouched, and the
 #   certificate names it).
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
-# missing: error or drop row. outside (a value beyond the domain): error or clip.
-# Optional: unit (text) and weight (share of the budget, 1 if absent).
+# categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
+# missing: error, drop row, impute (a public value stands in) or own category (categories only).
+# outside (a value beyond the domain): error or clip.
+# Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
 attributes:
 """
@@ -61,15 +64,51 @@ def _checked(factor: float) -> Fraction:
 def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
     kind = _type(column.type)
     if kind is None:
-        return (
-            "    # No number: text, dates and truth values are dropped unless you change this"
-            " (`keep` releases them untouched).\n"
-            "    role: identifier\n"
-        )
+        return _text(column, factor)
     lines = f"    type: {kind}\n    role: protect\n"
     if column.null_count:
         lines += "    # It has empty cells: `missing: drop row` leaves such rows out.\n"
-    return lines + "    missing: error\n    outside: error\n" + _domain(column, kind, factor)
+    lines += "    missing: error\n"
+    if kind is AttributeType.BOOLEAN:
+        return lines
+    if kind in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        return lines + "    outside: error\n" + _open("Write dates like 1900-01-01.")
+    return lines + "    outside: error\n" + _domain(column, kind, factor)
+
+
+def _text(column: pa.ChunkedArray, factor: Fraction | None) -> str:
+    """Text with few labels is probably a category; anything else is probably a name."""
+    labels = _labels(column)
+    if labels is None:
+        return (
+            "    # Text that differs from row to row: dropped unless you change this"
+            " (`keep` releases it untouched).\n"
+            "    role: identifier\n"
+        )
+    lines = "    type: categorical\n    role: protect\n    missing: error\n"
+    if factor is None:
+        return (
+            lines + "    # Fill in: the labels that are possible at all, or a taxonomy:"
+            " {labels: [first, second]} or {taxonomy: FILE}\n    categories:\n"
+        )
+    listed = yaml.safe_dump(labels, default_flow_style=True, allow_unicode=True, width=10**9).strip()
+    return (
+        lines
+        + "    # WARNING: these labels come from the data and show which ones occur. Replace them by public"
+        " ones and\n    #   write `source: declared`.\n"
+        f"    categories:\n      labels: {listed}\n      source: data\n"
+    )
+
+
+def _labels(column: pa.ChunkedArray) -> list[str] | None:
+    """The distinct labels, or None where there are too many to be categories (or it is no text)."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()):
+        return None
+    found = pc.unique(pc.cast(column, pa.large_string()))
+    labels = sorted({label.strip() for label in found.to_pylist() if label is not None and label.strip()})
+    few = 2 <= len(labels) <= _MOST_LABELS and len(labels) <= max(2, len(column) // 5)
+    return labels if few else None
 
 
 def _type(kind: pa.DataType) -> AttributeType | None:
@@ -79,6 +118,12 @@ def _type(kind: pa.DataType) -> AttributeType | None:
         return AttributeType.INTEGER
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return AttributeType.CONTINUOUS
+    if pa.types.is_boolean(kind):
+        return AttributeType.BOOLEAN
+    if pa.types.is_date(kind):
+        return AttributeType.DATE
+    if pa.types.is_timestamp(kind):
+        return AttributeType.TIMESTAMP
     # A column without any cell has no type yet: a number may well come.
     return AttributeType.CONTINUOUS if pa.types.is_null(kind) else None
 

@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.errors import ParameterError
+
 Floats = NDArray[np.float64]
 
 
@@ -36,7 +38,14 @@ def laplace_scales(sensitivities: Floats, epsilon: Fraction) -> Floats:
 
     The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that.
     """
-    return np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scales = np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+    if not np.isfinite(scales).all():
+        raise ParameterError(
+            "An attribute's share of epsilon is so small that its noise would be infinite.",
+            "Raise epsilon or the attribute's weight.",
+        )
+    return scales
 
 
 def shuffled_order(sampler: Sampler, count: int) -> NDArray[np.int64]:

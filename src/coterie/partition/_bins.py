@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.partition._compiled import compiled, compiled_for_finite
 
-MOST_BINS = 1 << 16
+_MOST_BINS = 1 << 16  # bin numbers are 16 bits wide
 _LARGEST = np.finfo(np.float64).max
 _SHORT = 24  # up to here insertion sort beats heapsort
 
@@ -23,64 +23,67 @@ def label_buckets(
     ends: NDArray[np.int64],
     moved: NDArray[np.float64],
     record: NDArray[np.int32],
+    bin_of: NDArray[np.uint16],
     k: int,
     labels: NDArray[np.int32],
 ) -> None:
-    """labels[record[r]] = min(rank of r // k, q - 1), for every bucket ending at `ends[b]`."""
-    place = np.empty(MOST_BINS, np.int32)
-    run_rank = np.empty(MOST_BINS, np.int64)
-    run_end = np.empty(MOST_BINS, np.int32)
-    bin_of = np.empty(0, np.uint16)
-    values = np.empty(0, np.float64)
-    records = np.empty(0, np.int32)
+    """labels[record[r]] = min(rank of r // k, q - 1), for every bucket ending at `ends[b]`.
+
+    `bin_of` is workspace, one entry a record. The rest of it is bounded by a sixteenth of the column.
+    """
+    place = np.empty(_MOST_BINS, np.int32)
+    run_rank = np.empty(_MOST_BINS, np.int64)
+    run_end = np.empty(_MOST_BINS, np.int32)
+    room = min(len(labels), max(_MOST_BINS, len(labels) // 16))
+    values = np.empty(room, np.float64)
+    records = np.empty(room, np.int32)
     last = len(labels) // k - 1
     start = 0
     for end in ends:
-        size = end - start
-        if size == 0:
+        if start == end:
             continue
-        first_label = min(start // k, last)
-        low, high = _extremes(moved[start:end])
-        if min((end - 1) // k, last) == first_label:
-            for r in range(start, end):
-                labels[record[r]] = first_label
-        elif low == high:
-            _label_in_order(record[start:end], start, k, last, labels)
+        inside, numbers, bins_inside = moved[start:end], record[start:end], bin_of[start:end]
+        low, high = _extremes(inside)
+        if low == high or min(start // k, last) == min((end - 1) // k, last):
+            _label_in_order(numbers, start, k, last, labels)
         else:
-            if size > len(bin_of):
-                bin_of = np.empty(size, np.uint16)
-            bins = _bin_count(size, k)
-            _count_bins(moved[start:end], low, high, bins, bin_of, place)
+            # So many bins that one record in forty or so is in a straddling one, as far as the cache allows.
+            bins = min(max(40 * len(inside) // k, len(inside) // 16, 1), 2 * len(inside), _MOST_BINS)
+            _count_bins(inside, low, high, bins, bins_inside, place)
             runs = _find_straddling(place[:bins], start, k, last, run_rank, run_end)
-            straddling = run_end[runs - 1] if runs else 0
-            if straddling > len(values):
-                values = np.empty(straddling, np.float64)
-                records = np.empty(straddling, np.int32)
-            for r in range(size):
-                to = place[bin_of[r]]
-                if to >= 0:
-                    labels[record[start + r]] = to
-                else:
-                    place[bin_of[r]] = to - 1
-                    values[-1 - to] = moved[start + r]
-                    records[-1 - to] = record[start + r]
-            begin = 0
-            for run in range(runs):
-                finish = run_end[run]
-                _sort(values[begin:finish], records[begin:finish])
-                _label_in_order(records[begin:finish], run_rank[run], k, last, labels)
-                begin = finish
+            if runs and run_end[runs - 1] > room:  # the sample misled us: sort in place
+                _heapsort(inside, numbers)
+                _label_in_order(numbers, start, k, last, labels)
+            else:
+                _label_or_collect(inside, numbers, bins_inside, place, labels, values, records)
+                begin = 0
+                for run in range(runs):
+                    finish = run_end[run]
+                    _sort(values[begin:finish], records[begin:finish])
+                    _label_in_order(records[begin:finish], run_rank[run], k, last, labels)
+                    begin = finish
         start = end
 
 
 @compiled
-def _bin_count(size: int, k: int) -> int:
-    """A power of two near 10 / k bins a record: about one record in ten is then in a straddling bin."""
-    wanted = min(max(10 * size // k, size // 16, 2), 2 * size, MOST_BINS)
-    bins = 2
-    while 2 * bins <= wanted:
-        bins *= 2
-    return bins
+def _label_or_collect(
+    inside: NDArray[np.float64],
+    numbers: NDArray[np.int32],
+    bin_of: NDArray[np.uint16],
+    place: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    values: NDArray[np.float64],
+    records: NDArray[np.int32],
+) -> None:
+    """Label the records of plain bins; collect those of straddling bins side by side, in record order."""
+    for r in range(len(inside)):
+        to = place[bin_of[r]]
+        if to >= 0:
+            labels[numbers[r]] = to
+        else:
+            place[bin_of[r]] = to - 1
+            values[-1 - to] = inside[r]
+            records[-1 - to] = numbers[r]
 
 
 @compiled_for_finite

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 
 from coterie.partition._compiled import compiled
 
+_ABREAST = 16
+
 
 @compiled
-def sample_column(values: NDArray[np.float64], sample: NDArray[np.float64]) -> None:
+def sample_column(values: NDArray[np.float64], seed: int, sample: NDArray[np.float64]) -> None:
     """One value from each of len(sample) equal strides, at a pseudo-random place inside the stride.
 
-    The places are a fixed function of the stride: they decide speed only, never the result.
+    The places decide speed only, never the result; a fresh seed (not 0) each time means that no column can be
+    made to mislead them.
     """
     stride = len(values) // len(sample)
-    state = np.uint64(0x9E3779B97F4A7C15)
+    state = np.uint64(seed)
     for s in range(len(sample)):
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
@@ -36,8 +39,9 @@ def search_tree(sample: NDArray[np.float64], levels: int) -> NDArray[np.float64]
     quantiles = np.sort(sample)[np.arange(1, count + 1) * len(sample) // (count + 1)]
     distinct, repeats = np.unique(quantiles + 0.0, return_counts=True)
     frequent = distinct[repeats > 1]
-    # [x, next float above x) holds x alone.
-    splitters = np.union1d(distinct, np.nextafter(frequent, np.inf))
+    # [x, next float above x) holds x alone. Above the largest float comes inf, which is right.
+    with np.errstate(over="ignore"):
+        splitters = np.union1d(distinct, np.nextafter(frequent, np.inf))
     splitters = np.append(splitters, np.full(count - len(splitters), np.inf))
     order = np.empty(count + 1, np.int64)
     for level in range(levels):
@@ -47,6 +51,14 @@ def search_tree(sample: NDArray[np.float64], levels: int) -> NDArray[np.float64]
     tree[0] = np.inf
     tree[1:] = splitters[order[1:]]
     return tree
+
+
+@compiled
+def is_constant(values: NDArray[np.float64]) -> bool:
+    for v in values:  # noqa: SIM110 (a generator cannot be compiled)
+        if v != values[0]:
+            return False
+    return True
 
 
 @compiled
@@ -60,16 +72,10 @@ def distribute(
     record: NDArray[np.int32],
 ) -> None:
     """Move (value, record number) to its bucket, in record order; `ends[b]` becomes the end of bucket b."""
-    leaves = len(tree)
     ends[:] = 0
-    for i in range(len(values)):
-        node = 1
-        for _ in range(levels):
-            node = 2 * node + (values[i] >= tree[node])
-        bucket[i] = node - leaves
-        ends[node - leaves] += 1
+    _choose_buckets(values, tree, levels, bucket, ends)
     start = 0
-    for b in range(leaves):
+    for b in range(len(ends)):
         size = ends[b]
         ends[b] = start
         start += size
@@ -79,3 +85,31 @@ def distribute(
         ends[b] = to + 1
         moved[to] = values[i]
         record[to] = i
+
+
+@compiled
+def _choose_buckets(
+    values: NDArray[np.float64],
+    tree: NDArray[np.float64],
+    levels: int,
+    bucket: NDArray[np.uint16],
+    count: NDArray[np.int64],
+) -> None:
+    """Descend the tree with sixteen records abreast: one descent waits on each comparison, sixteen do not."""
+    leaves = len(tree)
+    node = np.empty(_ABREAST, np.int64)
+    for first in range(0, len(values), _ABREAST):
+        abreast = min(_ABREAST, len(values) - first)
+        node[:] = 1
+        if abreast == _ABREAST:
+            for _ in range(levels):
+                for r in range(_ABREAST):  # a fixed length, so that it becomes vector instructions
+                    node[r] = 2 * node[r] + (values[first + r] >= tree[node[r]])
+        else:
+            for _ in range(levels):
+                for r in range(abreast):
+                    node[r] = 2 * node[r] + (values[first + r] >= tree[node[r]])
+        for r in range(abreast):
+            b = node[r] - leaves
+            bucket[first + r] = b
+            count[b] += 1

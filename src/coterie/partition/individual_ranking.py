@@ -1,11 +1,12 @@
 """Individual ranking: sort one attribute and cut the order into clusters of k (paper 001, section 3).
 
-floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties are
-broken by record order, which makes the clustering a function of the table and nothing else.
+floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties
+are broken by record order, which makes the clustering a function of the table and nothing else.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 
 import numpy as np
@@ -15,8 +16,8 @@ from coterie.errors import ParameterError
 from coterie.partition.clustering import Clustering
 
 _PLAIN_BELOW = 50_000  # NumPy's own stable sort is as quick up to here, and needs no compiled code
-_BUCKET = 4096  # records aimed at a bucket: value, record number and bin fit into half a level-2 cache
-_MOST_LEVELS = 11  # more than 2048 open buckets and their cache lines evict one another
+_BUCKET = 2**15  # most records aimed at a bucket: their values, numbers and bins fit into a level-2 cache
+_MOST_LEVELS = 11  # with more than 2048 open buckets, their cache lines evict one another
 _SAMPLES_PER_BUCKET = 16
 _MOST_RECORDS = 2**31 - 1
 
@@ -47,8 +48,16 @@ def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
 def _by_plain_sort(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     n = len(values)
     labels = np.empty(n, dtype=np.int32)
-    # NumPy compares -0.0 and 0.0 as equal, and so must we.
-    labels[np.argsort(values, kind="stable")] = np.minimum(np.arange(n) // k, n // k - 1)
+    labels[np.argsort(values, kind="stable")] = _in_record_order(n, k)  # to NumPy too, -0.0 equals 0.0
+    return labels
+
+
+def _in_record_order(n: int, k: int) -> NDArray[np.int32]:
+    """The labels of a column that is sorted already."""
+    labels = np.empty(n, dtype=np.int32)
+    whole = n // k * k
+    labels[:whole].reshape(-1, k)[:] = np.arange(n // k, dtype=np.int32)[:, np.newaxis]
+    labels[whole:] = n // k - 1
     return labels
 
 
@@ -60,13 +69,15 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     values = for_reading(values)
     levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
     sample = np.empty(min(_SAMPLES_PER_BUCKET << levels, n))
-    _buckets.sample_column(values, sample)
+    _buckets.sample_column(values, secrets.randbits(62) + 1, sample)
+    if sample.min() == sample.max() and _buckets.is_constant(values):
+        return _in_record_order(n, k)
     tree = _buckets.search_tree(sample, levels)
     bucket, moved, record = _borrow(n)
     ends = np.empty(len(tree), dtype=np.int64)
     _buckets.distribute(values, tree, levels, bucket, ends, moved, record)
     labels = np.empty(n, dtype=np.int32)
-    _bins.label_buckets(ends, moved, record, k, labels)
+    _bins.label_buckets(ends, moved, record, bucket, k, labels)
     return labels
 
 

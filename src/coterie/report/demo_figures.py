@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from coterie.report.style import COLOURS, INK, STATUS_COLOUR, STATUS_HATCH, new_figure
-from coterie.schema import Schema
+from coterie.schema import AttributeType, Schema
 
 
-def utility_by_method(errors: Mapping[str, float], statuses: Mapping[str, str], caption: str) -> Any:
+def utility_by_method(
+    errors: Mapping[str, float], statuses: Mapping[str, str], models: Mapping[str, str], caption: str
+) -> Any:
     """Horizontal bars, one a method: the error, coloured and hatched by what the method promises."""
     figure, axes = new_figure(7.5, 0.45 * len(errors) + 1.5)
     axis = axes[0, 0]
@@ -22,8 +25,9 @@ def utility_by_method(errors: Mapping[str, float], statuses: Mapping[str, str], 
         axis.barh(
             place, errors[name], color=STATUS_COLOUR[status], hatch=STATUS_HATCH[status], edgecolor="white"
         )
+        promise = f"{status}: {models[name]}" if status != "none" else "none"
         axis.annotate(
-            f" {errors[name]:.3g}  ({status})", (errors[name], place), va="center", fontsize=8, color=INK
+            f" {errors[name]:.3g}  ({promise})", (errors[name], place), va="center", fontsize=8, color=INK
         )
     axis.set_yticks(range(len(names)), names)
     axis.set_xscale("log")
@@ -41,12 +45,13 @@ def distributions(original: pa.Table, releases: Mapping[str, pa.Table], schema: 
     figure, axes = new_figure(3.1 * columns, 2.5 * rows + 0.6, rows, columns)
     for axis, attribute in zip(axes.flat, attributes, strict=False):
         values = original.column(attribute.name).to_numpy()
-        edges = np.linspace(values.min(), float(np.quantile(values, 0.99)), 41)
+        edges = _edges(values, whole=attribute.type is AttributeType.INTEGER)
         axis.hist(values, edges, color="#cccccc", label="original")
         for colour, (name, table) in zip(COLOURS, releases.items(), strict=False):
             released = table.column(attribute.name).to_numpy()
             axis.hist(released, edges, histtype="step", color=colour, label=name, linewidth=1.2)
         axis.set_yscale("log")
+        axis.locator_params(axis="x", nbins=4)
         axis.set_xlabel(f"{attribute.name} ({attribute.unit})", fontsize=8)
         axis.set_ylabel("people (log scale)", fontsize=8)
     for axis in list(axes.flat)[len(attributes) :]:
@@ -55,3 +60,12 @@ def distributions(original: pa.Table, releases: Mapping[str, pa.Table], schema: 
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8, frameon=False)
     figure.suptitle(f"Attributes before and after\n{caption}", fontsize=10)
     return figure
+
+
+def _edges(values: NDArray[np.float64], *, whole: bool) -> NDArray[np.float64]:
+    """About forty bins up to the 99th percentile; whole numbers are never cut."""
+    low, high = float(values.min()), float(np.quantile(values, 0.99))
+    if not whole:
+        return np.linspace(low, high, 41)
+    width = max(1, round((high - low) / 40))
+    return np.arange(low - 0.5, high + width + 0.5, width)
