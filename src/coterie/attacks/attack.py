@@ -35,3 +35,4 @@ class Attack:
     cost: str  # how the time grows
     run: Callable[[Any], Outcome]
     rank: int
+    personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk

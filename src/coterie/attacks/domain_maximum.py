@@ -66,4 +66,5 @@ ATTACK = Attack(
     cost="one look at each attribute",
     run=_run,
     rank=14,
+    personal=False,
 )

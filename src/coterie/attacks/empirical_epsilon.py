@@ -107,4 +107,5 @@ ATTACK = Attack(
     cost="runs × 2 × one release of a small table (about 3 ms)",
     run=_run,
     rank=30,
+    personal=False,
 )

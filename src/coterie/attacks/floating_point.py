@@ -71,4 +71,5 @@ ATTACK = Attack(
     cost="a few thousand draws",
     run=_run,
     rank=20,
+    personal=False,
 )

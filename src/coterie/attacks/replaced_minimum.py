@@ -92,4 +92,5 @@ ATTACK = Attack(
     cost="sorting each attribute four times",
     run=_run,
     rank=12,
+    personal=False,
 )

@@ -102,4 +102,5 @@ ATTACK = Attack(
     cost="about 20 queries a value, 200 values",
     run=_run,
     rank=50,
+    personal=False,
 )

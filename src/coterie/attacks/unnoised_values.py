@@ -69,4 +69,5 @@ ATTACK = Attack(
     cost="sorting each attribute",
     run=_run,
     rank=12,
+    personal=False,
 )

@@ -53,4 +53,5 @@ ATTACK = Attack(
     cost="one release",
     run=_run,
     rank=10,
+    personal=False,
 )

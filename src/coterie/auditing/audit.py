@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from coterie.attacks import all_attacks
 from coterie.attacks.finding import Finding, Level, NotRun
 from coterie.attacks.intervals import Estimate
 
@@ -65,8 +66,9 @@ class Audit:
 
     @property
     def highest_gain(self) -> Estimate:
-        """The largest share that any attack gains beyond its baseline: one number for a map of risks."""
-        gains = [finding.gain for finding in self.findings]
+        """The largest share of people that any attack gains beyond its baseline: one number for a map of risks."""
+        known = all_attacks()
+        gains = [f.gain for f in self.findings if f.attack not in known or known[f.attack].personal]
         return max(gains, key=lambda gain: gain.value, default=Estimate.exact(0.0))
 
     def to_dict(self) -> dict[str, Any]:

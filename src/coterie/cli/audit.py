@@ -218,10 +218,11 @@ def _table(audit: Audit) -> Table:
     table = Table(
         title=f"Audit of the {audit.subject}", caption=f"{audit.people:,} people, {audit.seconds:.1f} s"
     )
-    for column in ("attack", "", "measured (95 % interval)", "baseline", "seconds"):
-        table.add_column(column, overflow="fold")
+    table.add_column("attack", no_wrap=True)
+    for column in ("found", "measured (95 % interval)", "baseline"):
+        table.add_column(column)
     for finding in audit.findings:
         level = f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]"
         measured, baseline = shown(finding.estimate, finding.unit), shown(finding.baseline, finding.unit)
-        table.add_row(finding.attack, level, measured, baseline, f"{finding.seconds:.1f}")
+        table.add_row(finding.attack, level, measured, baseline)
     return table

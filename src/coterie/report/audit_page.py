@@ -99,7 +99,8 @@ def shown(estimate: Estimate, unit: Unit) -> str:
         return write(estimate.value)
     if estimate.high == float("inf"):
         return f"at least {write(estimate.low)}"
-    return f"{write(estimate.value)} ({write(estimate.low)} – {write(estimate.high)})"
+    value, low = (max(end, 0.0) for end in (estimate.value, estimate.low))  # chance can leave a risk below 0
+    return f"{write(value)} ({write(low)} – {write(estimate.high)})"
 
 
 def _number(value: float) -> str:
