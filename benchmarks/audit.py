@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from coterie import Schema, demo_population, demo_schema, protect
+from coterie.attacks._unclipped import release_unclipped
 from coterie.auditing import Audit, audit_release
-from coterie.auditing.unclipped import release_unclipped
 from coterie.budget import parse_epsilon
 
 LIMIT = 120.0

@@ -7,12 +7,13 @@ a value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.attacks.evidence import ReleaseEvidence, Values
+from coterie.attacks.evidence import ReleaseEvidence, Seen, Values
 
 Labels = NDArray[np.int64]
 UNKNOWN = -1
@@ -38,7 +39,7 @@ def tie_patterns(evidence: ReleaseEvidence) -> tuple[TiePattern, ...]:
     attributes = [a for a in evidence.attributes if a.protected and a.is_number]
     rows = {a.name: np.unique(a.released, return_inverse=True)[1].astype(np.int64) for a in attributes}
     sizes = {name: np.bincount(groups) for name, groups in rows.items()}
-    k = evidence.k or _commonest([size for found in sizes.values() for size in found.tolist()])
+    k = evidence.k or commonest_tie(attributes)
     patterns = []
     for attribute in attributes:
         count = len(sizes[attribute.name])
@@ -48,9 +49,16 @@ def tie_patterns(evidence: ReleaseEvidence) -> tuple[TiePattern, ...]:
     return tuple(patterns)
 
 
-def _commonest(sizes: list[int]) -> int:
+def commonest_tie(attributes: Sequence[Seen]) -> int:
     """The size that most groups have; single rows do not count, nor a size that only one group has."""
-    counts = np.bincount([size for size in sizes if size > 1] or [0])
+    sizes = [
+        size
+        for attribute in attributes
+        if attribute.protected and attribute.is_number
+        for size in np.unique(attribute.released, return_counts=True)[1].tolist()
+        if size > 1
+    ]
+    counts = np.bincount(sizes or [0])
     counts[0] = 0
     return int(np.argmax(counts)) if counts.max() > 1 else 1
 

@@ -16,7 +16,7 @@ FALSE_POSITIVES = 0.01
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if not evidence.others:
         return NotRun(NAME, "there is no control group: nobody is known not to be in the release")
-    count = min(evidence.people, evidence.others, affordable(MOST_TARGETS, evidence.rows))
+    count = min(evidence.people, evidence.others, affordable(MOST_TARGETS, 2 * evidence.rows))
     if count < FEWEST_TRIALS:
         return NotRun(NAME, "too few people on one side for any interval")
     draws = evidence.draws(NAME)

@@ -36,6 +36,7 @@ class Audit:
     notes: tuple[str, ...]
     seconds: float
     complete: bool  # False: the time budget ended some attack
+    related: bool = True  # False: nothing shows that the release is of this original
 
     @property
     def level(self) -> Level:
@@ -46,6 +47,8 @@ class Audit:
     def verdict(self) -> str:
         if not self.findings:
             return "Nothing can be said: no attack could be run."
+        if not self.related:
+            return "Nothing can be concluded: the two tables show no relation to each other."
         worst = [f for f in self.findings if f.level is self.level]
         count = f"{len(self.findings)} attack{'s' if len(self.findings) > 1 else ''}"
         partial = "" if self.complete else " The time budget ended before all attacks were run."

@@ -17,7 +17,6 @@ from coterie.attacks.evidence import MethodEvidence
 from coterie.auditing.audit import Audit, Promised
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.auditing.running import chosen, run_attacks
-from coterie.auditing.unclipped import release_unclipped
 from coterie.budget import Number, as_text, parse_epsilon
 from coterie.errors import DataError, ParameterError
 from coterie.guarantee import Facts, Guarantee, settle
@@ -39,7 +38,6 @@ def audit_method(
     population: Any = None,
     schema: Schema | None = None,
     shuffle: bool = False,
-    unclipped: bool = False,
     known: float = 0.04,
     runs: int = 1000,
     neighbours: tuple[Any, Any] | None = None,
@@ -50,8 +48,7 @@ def audit_method(
 ) -> Audit:
     """Attack a method: what it does to a population (the demo's unless given), and what repeated runs give away.
 
-    A fifth of the population is held back as the control group of the attacks on one release. `unclipped` lets noise
-    leave the domain, as 001 publishes the methods, in that one release.
+    A fifth of the population is held back as the control group of the attacks on one release.
     """
     start = time.perf_counter()
     clock = Clock(positive(seconds))
@@ -73,19 +70,31 @@ def audit_method(
     guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
     pair = None if neighbours is None else (to_arrow(neighbours[0])[0], to_arrow(neighbours[1])[0])
     evidence = MethodEvidence(
-        method, as_text(total), k, table, described, release, shuffle, seed, clock, pair, runs, guarantee
+        method=method,
+        epsilon=as_text(total),
+        k=k,
+        population=table,
+        schema=described,
+        release=release,
+        shuffled=shuffle,
+        seed=seed,
+        clock=clock,
+        neighbours=pair,
+        runs=runs,
+        known=known,
+        guarantee=guarantee,
     )
     repeated = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
     order = np.random.default_rng(seed).permutation(table.num_rows)
     split = max(round(CONTROL_SHARE * table.num_rows), 1)
     held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
     # In row order: the auditor shuffles rows itself, and knows whose row is whose.
-    make: Callable[..., Any] = release_unclipped if unclipped else _released
     once = audit_release(
         inside,
-        make(inside, described, method=method, epsilon=total, k=k, seed=seed),
+        protect(inside, described, method=method, epsilon=total, k=k, seed=seed).table,
         described,
         control=held_back,
+        in_order=True,
         known=known,
         k=get_method(method).fixed_k or k,
         seconds=None if seconds is None else max(seconds - (time.perf_counter() - start), 1e-3),
@@ -103,12 +112,6 @@ def audit_method(
         seconds=time.perf_counter() - start,
         complete=once.complete and repeated.complete,
     )
-
-
-def _released(
-    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
-) -> pa.Table:
-    return protect(table, schema, method=method, epsilon=epsilon, k=k, seed=seed).table
 
 
 def _guarantee(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from coterie.attacks import Attack, Subject
+from coterie.attacks._tie_order import order_from_ties
+from coterie.attacks._tie_patterns import commonest_tie
 from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import ReleaseEvidence, Rows
+from coterie.attacks.evidence import ReleaseEvidence, Rows, hidden_order
 from coterie.attacks.intervals import FEWEST_TRIALS
 from coterie.attacks.seen import Side, read_people, read_release, side_by_side
 from coterie.auditing.audit import Audit, Promised
 from coterie.auditing.overlap import refuse_overlap
-from coterie.auditing.relation import relation
+from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, relation
 from coterie.auditing.running import chosen, run_attacks
 from coterie.certificate import Certificate
 from coterie.errors import DataError, ParameterError
@@ -24,8 +25,13 @@ from coterie.io.frames import to_arrow
 from coterie.odds import odds_in_words
 from coterie.schema import Schema
 
-SYNTHETIC_OR_SHUFFLED = (
-    "The certificate says that rows were shuffled and their order was not given: linkage is scored by nobody."
+SHUFFLED = (
+    "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
+    "unless you give the order (--order)."
+)
+RECOVERED = (
+    "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
+    "groups of all attributes fit. An attacker who holds the original table can do the same."
 )
 
 
@@ -37,6 +43,7 @@ def audit_release(
     control: Any = None,
     known: float = 0.04,
     order: Sequence[int] | None = None,
+    in_order: bool = False,
     certificate: Certificate | None = None,
     k: int | None = None,
     seconds: float | None = None,
@@ -44,8 +51,10 @@ def audit_release(
     attacks: Iterable[str | Attack] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    """Attack a release. Row i is person i unless `order[i]` names another original row (counted from 0, after the
-    schema's policies dropped rows); attackers never see that order. `control` holds people who are not in the release.
+    """Attack a release. `control` holds people who are not in it.
+
+    Row i is taken for person i where it looks so, or where it is certain: `in_order`, or a certificate without shuffling.
+    Otherwise `order[i]` names the original row (from 0, after the schema's policies dropped rows). Attackers never see it.
     """
     start = time.perf_counter()
     if not 0 <= known < 1:
@@ -58,19 +67,20 @@ def audit_release(
     attributes = side_by_side(people, rows, others, schema)
     if strangers is not None:
         refuse_overlap(attributes, table, strangers, schema)
-    truth, notes = _truth(people, rows, order, certificate)
     draws = np.random.default_rng(seed)
+    found_k = k if k is not None else certificate.k if certificate is not None else None
+    certain = order is not None or in_order or (certificate is not None and not certificate.release.shuffled)
+    truth, notes = _truth(people, rows, order, certificate)
     related = relation(attributes, truth, draws)
-    notes += [related.words] if related.words else []
+    if not certain and not related.in_order:
+        truth = order_from_ties(attributes, found_k or commonest_tie(attributes))
+        notes = [RECOVERED] if truth is not None else notes or [OUT_OF_ORDER if related.found else UNRELATED]
+        related = relation(attributes, truth, draws)
+    elif not related.found:
+        notes.append(DROWNED)
     notes += _sizes(people, others)
     if truth is not None:
-        # Attackers get the rows in an order that tells them nothing.
-        shuffled = draws.permutation(rows.records)
-        attributes = tuple(replace(a, released=a.released[shuffled]) for a in attributes)
-        place = np.empty(rows.records, dtype=np.int64)
-        place[shuffled] = np.arange(rows.records)
-        truth = place[truth]
-    found_k = k if k is not None else certificate.k if certificate is not None else None
+        attributes, truth = hidden_order(attributes, truth, draws)
     evidence = ReleaseEvidence(attributes, truth, known, found_k, seed, clock)
     outcomes = run_attacks(chosen(Subject.RELEASE, attacks), evidence, clock, progress)
     return Audit(
@@ -85,6 +95,7 @@ def audit_release(
         notes=tuple(notes),
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
+        related=related.found or certain,
     )
 
 
@@ -106,7 +117,7 @@ def _truth(
         note = f"The release has {rows.records} rows for {people.records} people: no row belongs to a person."
         return None, [note]
     if certificate is not None and certificate.release.shuffled:
-        return None, [SYNTHETIC_OR_SHUFFLED]
+        return None, [SHUFFLED]
     return np.arange(people.records, dtype=np.int64), []
 
 

@@ -30,20 +30,19 @@ class Relation:
         return self.rows_correspond or self.ties_correspond or self.columns_alike
 
     @property
-    def words(self) -> str | None:
-        """What the reader must know before the attacks' results; None when all is as expected."""
-        if not self.found:
-            return (
-                "The two tables show no relation: neither rows, nor shared values, nor distributions correspond. "
-                "Either this is not a release of that table, or its noise drowned everything. "
-                "Attacks that find nothing then mean nothing."
-            )
-        if not (self.rows_correspond or self.ties_correspond):
-            return (
-                "Row i of the release does not resemble person i: the rows are shuffled or synthetic. If they are shuffled, "
-                "give their order (--order), or linkage cannot be scored."
-            )
-        return None
+    def in_order(self) -> bool:
+        return self.rows_correspond or self.ties_correspond
+
+
+UNRELATED = (
+    "The two tables show no relation: neither rows, nor shared values, nor distributions correspond. Either this is not a "
+    "release of that table, or its noise drowned everything. Attacks that find nothing mean nothing here."
+)
+DROWNED = "Nothing of the original is visible in the release: its noise drowned everything, for analysts too."
+OUT_OF_ORDER = (
+    "Row i of the release does not resemble person i: the rows are shuffled or synthetic. Linkage cannot be scored unless "
+    "you give the order of the rows (--order), or the certificate that says they are in order."
+)
 
 
 def relation(attributes: Sequence[Seen], truth: Rows | None, draws: np.random.Generator) -> Relation:

@@ -19,13 +19,14 @@ from coterie.auditing import Audit, audit_method, audit_release
 from coterie.certificate import Certificate
 from coterie.cli.certificate import read_certificate
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.errors import DataError, OutputError, ParameterError
+from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.io.reading import read_table
 from coterie.report.audit_figure import audit_figure
 from coterie.report.audit_page import audit_page, shown
 from coterie.report.style import as_png
 from coterie.schema import Schema
+from coterie.verification import released_digest
 
 LEVEL_STYLE = {Level.NOTHING: "#009E73", Level.SOME: "#E69F00", Level.SEVERE: "bold #D55E00"}
 
@@ -119,9 +120,6 @@ def method_command(
         typer.Option(help="Two tables that differ in one record, for the empirical ε."),
     ] = None,
     runs: Annotated[int, typer.Option(help="Runs on each neighbour for the empirical ε.")] = 1000,
-    unclipped: Annotated[
-        bool, typer.Option("--unclipped", help="Let noise leave the domain, as 001 publishes it.")
-    ] = False,
     known: Known = 0.04,
     seconds: Seconds = None,
     attack: Only = None,
@@ -145,7 +143,6 @@ def method_command(
             known=known,
             runs=runs,
             neighbours=pair,
-            unclipped=unclipped,
             seconds=seconds,
             seed=seed,
             attacks=attack,
@@ -155,10 +152,17 @@ def method_command(
 
 
 def _certificate(released: str, given: Path | None) -> Certificate | None:
-    beside = Path(f"{released}.certificate.json")
-    if given is not None:
-        return read_certificate(given)
-    return read_certificate(beside) if beside.is_file() else None
+    """Only the certificate of these very bytes says anything about them."""
+    path = given or Path(f"{released}.certificate.json")
+    if given is None and not path.is_file():
+        return None
+    certificate = read_certificate(path)
+    if released_digest(released, None, certificate) != certificate.release.digest.value:
+        raise CertificateError(
+            f"The release and {path} do not belong together: the digests differ.",
+            "Give the certificate of this release with --certificate, or move that file away.",
+        )
+    return certificate
 
 
 def _order(path: Path) -> list[int]:

@@ -38,16 +38,22 @@ class Unclipped(LaplaceOnCentroids):
         return sampler.laplace(centroids.values, scales, column.attribute.name)
 
 
+def can_be_unclipped(method: str, schema: Schema) -> bool:
+    mechanism = get_method(method).numeric
+    laplace = isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound is not None
+    return laplace and all(attribute.type.ranged for attribute in schema.protected)
+
+
 def release_unclipped(
     table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
 ) -> pa.Table:
     """protect() for numeric attributes and a seed, without the cut; rows in their order."""
     recipe = get_method(method)
     mechanism = recipe.numeric
-    if not isinstance(mechanism, LaplaceOnCentroids) or any(not a.type.ranged for a in schema.protected):
+    if not isinstance(mechanism, LaplaceOnCentroids) or not can_be_unclipped(method, schema):
         raise ParameterError(
             f"Method '{method}' on these attributes is more than Laplace noise on group values.",
-            "Leave out --unclipped; it is for numeric attributes.",
+            "Choose a method that adds Laplace noise, and numeric attributes.",
         )
     recipe = replace(recipe, numeric=Unclipped(mechanism.centroid, mechanism.bound, mechanism.caution))
     checked = check(table, schema)
