@@ -2,8 +2,8 @@
 
 The rank groups of the original and the tie groups of an uncut release are the same sets of people under other names.
 Two people start with the same colour if equally many others share two groups with them, for every pair of attributes.
-A group's colour is that of its members, a person's that of their groups, and so on until nothing splits further. If the colours of
-both sides then agree, name for name, the rows are in the order found: chance does not make thousands of groups agree.
+A group's colour is that of its members, a person's that of their groups, and so on until nothing splits further. If the
+colours of both sides then agree, one for one, the rows are in the order found: chance does not make all groups agree.
 """
 
 from __future__ import annotations
