@@ -41,7 +41,8 @@ def test_the_table_of_the_guarantees() -> None:
 def test_values_cut_at_the_domain_hide_ties_at_a_tiny_epsilon_only() -> None:
     people = normals(5000, 4, 1)
     tiny, one = (
-        protect(people, normals_schema(4), method="dp-ir", epsilon=e, k=50, seed=1).table for e in ("0.01", "1")
+        protect(people, normals_schema(4), method="dp-ir", epsilon=e, k=50, seed=1).table
+        for e in ("0.01", "1")
     )
     assert linked(one, people, 4)["tie-linkage"] > 0.9
     assert linked(tiny, people, 4)["tie-linkage"] < 0.2
@@ -88,7 +89,9 @@ def test_groups_of_all_attributes_at_once_hide_each_other() -> None:
 def test_shuffled_rows_are_put_back_into_order_knowing_nobody(method: str) -> None:
     people = normals(2000, 4, 8)
     release = protect(people, normals_schema(4), method=method, epsilon=20, k=20, shuffle=True)
-    audit = audit_release(people, release.data, normals_schema(4), certificate=release.certificate, attacks=BOTH)
+    audit = audit_release(
+        people, release.data, normals_schema(4), certificate=release.certificate, attacks=BOTH
+    )
     assert any("put them back into order" in note for note in audit.notes)
     found = audit.finding("tie-linkage")
     assert found is not None

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.attacks._nearest import affordable, nearest_without_each
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence, Seen, Values
 from coterie.attacks.finding import Finding, NotRun, graded, percent
 from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
-from coterie.attacks.nearest import affordable, nearest_without_each
 
 NAME = "attribute-inference"
 MOST_TARGETS = 1000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from coterie.attacks._nearest import affordable, nearest_rows
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence, Values
 from coterie.attacks.finding import Finding, NotRun, Unit, graded
 from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, area_under_curve, true_positives_at
-from coterie.attacks.nearest import affordable, nearest_rows
 
 NAME = "membership-distance"
 MOST_TARGETS = 2000

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.attacks._nearest import nearest_rows
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence, Values
 from coterie.attacks.finding import NotRun
 from coterie.attacks.membership_distance import membership_finding
-from coterie.attacks.nearest import nearest_rows
 from coterie.attacks.seen import read_people, read_release, side_by_side
 
 NAME = "membership-shadow"

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.attacks._nearest import Yardstick, affordable, nearest_rows
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence
 from coterie.attacks.finding import Finding, NotRun, graded, interval_words, percent
 from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, proportion
-from coterie.attacks.nearest import Yardstick, affordable, nearest_rows
 
 NAME = "nearest-linkage"
 YARDSTICKS: tuple[Yardstick, ...] = ("domain", "spread")
