@@ -60,9 +60,12 @@ class Clusters(_Frozen):
 
 
 class Bounds(_Frozen):
+    """`epsilon`: what finding them cost, where the source is dp; beside the attribute's own."""
+
     lower: str
     upper: str
     source: Source
+    epsilon: str | None = None
 
 
 class Labels(_Frozen):
@@ -86,6 +89,13 @@ class CertifiedAttribute(_Frozen):
     categories: Labels | None = None
     missing: Missing | None = None
     outside: Outside | None = None
+
+
+class Dependence(_Frozen):
+    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole."""
+
+    mechanism: str
+    epsilon: str
 
 
 class Promised(_Frozen):
@@ -124,6 +134,7 @@ class Certificate(_Frozen):
     guarantee: Promised
     effective_multiplier: Multiplier | None = None
     attributes: tuple[CertifiedAttribute, ...]
+    dependence: Dependence | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
     sampler: str
@@ -159,6 +170,8 @@ def certify(
     schema: Schema,
     method: Method,
     shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    dependence: Fraction,
     sampler: Sampler,
     columns: tuple[str, ...],
     issued: datetime,
@@ -177,7 +190,10 @@ def certify(
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
-        attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
+        attributes=tuple(_attribute(attribute, method, shares, bounds) for attribute in schema.attributes),
+        dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
+        if method.synthesis
+        else None,
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
         sampler=sampler.name,
@@ -203,7 +219,9 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
     return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
 
 
-def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fraction]) -> CertifiedAttribute:
+def _attribute(
+    attribute: Attribute, method: Method, shares: Mapping[str, Fraction], bounds: Mapping[str, Fraction]
+) -> CertifiedAttribute:
     if attribute.role is not Role.PROTECT:
         return CertifiedAttribute(
             name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
@@ -218,19 +236,22 @@ def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fracti
         epsilon=as_text(shares[attribute.name]),
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
-        domain=_bounds(attribute),
+        domain=_bounds(attribute, bounds.get(attribute.name)),
         categories=_labels(attribute),
         missing=attribute.missing,
         outside=attribute.outside if attribute.type.ranged else None,
     )
 
 
-def _bounds(attribute: Attribute) -> Bounds | None:
+def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
     return Bounds(
-        lower=shown_bound(domain.lower, kind), upper=shown_bound(domain.upper, kind), source=domain.source
+        lower=shown_bound(domain.lower, kind),
+        upper=shown_bound(domain.upper, kind),
+        source=domain.source,
+        epsilon=None if paid is None else as_text(paid),
     )
 
 
@@ -254,8 +275,16 @@ def _notes(facts: Facts) -> tuple[str, ...]:
         notes.append(
             f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
         )
+    if facts.bounds_paid:
+        notes.append(
+            f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
+        )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.synthetic:
+        notes.append(
+            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+        )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
     if facts.rows_may_drop:

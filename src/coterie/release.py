@@ -18,21 +18,25 @@ from typing import Any
 
 import pyarrow as pa
 
+from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
 from coterie.columns.column import Column
 from coterie.errors import ParameterError
-from coterie.figures import InternalFigures, Protected, internal_figures, noise_figures
+from coterie.figures import InternalFigures, NoiseFigures, Protected, internal_figures, noise_figures
 from coterie.guarantee import Facts, Guarantee, settle
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
+from coterie.mechanism.mechanism import Mechanism
 from coterie.methods import get_method
 from coterie.methods.grouping import Find
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
-from coterie.schema import Missing, Role, Schema
+from coterie.partition.clustering import Clustering
+from coterie.schema import Missing, Role, Schema, Source
+from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
@@ -84,20 +88,28 @@ def protect(
     total = parse_epsilon(epsilon)
     table, restore = to_arrow(data)
     checked = check(table, schema)
-    k = recipe.check_k(k, checked.records)
+    shares, dependence = _shares(total, schema, recipe)
+    k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
     sampler = SecureSampler() if seed is None else SeededSampler(_whole(seed))
-    shares = _shares(total, schema, recipe)
+    paid = pay_for_bounds(checked, schema, shares, sampler)
+    checked, schema, shares = paid.checked, paid.schema, paid.left
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
-    def one(column: Column) -> Protected:
-        result = protect_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
+    def noisy(column: Column) -> Noisy:
+        result = noisy_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
         if progress:
             progress(column.attribute.name)
         return result
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(checked.columns))) as pool:
-        results = dict(zip(checked.columns, pool.map(one, checked.columns.values()), strict=True))
+    names, columns = checked.columns.keys(), checked.columns.values()
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(columns))) as pool:
+        if recipe.synthesis is None:
+            attached = pool.map(lambda column: noisy(column).attached(), columns)
+            results = dict(zip(names, attached, strict=True))
+        else:
+            lists = dict(zip(names, pool.map(noisy, columns), strict=True))
+            results = _synthetic(recipe.synthesis, checked, lists, dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
@@ -110,6 +122,8 @@ def protect(
         schema,
         recipe,
         shares,
+        paid.spent,
+        dependence,
         sampler,
         tuple(released.column_names),
         datetime.now(UTC),
@@ -118,23 +132,54 @@ def protect(
     return Release(restore(released), released, method, cost, guarantee, promise, checked, results)
 
 
-def protect_column(
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """One column after its noise."""
+
+    column: Column
+    mechanism: Mechanism
+    clustering: Clustering
+    released: Any
+    figures: NoiseFigures
+
+    def attached(self) -> Protected:
+        """One draw a cluster, shared by its members."""
+        values, array = self.mechanism.rows(self.column, self.released, self.clustering)
+        return Protected(values, array, self.figures)
+
+    def synthetic(self, ranks: Ranks) -> Protected:
+        values, array = self.mechanism.rows(self.column, self.released, ranks)
+        return Protected(values, array, self.figures, linked=False)
+
+
+def noisy_column(
     column: Column, method: Method, clustering_of: Find, k: int, epsilon: Fraction, sampler: Sampler
-) -> Protected:
+) -> Noisy:
     """One column through the chain. The mechanism is that of the column's type."""
     mechanism = method.mechanism(column)
     clustering = clustering_of(column)
     centroids = mechanism.centroids(column, clustering)
     sensitivity = mechanism.sensitivity(column, centroids, k)
     released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
-    # One draw a cluster, shared by its members.
-    values, array = mechanism.rows(column, released, clustering)
-    return Protected(values, array, noise_figures(centroids, sensitivity, mechanism))
+    return Noisy(column, mechanism, clustering, released, noise_figures(centroids, sensitivity, mechanism))
 
 
-def _shares(epsilon: Fraction, schema: Schema, method: Method) -> dict[str, Fraction]:
+def _synthetic(
+    synthesis: Synthesis, checked: Checked, noisy: Mapping[str, Noisy], epsilon: Fraction, sampler: Sampler
+) -> dict[str, Protected]:
+    """Rows drawn from the noisy distributions, and from the dependence between attributes that ε pays for."""
+    marginals = {name: column.released for name, column in noisy.items()}
+    ranks = synthesis.ranks(checked.columns, marginals, epsilon, sampler)
+    return {name: column.synthetic(ranks[name]) for name, column in noisy.items()}
+
+
+def _shares(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str, Fraction], Fraction]:
+    """ε of every attribute, and of the dependence between them; together exactly ε (or m·ε, where not split)."""
     weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    return split(epsilon, weights) if method.splits_budget else dict.fromkeys(weights, epsilon)
+    dependence = method.dependence(epsilon, len(weights))
+    if not method.splits_budget:
+        return dict.fromkeys(weights, epsilon), dependence
+    return split(epsilon - dependence, weights), dependence
 
 
 def _facts(
@@ -156,6 +201,7 @@ def _facts(
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
@@ -164,6 +210,7 @@ def _facts(
             if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
         ),
         shuffled=shuffled,
+        synthetic=method.synthesis is not None,
         private_noise=sampler.private,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ from coterie.errors import ParameterError, nearest
 from coterie.guarantee import Promise
 from coterie.mechanism.mechanism import Mechanism
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
+from coterie.synthesis.synthesis import Synthesis
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
@@ -34,6 +36,8 @@ class Method:
     minimum_k: int = 1
     fixed_k: int | None = None
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
+    synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
+    public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
 
     def mechanism(self, column: Column) -> Mechanism:
         return self.numeric if isinstance(column, NumericColumn) else self.categorical
@@ -55,8 +59,14 @@ class Method:
             )
         return replace(self, grouping=GROUPINGS[grouping])
 
-    def check_k(self, k: int | None, records: int) -> int:
-        """The k to use, or a sentence about why it is impossible."""
+    def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:
+        """The part of ε that goes to the dependence between attributes, where rows are synthetic."""
+        return epsilon * self.synthesis.share(attributes) if self.synthesis else Fraction(0)
+
+    def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:
+        """The k to use, or a sentence about why it is impossible. `epsilon` is the mean share of an attribute."""
+        if k is None and self.public_k is not None and epsilon is not None:
+            return self.public_k(records, epsilon)
         if self.fixed_k is not None:
             if k not in (None, self.fixed_k):
                 raise ParameterError(
