@@ -54,6 +54,16 @@ def test_plain_noise_gives_nothing_to_start_from() -> None:
     assert linked(released, people, 3)["tie-linkage"] == 0.0
 
 
+@pytest.mark.parametrize("method", ["dp-copula", "dp-sorted", "dp-tree"])
+def test_nobody_is_linked_to_rows_that_stand_for_nobody(method: str) -> None:
+    people = normals(5000, 4, 1)
+    released = protect(people, normals_schema(4), method=method, epsilon=1, seed=1).table
+    audit = audit_release(people, released, normals_schema(4), attacks=BOTH, in_order=True)
+    for finding in audit.findings:
+        assert finding.level is Level.NOTHING
+        assert finding.estimate.high < 0.005
+
+
 def test_synthetic_rows_cannot_be_linked() -> None:
     """Rows that belong to nobody: the attack stays at chance although distributions are alike."""
     people = normals(2000, 4, 3)

@@ -6,56 +6,39 @@ group values then fall on one of the two ends, and groups that were different lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
 from coterie.budget import split
-from coterie.columns.column import Floats, NumericColumn
 from coterie.errors import ParameterError
-from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods import get_method
-from coterie.noise.sampler import Sampler, laplace_scales
+from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import SeededSampler
-from coterie.release import protect_column
 from coterie.schema import Schema
 from coterie.table import check
 
 
-@dataclass(frozen=True, slots=True)
-class Unclipped(LaplaceOnCentroids):
-    def noise(
-        self,
-        column: NumericColumn,
-        centroids: Centroids,
-        sensitivity: Floats,
-        epsilon: Fraction,
-        sampler: Sampler,
-    ) -> Floats:
-        scales = laplace_scales(sensitivity, epsilon)
-        return sampler.laplace(centroids.values, scales, column.attribute.name)
-
-
 def can_be_unclipped(method: str, schema: Schema) -> bool:
-    mechanism = get_method(method).numeric
-    laplace = isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound is not None
-    return laplace and all(attribute.type.ranged for attribute in schema.protected)
+    """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
+    recipe = get_method(method)
+    laplace = isinstance(recipe.numeric, LaplaceOnCentroids) and recipe.numeric.bound is not None
+    numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
+    return laplace and recipe.synthesis is None and numbers
 
 
 def release_unclipped(
     table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
 ) -> pa.Table:
-    """protect() for numeric attributes and a seed, without the cut; rows in their order."""
+    """What protect() does with numbers and a seed, without the cut and the rounding; rows in their order."""
     recipe = get_method(method)
-    mechanism = recipe.numeric
-    if not isinstance(mechanism, LaplaceOnCentroids) or not can_be_unclipped(method, schema):
+    if not can_be_unclipped(method, schema):
         raise ParameterError(
             f"Method '{method}' on these attributes is more than Laplace noise on group values.",
             "Choose a method that adds Laplace noise, and numeric attributes.",
         )
-    recipe = replace(recipe, numeric=Unclipped(mechanism.centroid, mechanism.bound, mechanism.caution))
     checked = check(table, schema)
     size = recipe.check_k(k, checked.records)
     weights = {attribute.name: attribute.weight for attribute in schema.protected}
@@ -64,5 +47,9 @@ def release_unclipped(
     sampler = SeededSampler(seed)
     columns: dict[str, Any] = dict(checked.kept)
     for name, column in checked.columns.items():
-        columns[name] = pa.array(protect_column(column, recipe, find, size, shares[name], sampler).values)
+        clustering = find(column)
+        centroids = recipe.numeric.centroids(column, clustering)
+        scales = laplace_scales(recipe.numeric.sensitivity(column, centroids, size), shares[name])
+        noisy = sampler.laplace(centroids.values, scales, name)
+        columns[name] = pa.array(noisy[clustering.labels])
     return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})

@@ -19,13 +19,15 @@ from coterie.auditing.auditing_release import audit_release, positive
 from coterie.auditing.running import chosen, run_attacks
 from coterie.budget import Number, as_text, parse_epsilon
 from coterie.errors import DataError, ParameterError
-from coterie.guarantee import Facts, Guarantee, settle
+from coterie.guarantee import Guarantee, settle
 from coterie.io.frames import to_arrow
 from coterie.methods import get_method
+from coterie.noise.secure import SecureSampler
 from coterie.odds import odds_in_words
 from coterie.population import demo_population, demo_schema
+from coterie.release import _facts as release_facts  # one place decides what a promise rests on
 from coterie.release import protect
-from coterie.schema import Missing, Role, Schema
+from coterie.schema import Schema
 
 CONTROL_SHARE = 0.2
 
@@ -119,22 +121,7 @@ def _guarantee(
 ) -> Guarantee:
     """What a real release of this population would promise: private noise, the schema's bounds."""
     recipe = get_method(method)
-    size = recipe.check_k(k, records)
-    facts = Facts(
-        epsilon=epsilon,
-        records=records,
-        k=size,
-        clusters=records // size,
-        protected=tuple(a.name for a in schema.protected),
-        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
-        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
-        sizes_from_data=recipe.grouping.sizes is None,
-        rows_may_drop=tuple(
-            a.name
-            for a in schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ),
-        shuffled=shuffled,
-    )
+    share = (epsilon - recipe.dependence(epsilon, len(schema.protected))) / len(schema.protected)
+    size = recipe.check_k(k, records, share if recipe.splits_budget else epsilon)
+    facts = release_facts(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
     return settle(recipe.promise, facts)
