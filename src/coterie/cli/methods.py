@@ -21,6 +21,11 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
+def complete_method(incomplete: str) -> list[str]:
+    """For the shell: names that begin so."""
+    return [name for name in all_methods() if name.startswith(incomplete)]
+
+
 def example_guarantee(method: Method) -> Guarantee:
     """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
     k = method.fixed_k or 10
@@ -79,7 +84,10 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command("show")
 def show_method(
-    name: Annotated[str, typer.Argument(help="A method's name, for example idp-cbls.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A method's name, for example idp-cbls.", autocompletion=complete_method),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Explain one method: formula, promise, assumptions, known attack."""

@@ -97,8 +97,12 @@ def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
 
 
 def _standardised(values: Floats) -> Floats:
-    spread = values.std()
-    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+    largest = np.abs(values).max()
+    if largest == 0:
+        return values
+    unit = values / largest  # squares of values near 1e290 would overflow
+    spread = unit.std()
+    return np.asarray((unit - unit.mean()) / spread if spread > 0 else np.zeros_like(values))
 
 
 def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
