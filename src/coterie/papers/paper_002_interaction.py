@@ -62,18 +62,21 @@ def exact_curve(panel: Panel, shares: Array = SHARES) -> Array:
     if panel.operation in ("addition", "subtraction"):
         return np.asarray((a * a + a * b + b * b) / (a + b))  # E|Lap(a) ± Lap(b)|
     # One noise is integrated numerically; given it, the other enters linearly: E|c + Lap(β)| = |c| + β·e^(−|c|/β).
-    unit, weight = _laplace_nodes()
+    return np.array([_given_one_noise(panel, float(x), float(y)) for x, y in zip(a, b, strict=True)])
+
+
+def _given_one_noise(panel: Panel, a: float, b: float) -> float:
     if panel.operation == "multiplication":
-        noise = a[:, None] * unit
-        shift, slope = panel.value_b * noise, np.abs(panel.value_a + noise) * b[:, None]
+        unit, weight = _laplace_nodes(0.0)
+        shift, slope = panel.value_b * a * unit, np.abs(panel.value_a + a * unit) * b
     else:
-        noisy = panel.value_b + b[:, None] * unit
+        unit, weight = _laplace_nodes(-panel.value_b / b)
+        noisy = panel.value_b + b * unit
         divisor = np.where(noisy >= 0, 1.0, -1.0) * np.maximum(np.abs(noisy), GUARD * panel.value_b)
-        shift = panel.value_a * (1.0 / divisor - 1.0 / panel.value_b)
-        slope = a[:, None] / np.abs(divisor)
+        shift, slope = panel.value_a * (1.0 / divisor - 1.0 / panel.value_b), a / np.abs(divisor)
     slope = np.maximum(slope, 1e-300)
     inner = np.abs(shift) + slope * np.exp(-np.minimum(np.abs(shift) / slope, 700.0))
-    return np.asarray(inner @ weight)
+    return float(inner @ weight)
 
 
 def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Array = SHARES) -> Array:
@@ -99,10 +102,13 @@ def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares:
     return np.asarray(np.abs(error).mean(axis=1))
 
 
-def _laplace_nodes() -> tuple[Array, Array]:
-    """A fine trapezoid rule for ∫ f(x)·e^(−|x|)/2 dx."""
-    unit = np.linspace(-45.0, 45.0, 18_001)
-    weight = 0.5 * np.exp(-np.abs(unit)) * (unit[1] - unit[0])
+def _laplace_nodes(around: float) -> tuple[Array, Array]:
+    """Nodes and weights for ∫ f(x)·e^(−|x|)/2 dx, crowded where a denominator is zero."""
+    near = np.geomspace(1e-9, 45.0, 1200)
+    unit = np.unique(np.concatenate([np.linspace(-45.0, 45.0, 6001), around - near, around + near]))
+    unit = unit[np.abs(unit) <= 45.0]
+    gaps = np.diff(unit)
+    weight = 0.5 * np.concatenate([[gaps[0]], gaps[1:] + gaps[:-1], [gaps[-1]]]) * 0.5 * np.exp(-np.abs(unit))
     return unit, weight / weight.sum()
 
 

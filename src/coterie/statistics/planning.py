@@ -17,7 +17,7 @@ from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
-from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.sensitivity import Kind, Neighbours
 from coterie.statistics.specification import Route, Specification
 from coterie.statistics.uncertainty import predict_consistent
 
@@ -121,6 +121,12 @@ def _notes(design: Design) -> tuple[str, ...]:
         notes.append(
             "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
             "total, and no single record costs more than it."
+        )
+    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
+    if quantiles:
+        notes.append(
+            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
+            "their privacy does not depend on it."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
