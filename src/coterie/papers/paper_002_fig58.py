@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
+from coterie.papers.paper_002_data import insurance
 from coterie.papers.paper_002_scenario import PUBLISHED_BEST, exact_scores, scenario
 from coterie.statistics.allocators import find_allocator
 
@@ -15,7 +15,7 @@ _QUANTILES = np.linspace(0.0, 1.0, 201)
 
 
 def _compute() -> Outcome:
-    chosen = scenario(load("insurance"))
+    chosen = scenario(insurance())
     scores, best = all_scores(chosen)
     ours, theirs = (chosen.metric.score(budgets, exponent=14) for budgets in (best, PUBLISHED_BEST))
     optimum = chosen.metric.score(find_allocator("gradient").allocate(chosen.problem), exponent=14)

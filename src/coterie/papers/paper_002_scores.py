@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.paper_002_data import insurance
 from coterie.papers.paper_002_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
 from coterie.statistics.allocators import find_allocator
 
 TOLERANCE = 0.03
 
 
-def findings_of(insurance: pa.Table) -> tuple[tuple[Finding, ...], dict[str, float]]:
+def findings_of(people: pa.Table) -> tuple[tuple[Finding, ...], dict[str, float]]:
     """Five scores within 3 %, and both t-tests without noise."""
-    chosen = scenario(insurance)
+    chosen = scenario(people)
     exact = exact_scores(chosen)
     findings = [
         Finding(
@@ -38,7 +38,7 @@ def findings_of(insurance: pa.Table) -> tuple[tuple[Finding, ...], dict[str, flo
 
 
 def _compute() -> Outcome:
-    findings, exact = findings_of(load("insurance"))
+    findings, exact = findings_of(insurance())
     published = [PUBLISHED_SCORES.get(name) for name in exact]
     data = pa.table({"allocation": list(exact), "exact score": list(exact.values()), "published": published})
     notes = (

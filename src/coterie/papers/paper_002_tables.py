@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.paper_002_data import insurance
 from coterie.papers.paper_002_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
 
 # Printed digits are cut off in some entries and rounded in others: one unit of the last digit is allowed.
@@ -26,10 +26,10 @@ def differing(
     ]
 
 
-def findings_of(insurance: pa.Table) -> tuple[Finding, Finding]:
-    dollars = differing(TABLE_5_1, table(insurance, scaled=False), _LAST_DIGIT["5.1"])
-    scaled = differing(TABLE_5_2, table(insurance, scaled=True), _LAST_DIGIT["5.2"])
-    exact = table(insurance, scaled=True)[MISPRINT[0]][MISPRINT[1]]
+def findings_of(people: pa.Table) -> tuple[Finding, Finding]:
+    dollars = differing(TABLE_5_1, table(people, scaled=False), _LAST_DIGIT["5.1"])
+    scaled = differing(TABLE_5_2, table(people, scaled=True), _LAST_DIGIT["5.2"])
+    exact = table(people, scaled=True)[MISPRINT[0]][MISPRINT[1]]
     return (
         Finding(
             "Table 5.1, 20 entries",
@@ -49,17 +49,17 @@ def findings_of(insurance: pa.Table) -> tuple[Finding, Finding]:
 
 
 def _compute() -> Outcome:
-    insurance = load("insurance")
+    people = insurance()
     rows = [
         {"table": number, "entry": row, "group": group, "printed": float(value), "ours": ours[row][group]}
         for number, printed, ours in (
-            ("5.1", TABLE_5_1, table(insurance, scaled=False)),
-            ("5.2", TABLE_5_2, table(insurance, scaled=True)),
+            ("5.1", TABLE_5_1, table(people, scaled=False)),
+            ("5.2", TABLE_5_2, table(people, scaled=True)),
         )
         for row, values in printed.items()
         for group, value in enumerate(values)
     ]
-    return Outcome(findings_of(insurance), None, pa.Table.from_pylist(rows))
+    return Outcome(findings_of(people), None, pa.Table.from_pylist(rows))
 
 
 EXPERIMENT = Experiment(
