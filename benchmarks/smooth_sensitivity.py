@@ -42,7 +42,9 @@ def _reach(values: np.ndarray, k: int) -> float:
 
 
 def main() -> None:
-    print("| table | ε_a | β | plain: local | smooth | noise/ours | trimmed: local | smooth ≥ | noise/ours ≥ |")
+    print(
+        "| table | ε_a | β | plain: local | smooth | noise/ours | trimmed: local | smooth ≥ | noise/ours ≥ |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, table in tables().items():
         schema = schema_of(table)

@@ -1,7 +1,7 @@
 """What was promised, under which assumptions, over which bytes.
 
-A certificate holds no value and no statistic of the original data: only what the user declared, what follows from the
-number of released rows and k, and a digest of the release. All numbers that are not whole are exact text, so its
+A certificate holds no value and no statistic of the original data: only what the user declared as public, what follows
+from the number of released rows and k, and a digest of the release. All numbers that are not whole are exact text, so its
 canonical form (RFC 8785: sorted keys, no blanks) is the same in every language.
 """
 
@@ -26,6 +26,8 @@ from coterie.noise.sampler import Sampler
 from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Source
 from coterie.schema_file import shown_bound
 
+_EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +42,7 @@ class Digest(_Frozen):
 
 
 class Released(_Frozen):
-    rows: int
+    rows: int = Field(ge=1)
     columns: tuple[str, ...]
     shuffled: bool
     digest: Digest
@@ -60,10 +62,13 @@ class Clusters(_Frozen):
 
 
 class Bounds(_Frozen):
-    """`epsilon`: what finding them cost, where the source is dp; beside the attribute's own."""
+    """Bounds that were taken from the data are not repeated here: they are a statistic of it.
 
-    lower: str
-    upper: str
+    `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
+    """
+
+    lower: str | None
+    upper: str | None
     source: Source
     epsilon: str | None = None
 
@@ -121,6 +126,15 @@ class Multiplier(_Frozen):
     upper: str
 
 
+class Signature(_Frozen):
+    """Over the canonical form of everything else."""
+
+    algorithm: Literal["Ed25519"]
+    public_key: str
+    fingerprint: str
+    value: str
+
+
 class Certificate(_Frozen):
     coterie_certificate: Literal[1] = 1
     tool: str
@@ -128,8 +142,8 @@ class Certificate(_Frozen):
     method: str
     method_title: str
     papers: str
-    epsilon: str
-    k: int
+    epsilon: str | None = Field(pattern=_EXACT)  # null: no noise was added, so no ε describes the release
+    k: int = Field(ge=1)
     clusters: Clusters
     guarantee: Promised
     effective_multiplier: Multiplier | None = None
@@ -141,7 +155,7 @@ class Certificate(_Frozen):
     reproducible: bool
     notes: tuple[str, ...]
     release: Released
-    signature: dict[str, str] | None = None
+    signature: Signature | None = None
 
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
@@ -149,8 +163,14 @@ class Certificate(_Frozen):
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
+            # Two entries of one name would let a reader see another certificate than the one that was signed.
+            return cls.model_validate(json.loads(text, object_pairs_hook=_once))
+        except (ValueError, RecursionError) as error:
+            if not isinstance(error, ValidationError):
+                raise CertificateError(
+                    "This is not a certificate: it is no JSON document, or names an entry twice.",
+                    "Give the JSON file that `coterie protect` wrote, unchanged.",
+                ) from None
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"])) or "the document"
             raise CertificateError(
@@ -162,6 +182,13 @@ class Certificate(_Frozen):
         """The signed bytes: everything but the signature, in RFC 8785 form (there are no floats inside)."""
         content = self.model_dump(mode="json", exclude={"signature"})
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("an entry appears twice")
+    return content
 
 
 def certify(
@@ -185,7 +212,7 @@ def certify(
         method=method.name,
         method_title=method.title,
         papers=method.papers,
-        epsilon=as_text(facts.epsilon),
+        epsilon=as_text(method.cost(facts.epsilon, len(facts.protected))) if method.adds_noise else None,
         k=facts.k,
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
@@ -196,9 +223,9 @@ def certify(
         else None,
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
-        sampler=sampler.name,
-        reproducible=not sampler.private,
-        notes=_notes(facts),
+        sampler=sampler.name if method.adds_noise else "none: no noise was added",
+        reproducible=not facts.private_noise,
+        notes=_notes(facts, method),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -233,7 +260,7 @@ def _attribute(
         role=attribute.role,
         type=attribute.type,
         unit=attribute.unit,
-        epsilon=as_text(shares[attribute.name]),
+        epsilon=as_text(shares[attribute.name]) if method.adds_noise else None,
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
         domain=_bounds(attribute, bounds.get(attribute.name)),
@@ -247,9 +274,10 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
+    shown = domain.source is not Source.DATA
     return Bounds(
-        lower=shown_bound(domain.lower, kind),
-        upper=shown_bound(domain.upper, kind),
+        lower=shown_bound(domain.lower, kind) if shown else None,
+        upper=shown_bound(domain.upper, kind) if shown else None,
         source=domain.source,
         epsilon=None if paid is None else as_text(paid),
     )
@@ -267,8 +295,11 @@ def _labels(attribute: Attribute) -> Labels | None:
     )
 
 
-def _notes(facts: Facts) -> tuple[str, ...]:
+def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     notes = []
+    if not method.splits_budget:
+        each = as_text(facts.epsilon)
+        notes.append(f"as published, each attribute gets the whole ε = {each}; the total is their sum")
     if not facts.private_noise:
         notes.append("reproducible: not private")
     if facts.bounds_from_data:

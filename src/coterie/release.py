@@ -7,6 +7,7 @@ Each stage is a frozen value and reads only the one before it; the method names 
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +38,7 @@ from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
 from coterie.partition.clustering import Clustering
 from coterie.schema import Missing, Role, Schema, Source
+from coterie.schema_file import as_schema
 from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
@@ -68,10 +71,10 @@ class Release:
 
 def protect(
     data: Any,
-    schema: Schema,
+    schema: Schema | str | Path | Mapping[str, Any],
     *,
     method: str,
-    epsilon: Number,
+    epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",
     seed: int | None = None,
@@ -80,12 +83,15 @@ def protect(
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
+    The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
+
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. Without `seed` the noise is secure; with it
     the release can be repeated and protects nobody, which the certificate says.
     """
     recipe = get_method(method).grouped(grouping)
-    total = parse_epsilon(epsilon)
+    schema = as_schema(schema)
+    total = _total(epsilon, recipe)
     table, restore = to_arrow(data)
     checked = check(table, schema)
     shares, dependence = _shares(total, schema, recipe)
@@ -211,7 +217,7 @@ def _facts(
         ),
         shuffled=shuffled,
         synthetic=method.synthesis is not None,
-        private_noise=sampler.private,
+        private_noise=sampler.private or not method.adds_noise,
     )
 
 
@@ -229,7 +235,18 @@ def _rows(
     return table if order is None else table.take(pa.array(order))
 
 
+def _total(epsilon: Number | None, method: Method) -> Fraction:
+    """ε as given. A method without noise needs none; one that was given is checked all the same."""
+    if epsilon is not None:
+        return parse_epsilon(epsilon)
+    if method.adds_noise:
+        raise ParameterError(
+            f"Method '{method.name}' needs a privacy budget.", "Give epsilon, for example 1."
+        )
+    return Fraction(1)
+
+
 def _whole(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
         raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
-    return seed
+    return operator.index(seed)

@@ -210,6 +210,16 @@ class Attribute(_Frozen):
             )
         return self.domain
 
+    def require_public(self) -> None:
+        """A protected attribute must say what is public about it: bounds, or labels."""
+        if self.type.ranged:
+            self.bounds()
+        elif self.type is not AttributeType.BOOLEAN and self.categories is None:
+            raise SchemaError(
+                f"Attribute '{self.name}' is protected but its labels are not declared.",
+                "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
+            )
+
     @property
     def domain_from_data(self) -> bool:
         """Whether what should be public knowledge was taken from the data."""

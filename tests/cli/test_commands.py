@@ -116,7 +116,7 @@ def test_methods_show_suggests(run: Run) -> None:
 
 def test_draft_fill_check_protect(run: Run, folder: Path, protect_arguments: Arguments) -> None:
     drafted = run("schema", "draft", "people.csv", "--output", "draft.yaml", "--json")
-    assert {"age", "income"} <= set(drafted.json["bounds_to_fill"])
+    assert {"age", "income"} <= set(drafted.json["to_fill"])
     unready = run("schema", "check", "draft.yaml")
     assert unready.code == 3
     assert "no domain" in unready.words

@@ -137,7 +137,7 @@ def test_signing(run: Run, folder: Path, protect_arguments: Arguments) -> None:
 def test_a_bad_key_writes_nothing(run: Run, folder: Path, files: Files, protect_arguments: Arguments) -> None:
     before = files(folder)
     refused = run(*protect_arguments(sign="schema.yaml"))
-    assert refused.code == 7
+    assert refused.code == 5
     assert "private key file" in refused.words
     assert files(folder) == before
 

@@ -156,7 +156,8 @@ def test_the_certificate_says_what_is_promised(
     assert certificate.method == method.name
     assert certificate.papers == method.papers
     assert not certificate.reproducible
-    assert "OpenDP" in certificate.sampler
+    assert ("none: no noise" in certificate.sampler) is not method.adds_noise
+    assert (certificate.epsilon is not None) is method.adds_noise
     assert certificate.dropped == ("name",)
     assert certificate.kept == ("region",)
     assert any("region" in note for note in certificate.notes)
@@ -168,8 +169,8 @@ def test_a_seeded_certificate_says_it_is_not_private(
     method: Method, people: pa.Table, people_schema: Schema
 ) -> None:
     certificate = _protect(method, people, people_schema, seed=0).certificate
-    assert certificate.reproducible
-    assert "reproducible: not private" in certificate.notes
+    assert certificate.reproducible is method.adds_noise  # without noise a seed changes nothing
+    assert ("reproducible: not private" in certificate.notes) is method.adds_noise
     if certificate.guarantee.rests_on_noise:
         assert certificate.guarantee.status == "none"
     else:

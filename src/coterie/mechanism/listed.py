@@ -30,7 +30,7 @@ Ranks = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SortedCentroids:
-    """Sorted means + Laplace(Δ/(kε_a)): ε_a-DP as a list (001 Lemma 1). `smooth` makes it a rising quantile function."""
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (001 Lemma 1). `smooth` makes it a rising quantile function."""
 
     smooth: bool
     caution: str | None = None
@@ -63,7 +63,8 @@ class SortedCentroids:
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
         if self.smooth:
-            means = at_bounds(rising(noisy, weights), domain, 0.5 * float(scales[0]))
+            # Noise has a scale in proportion to 1/size: weights by its variance.
+            means = at_bounds(rising(noisy, weights**2), domain, float(scales.min()))
             places, values = through_middles(means, weights)
             return Line(places, np.clip(values, domain.lower, domain.upper), column.step)
         noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
@@ -102,7 +103,7 @@ class SortedLabels:
 
 
 def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
-    """Means nearer to a bound than half the noise's scale become the bound: columns full of zeros keep them."""
+    """Means nearer to a bound than the noise's scale become the bound: columns full of zeros keep them."""
     means = np.where(means < domain.lower + near, domain.lower, means)
     return np.where(means > domain.upper - near, domain.upper, means)
 

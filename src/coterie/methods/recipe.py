@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,6 +36,7 @@ class Method:
     rank: int
     minimum_k: int = 1
     fixed_k: int | None = None
+    adds_noise: bool = True  # False: no ε describes it, and no ledger can count it
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
     synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
@@ -78,8 +80,9 @@ class Method:
             raise ParameterError(
                 f"Method '{self.name}' needs k, the number of records a group.", "Give k, for example --k 10."
             )
-        if isinstance(k, bool) or not isinstance(k, int):
+        if isinstance(k, bool) or not hasattr(k, "__index__"):  # NumPy's integers are welcome
             raise ParameterError("k is not a whole number.", "Give a whole number such as 10.")
+        k = operator.index(k)
         if k < self.minimum_k:
             raise ParameterError(
                 f"k = {k} is too small for '{self.name}'.", f"Its smallest k is {self.minimum_k}."

@@ -1,12 +1,13 @@
-"""Δ/k for the sorted list of means *as computed*: 001 Lemma 1 with room for rounding.
+"""Δ/|C| for the sorted list of means *as computed*: 001 Lemma 1 with room for rounding.
 
-Lemma 1: clusters hold consecutive sorted values, and their sizes follow from n and k. Replacing x by x' shifts each cluster
-between the two places by one neighbouring value; the shifts of the sums telescope to |x' - x| ≤ Δ, and each sum is divided
-by at least k. Ties do not matter: the sorted values, hence the sums, are the same however they are broken.
+Lemma 1: clusters hold consecutive sorted values, and their sizes do not depend on the data. Replacing x by x' shifts each
+cluster between the two places by one neighbouring value; the shifts of the sums telescope: Σ|ΔS_j| = |x' - x| ≤ Δ. Noise of
+scale Δ/(|C_j|ε) on mean j loses Σ (|ΔS_j|/|C_j|)·(|C_j|ε/Δ) ≤ ε. (With groups of k: Δ/k, but for the larger last one.)
+Ties do not matter: the sorted values, hence the sums, are the same however they are broken.
 
 Rounding: values are counted from the lower bound, so they lie in [0, Δ]. A sum of s of them in double precision, divided by
 s, is off by at most 1.01·s·u·Δ (u = 2^-53), and by another amount under the neighbour, because the order of addition is the
-order of records. Over all clusters that is at most 2.02·n·u·Δ; 4·n·u·Δ is added.
+order of records. In units of Δ/s that is 2.02·s²·u; 1 + 4·u·Σ|C_j|² times the scale covers all clusters together.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from coterie.sensitivity.bound import Bound
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     """`domain` starts at 0: the caller has shifted the values."""
-    records = int(summary.size.sum())
-    width = Fraction(domain.upper)
-    return np.full(len(summary.size), float_up(width / k + 4 * records * width / 2**53))
+    sizes, which = np.unique(summary.size, return_inverse=True)
+    squares = sum(int(size) ** 2 for size in summary.size)
+    reach = Fraction(domain.upper) * (1 + Fraction(4 * squares, 2**53))
+    return np.array([float_up(reach / int(size)) for size in sizes])[which]
 
 
-SORTED_LIST = Bound(formula="Δ/k (with room for rounding)", citation="001 Lemma 1", depth=0, compute=_compute)
+SORTED_LIST = Bound(
+    formula="Δ/|C| (with room for rounding)", citation="001 Lemma 1", depth=0, compute=_compute
+)

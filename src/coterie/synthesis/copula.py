@@ -26,7 +26,7 @@ from coterie.synthesis.synthesis import Ranks, ranks_of
 Floats = NDArray[np.float64]
 
 _DEPENDENCE = Fraction(1, 5)  # of ε; the marginals get the rest
-_PRIOR_VARIANCE = 0.1  # of τ between attributes of a table, before seeing any: a public guess
+_PRIOR_VARIANCE = 0.05  # of τ between attributes of a table, before seeing any: a public guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def noisy_correlation(positions: list[Floats], tied: Floats, epsilon: Fraction, 
     n, m = len(positions[0]), len(positions)
     pairs = list(combinations(range(m), 2))
     exact = np.array([float(concordance(positions[a], positions[b])) for a, b in pairs])
-    reach = np.full(len(pairs), float_up(Fraction(concordance_sensitivity(n))))
+    # C - D is exact as a double up to n = 10^8; beyond, two neighbours may round apart by 2^-53 of all pairs each.
+    reach = np.full(len(pairs), float_up(concordance_sensitivity(n) + Fraction(n * (n - 1), 2**53)))
     scales = laplace_scales(reach, epsilon / len(pairs))
     noisy = sampler.laplace(exact, scales, "coterie: Kendall's tau")
     # From here on post-processing.
