@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.peers.synthesisers import beside
 
-PACKAGES = ("diffprivlib>=0.6",)
+PACKAGES = ("diffprivlib>=0.6", "scikit-learn<1.6")  # it reaches into the trees of older versions
 
 
 def run() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 INSTALL_SECONDS = 600
-RUN_SECONDS = 600
+RUN_SECONDS = 240
 HERE = Path(__file__).resolve().parent
 
 

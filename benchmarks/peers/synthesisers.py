@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.peers.environment import run_inside
+from benchmarks.peers.environment import PeerMissing, run_inside
 from benchmarks.peers.same_data import correlation_error, divergence, tables
 from coterie import Schema, protect
 from coterie.auditing import audit_release
@@ -34,7 +34,11 @@ def beside(peer: str, packages: tuple[str, ...], kinds: tuple[str, ...]) -> None
         for kind in kinds:
             start = time.perf_counter()
             request = {"kind": kind, "epsilon": EPSILON, "bins": BINS, "columns": _binned(people, schema)}
-            answer = run_inside(peer, packages, request)
+            try:
+                answer = run_inside(peer, packages, request)
+            except PeerMissing as missing:
+                print(f"  {peer} {kind}: not compared: {missing}", flush=True)
+                continue
             _row(f"{peer} {kind}", people, _unbinned(answer["columns"], schema), others, schema, start)
         for method, k in OURS:
             start = time.perf_counter()
