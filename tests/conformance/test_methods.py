@@ -152,7 +152,7 @@ def test_the_certificate_says_what_is_promised(
     assert certificate.method == method.name
     assert certificate.papers == method.papers
     assert not certificate.reproducible
-    assert "OpenDP" in certificate.sampler
+    assert "exact discrete Laplace" in certificate.sampler
     assert certificate.dropped == ("name",)
     assert certificate.kept == ("region",)
     assert any("region" in note for note in certificate.notes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.noise.sampler import Floats
+from coterie.noise.grid import Floats, Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class SeededSampler:
     name: str = "NumPy Philox, seeded"
     private: bool = False
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
         words = self.uniform_words(len(centres), stream)
         # The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite.
         centred = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
