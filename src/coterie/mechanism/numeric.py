@@ -67,7 +67,7 @@ class LaplaceOnCentroids:
         """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
         scales = laplace_scales(sensitivity, epsilon)
         domain = column.domain
-        grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.size)
+        grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
         noisy = np.clip(noisy, domain.lower, domain.upper)
         if column.step is not None:

@@ -16,6 +16,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition.clustering import Shape
+
 Floats = NDArray[np.float64]
 
 _BELOW_WIDTH = 48  # steps: 2^48 or more to a domain's width …
@@ -34,9 +36,9 @@ class Grid:
     blind: bool = False
 
 
-def public_grid(lower: float, upper: float, epsilon: Fraction, sizes: NDArray[np.int64]) -> Grid:
-    """The grid for centroids in [lower, upper], one for each cluster; sizes follow from n and k."""
-    clusters, largest, smallest = len(sizes), int(sizes.max()), int(sizes.min())
+def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> Grid:
+    """The grid for centroids in [lower, upper], one for each cluster."""
+    clusters, largest, smallest = shape.clusters, shape.largest, shape.smallest
     width, bound = Fraction(upper) - Fraction(lower), max(abs(Fraction(lower)), abs(Fraction(upper)))
     moved = width / smallest + 4 * largest * bound / 2**53
     widest = max(width, 2 * clusters * moved) / epsilon  # no method's scale is above it

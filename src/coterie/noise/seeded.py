@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 
 from coterie.noise.grid import Floats, Grid
 
+_WORDS = 4  # that Philox makes of one count
+
 
 @dataclass(frozen=True, slots=True)
 class SeededSampler:
     seed: int
+    first: int = 0  # number of the first cluster, for engines that hold only some
     name: str = "NumPy Philox, seeded"
     private: bool = False
 
@@ -30,4 +33,7 @@ class SeededSampler:
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
         digest = hashlib.blake2b(f"{self.seed}\x00{stream}".encode(), digest_size=16).digest()
-        return np.random.Philox(key=int.from_bytes(digest, "little")).random_raw(count)
+        generator = np.random.Philox(key=int.from_bytes(digest, "little"))
+        generator.advance(self.first // _WORDS)
+        generator.random_raw(self.first % _WORDS)
+        return generator.random_raw(count)
