@@ -85,8 +85,8 @@ def protect(
     table, restore = to_arrow(data)
     checked = check(table, schema)
     k = recipe.check_k(k, checked.records)
-    sampler = SecureSampler() if seed is None else SeededSampler(_whole(seed))
-    shares = _shares(total, schema, recipe)
+    sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
+    shares = shares_of(total, schema, recipe)
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
     def one(column: Column) -> Protected:
@@ -101,7 +101,7 @@ def protect(
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
-    facts = _facts(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
+    facts = facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
     guarantee = settle(recipe.promise, facts)
     promise = partial(
         certify,
@@ -132,12 +132,12 @@ def protect_column(
     return Protected(values, array, noise_figures(centroids, sensitivity, mechanism))
 
 
-def _shares(epsilon: Fraction, schema: Schema, method: Method) -> dict[str, Fraction]:
+def shares_of(epsilon: Fraction, schema: Schema, method: Method) -> dict[str, Fraction]:
     weights = {attribute.name: attribute.weight for attribute in schema.protected}
     return split(epsilon, weights) if method.splits_budget else dict.fromkeys(weights, epsilon)
 
 
-def _facts(
+def facts_of(
     schema: Schema,
     method: Method,
     epsilon: Fraction,
@@ -182,7 +182,7 @@ def _rows(
     return table if order is None else table.take(pa.array(order))
 
 
-def _whole(seed: object) -> int:
+def whole_seed(seed: object) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
     return seed
