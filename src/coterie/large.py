@@ -25,7 +25,7 @@ from coterie.certificate import Certificate, Digest, certify
 from coterie.engines.scratch import Scratch, told
 from coterie.errors import ParameterError
 from coterie.guarantee import Guarantee, settle
-from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from
+from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.memory import parse_memory, room_for_work
 from coterie.methods import get_method
 from coterie.release import facts_of, shares_of, whole_seed
@@ -80,6 +80,7 @@ def protect_file(
     total = parse_epsilon(epsilon)
     seed = None if seed is None else whole_seed(seed)
     limit = parse_memory(memory)
+    warm_up()
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
     k = recipe.check_k(k, table.records)

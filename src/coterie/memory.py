@@ -9,7 +9,8 @@ from coterie.errors import ParameterError
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-_LEAST = 48 * 10**6  # below this the batches themselves would not fit
+_READING = 64 * 10**6  # what reading and writing Parquet holds on to
+_LEAST = 24 * 10**6  # below this the batches themselves would not fit
 
 
 def parse_memory(text: str | int) -> int:
@@ -22,7 +23,7 @@ def parse_memory(text: str | int) -> int:
 
 def room_for_work(limit: int) -> int:
     """What the limit leaves beside the program itself."""
-    used = resident()
+    used = resident() + _READING
     if limit - used < _LEAST:
         raise ParameterError(
             f"The memory limit of {limit >> 20} MB is too small: the program itself needs {used >> 20} MB.",

@@ -25,7 +25,7 @@ _SAMPLES_PER_BUCKET = 256
 _MOST_BUCKETS = 1 << 12
 _BATCH = 1 << 17
 _UNEVEN = 1.5  # how much larger than intended a bucket may turn out
-_RANKING = 80  # bytes a record that ranking and the chain need beside the record itself
+_RANKING = 160  # bytes a record that ranking and the chain need, beside copies of the record itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class ExternalSort:
             yield start, self.scratch.read("column", self.fields, start, min(_BATCH, self.records - start))
 
     def _read_all(self) -> NDArray[Any]:
-        return _number(self.scratch.read("column", self.fields), 0, self._numbered)
+        found = _number(self.scratch.read("column", self.fields), 0, self._numbered)
+        self.scratch.remove("column")
+        return found
 
     def _read(self, name: str) -> NDArray[Any]:
         found = self.scratch.read(name, self._numbered)

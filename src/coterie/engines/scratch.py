@@ -28,7 +28,7 @@ class Scratch:
         return cls(folder)
 
     def append(self, name: str, values: NDArray[Any]) -> None:
-        with told(self.folder), open(self.folder / name, "ab", buffering=0) as file:
+        with told(self.folder), open(self.folder / name, "ab") as file:
             file.write(np.ascontiguousarray(values).data.cast("B"))
 
     def read(self, name: str, dtype: np.dtype[Any], first: int = 0, count: int = -1) -> NDArray[Any]:
