@@ -54,7 +54,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         graded(risks[name], nothing),
         f"Worst attribute '{name}': guessed for {percent(attack[worst].value)} of the people in the release and "
         f"{percent(control[worst].value)} {compared}; the release itself gives away {percent(max(risks[name].value, 0.0))}.",
-        {f"risk for {key}": risk.value for key, risk in risks.items()},
+        {
+            f"{what} for {key}": getattr(risk, end)
+            for key, risk in risks.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
     )
 
 

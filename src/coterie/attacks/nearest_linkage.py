@@ -27,7 +27,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         )
     if evidence.people < FEWEST_TRIALS:
         return NotRun(NAME, f"{evidence.people} people are too few for any interval")
-    count = affordable(min(evidence.people, MOST_TARGETS), evidence.rows)
+    count = affordable(min(evidence.people, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
     people = evidence.draws(NAME).choice(evidence.people, count, replace=False)
     targets = [attribute.original[people] for attribute in evidence.attributes]
     found: dict[str, Estimate] = {}

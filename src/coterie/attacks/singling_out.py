@@ -68,7 +68,12 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         graded(risks[style], nothing),
         f"{percent(attack.value)} of descriptions taken from the release ({style}) fit exactly one person in it; "
         f"{percent(baseline.value)} do so by chance.",
-        {"style": style, **{f"{name} fit one person": rates[0].value for name, rates in found.items()}},
+        {"style": style}
+        | {
+            f"{what} by {name}": getattr(risk, end)
+            for name, risk in risks.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
     )
 
 
