@@ -38,6 +38,7 @@ bench: $(STAMP) ## ratios against the limit and the obvious way, measured side b
 
 docs-tables: $(STAMP) ## write the generated tables into the documents
 	@$(BIN)/python tools/write_tables.py
+	@$(BIN)/python tools/write_reference.py
 
 lock: ## write requirements/dev.txt anew (needs uv)
 	uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --universal --python-version 3.11 \
