@@ -41,7 +41,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     counts = [manifests[part.name].rows for part in accepted]
     streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
     names = [attribute.name for attribute in columns]
-    rows = joined(streams, names) if study.vertical else concatenated(streams)
+    rows = joined(streams, schema) if study.vertical else concatenated(streams)
     most = min(counts) if study.vertical else sum(counts)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)

@@ -49,7 +49,7 @@ class _Stream:
         return taken
 
 
-def joined(parts: Sequence[Part], order: Sequence[str]) -> Part:
+def joined(parts: Sequence[Part], schema: pa.Schema) -> Part:
     """Vertical: rows whose pseudonym every owner has, pseudonyms dropped. A merge of sorted streams."""
     streams = [_Stream(part) for part in parts]
     while all(stream.fill() for stream in streams):
@@ -65,4 +65,4 @@ def joined(parts: Sequence[Part], order: Sequence[str]) -> Part:
             places = pc.index_in(common, value_set=window.column(COLUMN).combine_chunks())
             rows = window.take(places)
             columns.update({name: rows.column(name) for name in rows.column_names if name != COLUMN})
-        yield pa.table({name: columns[name] for name in order})
+        yield pa.table([columns[name] for name in schema.names], schema=schema)
