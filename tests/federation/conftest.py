@@ -20,3 +20,13 @@ def federation(tmp_path: Path) -> Iterator[Any]:
     with world(tmp_path) as made:
         made.serve()
         yield made
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The same, one for all tests of a file."""
+    from world import world
+
+    with world(tmp_path_factory.mktemp("federation")) as made:
+        made.serve()
+        yield made

@@ -263,3 +263,26 @@ def world(root: Path, database: str | None = None) -> Any:
 def events(home: Home) -> list[dict[str, Any]]:
     lines = (home.folder / "run.log").read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+class Look:
+    """An agent in this process, over the real connection; `said` is what it told."""
+
+    def __init__(self, made: World, home: Home, url: str | None = None, *, unattended: bool = False) -> None:
+        from dataclasses import replace
+
+        from coterie.federation.owner.agent import Agent
+
+        self.said: list[tuple[str, str | None, str]] = []
+        opened = replace(home, url=url) if url else home
+        self.client = made.client(opened, session=os.urandom(16).hex())
+        self.agent = Agent(opened, self.client, lambda *words: self.said.append(words), unattended=unattended)
+
+    def once(self) -> list[tuple[str, str | None, str]]:
+        with self.client:
+            self.agent.run(once=True)
+        return self.said
+
+    def forever(self) -> None:
+        with self.client:
+            self.agent.run()

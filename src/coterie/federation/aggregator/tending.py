@@ -56,6 +56,10 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
         return False
+    except Exception as error:
+        # One study that cannot be moved must not stop the others. Its kind only: a message might hold a value.
+        log.error("study %s cannot be moved on (%s)", study[:12], type(error).__name__)
+        return False
     if moved:
         with aggregator.database.reading() as connection:
             after = study_row(connection, study)
