@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pyarrow.parquet as pq
-from world import people
+from world import people, until
 
 from coterie.certificate import Certificate
 from coterie.federation.certificate import KIND, FederatedCertificate
@@ -59,7 +59,7 @@ def test_three_owners_of_different_people(federation: Any) -> None:
         assert check_signature(own, None) is not None
         _charged_once(home, study, "1")
     # Nothing of the parts is kept once the whole is out.
-    assert not list((federation.aggregator.folder / "chunks").glob("*"))
+    until(lambda: not list((federation.aggregator.folder / "chunks").iterdir()), "the parts to be forgotten")
     row = federation.shown(study)
     assert [part["state"] for part in row["owners"]] == ["ACCEPTED"] * 3
 

@@ -10,10 +10,13 @@ import httpx
 import pytest
 
 from coterie.federation import wire
+from coterie.federation.aggregator.authentication import Authentication
+from coterie.federation.aggregator.faults import Fault
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
 from coterie.federation.invitation import Enrolment
 from coterie.federation.keys import Keys
 from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.tls import pinned_context
 
 LOOK = "/v1/desired?after=&wait=0"
@@ -171,28 +174,19 @@ def test_a_process_that_follows_another_may_act_at_once(shared: Any) -> None:
 
 
 def test_a_copy_cannot_follow_a_process_that_is_on_the_line(shared: Any) -> None:
-    import threading
-
     home = shared.join("on-the-line")
-    with shared.client(home, "first-process-of-two") as one:
-        version = one.get(LOOK)["version"]
-        poll = threading.Thread(target=lambda: one.get(f"/v1/desired?after={version}&wait=5"))
-        poll.start()
-
-        def turned_away() -> bool:
-            with shared.client(home, "second-process-of-two", replaces="first-process-of-two") as two:
-                try:
-                    two.get(LOOK)
-                except Conflict:
-                    return True
-            return False
-
-        # Until the poll is open at the server a successor is believed; the poll itself is then turned away.
-        import time
-
-        time.sleep(1.0)
-        assert turned_away()
-        poll.join()
+    authentication = Authentication(shared.aggregator)
+    with shared.aggregator.database.reading() as connection:
+        owner = owner_by_name(connection, home.owner)
+    assert owner is not None
+    first, second = "first-process-of-two", "second-process-of-two"
+    authentication.act(owner, {wire.SESSION: first})
+    authentication.presence.open[owner.id, first] += 1  # its long poll is open
+    with pytest.raises(Fault) as fault:
+        authentication.act(owner, {wire.SESSION: second, wire.REPLACES: first})
+    assert fault.value.status == 409
+    authentication.presence.open[owner.id, first] -= 1  # it was killed, so its connection is closed
+    authentication.act(owner, {wire.SESSION: second, wire.REPLACES: first})
 
 
 def test_bodies_have_a_limit(shared: Any, home: Any) -> None:

@@ -22,7 +22,9 @@ import yaml
 
 from coterie.federation.aggregator.board import detail
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.envelope import Signed
+from coterie.federation.certificate import KIND as CERTIFICATE
+from coterie.federation.certificate import FederatedCertificate
+from coterie.federation.envelope import Signed, signed_from
 from coterie.federation.invitation import Enrolment, Invitation
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home, prepare, settle
@@ -234,6 +236,19 @@ class World:
         except AssertionError as error:
             raise AssertionError(f"{error}; {self.shown(study)}; {self.logs()}") from None
 
+    def await_state_any(self, study: Study) -> dict[str, Any]:
+        """Until the study has come to an end, whichever."""
+        ends = ("RELEASED", "FAILED", "EXPIRED", "CANCELLED")
+        return dict(until(lambda: (s := self.shown(study))["state"] in ends and s, "an end"))
+
+    def certificate(self, study: Study) -> FederatedCertificate:
+        with self.aggregator.database.reading() as connection:
+            row = study_row(connection, study.id)
+        assert row is not None
+        assert row.certificate is not None
+        key = self.aggregator.keys.public
+        return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)
+
     def diary(self, event: str) -> list[dict[str, Any]]:
         from coterie.federation.storage.audit import entries
 
@@ -275,7 +290,7 @@ class Look:
 
         self.said: list[tuple[str, str | None, str]] = []
         opened = replace(home, url=url) if url else home
-        self.client = made.client(opened, session=os.urandom(16).hex())
+        self.client = made.client(opened, session=f"session-of-{home.owner}-here")
         self.agent = Agent(opened, self.client, lambda *words: self.said.append(words), unattended=unattended)
 
     def once(self) -> list[tuple[str, str | None, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,29 +44,34 @@ class Pseudonyms:
     order: NDArray[np.int64]
 
 
-def pseudonyms(column: pa.ChunkedArray, group_key: bytes, study: str, name: str) -> Pseudonyms:
-    """One pseudonym a row; ids that are missing or appear twice are refused with their count."""
+def checked_ids(column: pa.ChunkedArray, name: str) -> tuple[str, ...]:
+    """One normalised id a row; ids that are missing or appear twice are refused with their count."""
     if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
         raise DataError(
             f"Column '{name}' holds {column.type}, which is no identifier.",
             "Give a column of text or whole numbers.",
         )
-    key = HKDF(SHA256(), 32, salt=None, info=b"coterie pseudonym 1\n" + study.encode()).derive(group_key)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    texts = [normalised(text) for text in pc.fill_null(column.cast(pa.string()), "").to_pylist()]
-    missing = sum(not text for text in texts)
+    ids = tuple(normalised(text) for text in pc.fill_null(column.cast(pa.string()), "").to_pylist())
+    missing = sum(not text for text in ids)
     if missing:
         raise DataError(
             f"Identifier column '{name}' misses {missing} value(s).",
             "Every row needs an id: drop or fill them.",
         )
-    repeated = len(texts) - len(set(texts))
+    repeated = len(ids) - len(set(ids))
     if repeated:
         raise DataError(
             f"Identifier column '{name}' has {repeated} id(s) that appear more than once.",
             "Give one row a person.",
         )
-    digests = [hmac.digest(key, text.encode(), "sha256") for text in texts]
+    return ids
+
+
+def pseudonyms(ids: Sequence[str], group_key: bytes, study: str) -> Pseudonyms:
+    """In ascending order of the pseudonyms: an order that tells nothing about the owner's."""
+    key = HKDF(SHA256(), 32, salt=None, info=b"coterie pseudonym 1\n" + study.encode()).derive(group_key)
+    digests = [hmac.digest(key, text.encode(), "sha256") for text in ids]
     order = np.array(sorted(range(len(digests)), key=digests.__getitem__), dtype=np.int64)
     return Pseudonyms(pa.array([digests[row] for row in order], pa.binary(LENGTH)), order)

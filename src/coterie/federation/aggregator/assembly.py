@@ -82,11 +82,6 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
         shutil.rmtree(workspace, ignore_errors=True)
 
 
-def forget_chunks(aggregator: Aggregator, study: str) -> None:
-    """When a study has ended nobody needs the parts any more, least of all with their pseudonyms."""
-    shutil.rmtree(aggregator.folder / "chunks" / study, ignore_errors=True)
-
-
 def _in_roster_order(study: Study, parts: list[Contribution]) -> list[Contribution]:
     accepted = {part.name: part for part in parts if part.state is ContributionState.ACCEPTED}
     return [accepted[entry.owner] for entry in study.roster if entry.owner in accepted]

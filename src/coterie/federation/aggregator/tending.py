@@ -8,12 +8,13 @@ from __future__ import annotations
 import errno
 import logging
 import secrets
+import shutil
 
-from coterie.federation.aggregator.assembly import assemble, forget_chunks
+from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
-from coterie.federation.states import LEFT, ContributionState, StudyState
+from coterie.federation.states import LEFT, ContributionState, StudyState, is_final
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -34,7 +35,18 @@ def tend(aggregator: Aggregator) -> int:
     """One round over all studies; how many were moved."""
     with aggregator.database.reading() as connection:
         rows = all_studies(connection, _MOVING)
-    return sum(_tend(aggregator, row.id) for row in rows)
+    moved = sum(_tend(aggregator, row.id) for row in rows)
+    _forget(aggregator)
+    return moved
+
+
+def _forget(aggregator: Aggregator) -> None:
+    """When a study has ended nobody needs its parts any more, least of all with their pseudonyms."""
+    for folder in (aggregator.folder / "chunks").iterdir():
+        with aggregator.database.reading() as connection:
+            row = study_row(connection, folder.name)
+        if row is None or is_final(row.state):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
@@ -65,8 +77,6 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
             after = study_row(connection, study)
         assert after is not None
         log.info("study %s is %s", study[:12], after.state)
-        if after.state not in _MOVING:
-            forget_chunks(aggregator, study)
     return moved
 
 

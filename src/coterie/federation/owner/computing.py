@@ -132,7 +132,7 @@ def _sent(
         return table
     assert group_key is not None
     assert prepared.ids is not None
-    names = pseudonyms(prepared.ids, group_key, study.id, study.identifier or "")
+    names = pseudonyms(prepared.ids, group_key, study.id)
     sorted_rows = table.take(pa.array(names.order))
     columns = [names.values, *sorted_rows.columns]
     return pa.table(columns, schema=arrow_schema(attributes, pseudonymous=True))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from coterie.errors import CoterieError
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import refusal
+from coterie.federation.pseudonyms import checked_ids
 from coterie.federation.study import Study
 from coterie.io.reading import read_table
 from coterie.methods import get_method
@@ -22,7 +23,7 @@ class Prepared:
 
     table: pa.Table
     schema: Schema
-    ids: pa.ChunkedArray | None
+    ids: tuple[str, ...] | None
 
 
 def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
@@ -34,15 +35,15 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
     columns = {}
     for attribute in schema.attributes:
         columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
-    ids = None
-    if study.vertical:
-        ids = _column(table, source.identifier or study.identifier or "")
+    identifier = source.identifier or study.identifier or ""
+    id_column = _column(table, identifier) if study.vertical else None
     chosen = pa.table(columns)
     if chosen.num_rows < 2 * study.k:
         raise refusal("the table has fewer than 2k rows", count=str(chosen.num_rows), limit=str(2 * study.k))
     try:
         check(chosen, schema)
         get_method(study.method).check_k(study.k, chosen.num_rows)
+        ids = None if id_column is None else checked_ids(id_column, identifier)
     except CoterieError as error:
         raise refusal(error.problem.rstrip(".")) from None
     return Prepared(chosen, schema, ids)
