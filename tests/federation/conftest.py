@@ -15,7 +15,7 @@ for name in ("fastapi", "uvicorn", "httpx", "sqlalchemy", "alembic"):
 @pytest.fixture
 def federation(tmp_path: Path) -> Iterator[Any]:
     """An aggregator that serves."""
-    from world import world
+    from federation_world import world
 
     with world(tmp_path) as made:
         made.serve()
@@ -25,7 +25,7 @@ def federation(tmp_path: Path) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The same, one for all tests of a file."""
-    from world import world
+    from federation_world import world
 
     with world(tmp_path_factory.mktemp("federation")) as made:
         made.serve()

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pyarrow.parquet as pq
-from world import people, until
+from federation_world import people, until
 
 from coterie.certificate import Certificate
 from coterie.federation.certificate import KIND, FederatedCertificate

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
-from world import ATTRIBUTES, Look, people
 
 from coterie.federation.answers import Answer
 from coterie.federation.canonical import canonical, sha256
@@ -68,7 +68,9 @@ def test_over_budget(shared: Any) -> None:
         ({"data": "/nowhere/people.parquet"}, {}, "cannot be read", {}),
     ],
 )
-def test_against_the_policy(shared: Any, pair: Any, policy: Any, change: Any, word: str, figures: Any) -> None:
+def test_against_the_policy(
+    shared: Any, pair: Any, policy: Any, change: Any, word: str, figures: Any
+) -> None:
     shared.give(pair[0], people(30, 1), **policy)
     answer = refused(shared, pair[0], shared.study(names(pair), **change))
     assert word in (answer.reason or "")
@@ -124,14 +126,15 @@ def test_too_few_rows(shared: Any, pair: Any) -> None:
 
 def vertical(shared: Any, pair: Any, **changes: Any) -> Any:
     holds = {pair[0].owner: ["age", "ward"], pair[1].owner: ["stay"]}
-    return shared.study(
-        holds, fragmentation="vertical", identifier="patient", lead=pair[0].owner, **changes
-    )
+    return shared.study(holds, fragmentation="vertical", identifier="patient", lead=pair[0].owner, **changes)
 
 
 @pytest.mark.parametrize(
     ("ids", "word"),
-    [(["P1"] * 3 + [f"Q{n}" for n in range(27)], "2 id(s)"), ([None] * 2 + [f"Q{n}" for n in range(28)], "2 value(s)")],
+    [
+        (["P1"] * 3 + [f"Q{n}" for n in range(27)], "2 id(s)"),
+        ([None] * 2 + [f"Q{n}" for n in range(28)], "2 value(s)"),
+    ],
 )
 def test_ids_that_cannot_be_joined(shared: Any, pair: Any, ids: Any, word: str) -> None:
     shared.give(pair[0], spoiled("patient", pa.array(ids)))
@@ -141,7 +144,9 @@ def test_ids_that_cannot_be_joined(shared: Any, pair: Any, ids: Any, word: str) 
 
 
 def offer(world: Any, home: Any, study: Any, attributes: tuple[str, ...]) -> None:
-    answer = Answer(study=study.id, owner=home.owner, decision="approve", attributes=attributes, at=stamp(now()))
+    answer = Answer(
+        study=study.id, owner=home.owner, decision="approve", attributes=attributes, at=stamp(now())
+    )
     with world.client(home) as client:
         client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", home.keys).content())
 
@@ -167,7 +172,11 @@ def test_vertical_attributes_that_overlap(shared: Any, pair: Any) -> None:
 def forged(study: Any, forger: Any, **changes: Any) -> tuple[str, dict[str, Any]]:
     document = {**study.content(), **changes}
     signature = forger.keys.sign("study", canonical(document))
-    return sha256(canonical(document)), {"document": document, "key": forger.keys.public, "signature": signature}
+    return sha256(canonical(document)), {
+        "document": document,
+        "key": forger.keys.public,
+        "signature": signature,
+    }
 
 
 @pytest.mark.parametrize(

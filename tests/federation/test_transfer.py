@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from world import Look, people, until
+from federation_world import Look, people, until
 
 from coterie.federation.answers import Chunk, Manifest
 from coterie.federation.canonical import sha256
@@ -156,7 +156,7 @@ def test_content_that_no_honest_owner_sends(shared: Any, change: Any, word: str)
 
 def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
-    from world import ATTRIBUTES
+    from federation_world import ATTRIBUTES
 
     from coterie.federation.chunks import arrow_schema, as_sent
     from coterie.federation.study_file import _attribute

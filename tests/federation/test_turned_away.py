@@ -27,7 +27,9 @@ def home(shared: Any) -> Any:
     return shared.join("owner-of-this-file")
 
 
-def raw(world: Any, headers: dict[str, str], target: str = LOOK, method: str = "GET", body: bytes = b"") -> httpx.Response:
+def raw(
+    world: Any, headers: dict[str, str], target: str = LOOK, method: str = "GET", body: bytes = b""
+) -> httpx.Response:
     context = pinned_context(world.aggregator.tls_certificate)
     with httpx.Client(base_url=world.url, verify=context, timeout=60, trust_env=False) as http:
         return http.request(method, target, headers=headers, content=body)
@@ -60,7 +62,11 @@ def test_bad_signatures(shared: Any, home: Any, spoil: Any) -> None:
     before = len(shared.diary("turned away"))
     response = raw(shared, spoil(headers(shared, home)))
     assert response.status_code == 401
-    assert response.json() == {"error": "unauthorised", "problem": "The request is not accepted.", "advice": ""}
+    assert response.json() == {
+        "error": "unauthorised",
+        "problem": "The request is not accepted.",
+        "advice": "",
+    }
     assert len(shared.diary("turned away")) == before + 1
 
 
@@ -90,7 +96,10 @@ def test_a_clock_that_is_off(shared: Any, home: Any, monkeypatch: pytest.MonkeyP
     assert content["error"] == "clock"
     assert content["yours"] == sent[wire.TIME]
     assert abs((wire.moment(content["ours"]) - real()).total_seconds()) < 60
-    with Client(home.url, home.aggregator, home.tls, home.keys) as client, pytest.raises(NotAccepted, match="clock"):
+    with (
+        Client(home.url, home.aggregator, home.tls, home.keys) as client,
+        pytest.raises(NotAccepted, match="clock"),
+    ):
         client.get(LOOK)
 
 
@@ -128,7 +137,10 @@ def test_an_invitation_that_nobody_made(shared: Any) -> None:
 def test_an_enrolment_is_signed_by_the_key_it_names(shared: Any) -> None:
     invitation, keys, other = shared.invitation("stolen"), Keys.generate(), Keys.generate()
     form = Enrolment(token=invitation.token, key=keys.public, sealing_key=keys.sealing_public)
-    with Client(shared.url, invitation.aggregator, invitation.tls, other) as client, pytest.raises(NotAccepted):
+    with (
+        Client(shared.url, invitation.aggregator, invitation.tls, other) as client,
+        pytest.raises(NotAccepted),
+    ):
         client.post("/v1/enrol", form.content())
 
 
@@ -142,8 +154,10 @@ def test_no_common_version(shared: Any, home: Any, offered: str) -> None:
     assert (response.json()["ours"], response.json()["yours"]) == ("1-1", offered)
 
 
-def test_the_owner_stops_without_a_common_version(shared: Any, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from world import Look
+def test_the_owner_stops_without_a_common_version(
+    shared: Any, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from federation_world import Look
 
     monkeypatch.setattr(wire, "PROTOCOL_MINIMUM", 7)
     monkeypatch.setattr(wire, "PROTOCOL_MAXIMUM", 9)
@@ -191,13 +205,17 @@ def test_a_copy_cannot_follow_a_process_that_is_on_the_line(shared: Any) -> None
 
 def test_bodies_have_a_limit(shared: Any, home: Any) -> None:
     body = b"x" * (wire.LARGEST_ENROLMENT + 1)
-    with Client(home.url, home.aggregator, home.tls, home.keys) as client:
-        with pytest.raises(AnswerFault) as fault:
-            client.send("POST", "/v1/enrol", body)
+    with (
+        Client(home.url, home.aggregator, home.tls, home.keys) as client,
+        pytest.raises(AnswerFault) as fault,
+    ):
+        client.send("POST", "/v1/enrol", body)
     assert fault.value.status == 413
 
 
-@pytest.mark.parametrize("target", ["/v1/studies/../../etc/passwd/seal", "/v1/studies/%2e%2e/seal", "/v1/studies/abc/seal"])
+@pytest.mark.parametrize(
+    "target", ["/v1/studies/../../etc/passwd/seal", "/v1/studies/%2e%2e/seal", "/v1/studies/abc/seal"]
+)
 def test_names_of_studies_are_hashes(shared: Any, home: Any, target: str) -> None:
     with shared.client(home) as client, pytest.raises((AnswerFault, NotAccepted)):
         client.send("POST", target, b"")

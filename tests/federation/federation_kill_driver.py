@@ -1,6 +1,6 @@
 """Runs studies in which one process is killed (SIGKILL) at its n-th point, for one n after the other.
 
-    kill_driver.py owner|aggregator ROOT STRIDE [LAST]
+    federation_kill_driver.py owner|aggregator[-vertical] ROOT STRIDE [LAST]
 
 A point is the moment before or after a step that leaves a trace: a request, a write to the ledger, a file that gets
 its name, a transaction. Everything is forked from here, so that a process costs milliseconds instead of seconds; this
@@ -20,8 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import opendp.prelude  # noqa: F401  slow to import: once here, not in every child
 import yaml
-from world import ATTRIBUTES, World, free_port
+from federation_world import ATTRIBUTES, World, free_port
 
 from coterie.federation import chunks
 from coterie.federation.aggregator import assembly, receiving, tending
@@ -128,7 +129,9 @@ class Sweep:
             home = self.world.join(name, lifetime="10000")
             rows = ["patient,age,stay,ward"]
             for person in range(60):
-                rows.append(f"P{person},{draw.randrange(100)},{draw.randrange(600) / 10},{draw.choice(['north', 'south'])}")
+                rows.append(
+                    f"P{person},{draw.randrange(100)},{draw.randrange(600) / 10},{draw.choice(['north', 'south'])}"
+                )
             (home.folder / "people.csv").write_text("\n".join(rows) + "\n")
             policy = {
                 "data": str(home.folder / "people.csv"),
@@ -184,7 +187,9 @@ class Sweep:
     def _remember(self, study: Any, kept: dict[str, str]) -> None:
         """Bytes that were seen once never change."""
         for home in self.homes:
-            for path in sorted(home.study(study.id).glob("*.parquet")) + [home.study(study.id) / "manifest.json"]:
+            for path in sorted(home.study(study.id).glob("*.parquet")) + [
+                home.study(study.id) / "manifest.json"
+            ]:
                 if path.exists():
                     digest = hashlib.sha256(path.read_bytes()).hexdigest()
                     assert kept.setdefault(str(path), digest) == digest, path
@@ -198,7 +203,9 @@ class Sweep:
             charged = [e for e in entries if e.purpose.fingerprint == study.id and e.state.charged]
             assert [e.state for e in charged] == [State.RELEASED], charged
             assert (home.study(study.id) / "release.parquet").read_bytes() == release
-            hidden = [p for p in home.study(study.id).iterdir() if p.name.startswith(".") or p.suffix == ".part"]
+            hidden = [
+                p for p in home.study(study.id).iterdir() if p.name.startswith(".") or p.suffix == ".part"
+            ]
             assert not hidden, hidden
             assert home.journal.first_broken() is None
 
@@ -227,7 +234,10 @@ def main(role: str, root: str, stride: int, last: int) -> int:
             owners = {sweep.run_owner(home): home for home in sweep.homes}
         else:
             study = sweep.study()
-            owners = {sweep.run_owner(sweep.homes[0], number): sweep.homes[0], sweep.run_owner(sweep.homes[1]): sweep.homes[1]}
+            owners = {
+                sweep.run_owner(sweep.homes[0], number): sweep.homes[0],
+                sweep.run_owner(sweep.homes[1]): sweep.homes[1],
+            }
         killed = sweep.finish(study, owners, sweep.start_server)
         sweep.check(study)
         kills += killed

@@ -197,7 +197,9 @@ class World:
             **changes,
         }
         with self.aggregator.database.writing() as connection:
-            study = study_from(content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name))
+            study = study_from(
+                content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name)
+            )
             add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
             row = study_row(connection, study.id)
             assert row is not None
