@@ -187,9 +187,8 @@ class Sweep:
     def _remember(self, study: Any, kept: dict[str, str]) -> None:
         """Bytes that were seen once never change."""
         for home in self.homes:
-            for path in sorted(home.study(study.id).glob("*.parquet")) + [
-                home.study(study.id) / "manifest.json"
-            ]:
+            folder = home.study(study.id)
+            for path in (*folder.glob("*.parquet"), folder / "manifest.json"):
                 if path.exists():
                     digest = hashlib.sha256(path.read_bytes()).hexdigest()
                     assert kept.setdefault(str(path), digest) == digest, path

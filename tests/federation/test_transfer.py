@@ -40,12 +40,12 @@ class Ready:
         self.id = self.study.id
 
     def computed(self) -> Signed:
-        from coterie.federation.owner import answering
         from coterie.federation.owner.policy import Source
+        from coterie.federation.owner.table import prepare_table
 
         said = self.home.journal.decision(self.id)
         source = Source(**said["source"])
-        prepared = answering.prepare_table(self.study, self.home.owner, source)
+        prepared = prepare_table(self.study, self.home.owner, source)
         computing.contribute(self.home, self.study, source, prepared, None, lambda: None)
         signed = computing.finished(self.home, self.id)
         assert signed is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,14 +23,14 @@ try:
     from coterie.federation.owner.agent import Agent
     from coterie.federation.owner.client import Client
     from coterie.federation.owner.home import Home, prepare, settle
+    from coterie.federation.owner.page import approval_page
 except ImportError:
     raise MissingExtra.named("federation", "An owner of a federation") from None
 
 from coterie.federation.invitation import Enrolment, Invitation
 from coterie.federation.keys import fingerprint
-from coterie.federation.owner.answering import opened_study
 from coterie.federation.owner.policy import Source
-from coterie.federation.owner.refusal import Refusal
+from coterie.federation.owner.showing import shown_study
 from coterie.ledger import Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
@@ -107,7 +108,7 @@ def inspect_command(
         with _client(opened, ca_bundle) as client:
             found = client.get("/v1/desired?after=&wait=0")["studies"]
     chosen = [wanted for wanted in found if study is None or wanted["id"].startswith(study)]
-    shown = [_shown(opened, wanted) for wanted in chosen]
+    shown = [shown_study(opened, wanted) for wanted in chosen]
     if as_json:
         print_json({"owner": opened.owner, "studies": shown})
         return
@@ -220,6 +221,21 @@ def run_command(
             errors.print("Stopped. Nothing is lost; run it again to go on.")
 
 
+@app.command("page")
+def page_command(
+    home: HomeFolder,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
+) -> None:
+    """Decide in a browser instead: a page on this machine only (127.0.0.1), opened by the secret in its address.
+
+    Example: coterie owner page --home ./owner
+    """
+    with approval_page(Home.open(home), port) as (server, address):
+        print(f"Open {address}", flush=True)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
 @app.command("ledger")
 def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
     """What your populations have spent, and the diary of this owner with its seal.
@@ -305,41 +321,6 @@ def _full_name(home: Home, study: str) -> str:
             "`coterie owner inspect` lists them.",
         )
     return matches[0]
-
-
-def _shown(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
-    said = home.journal.decision(wanted["id"])
-    content: dict[str, Any] = {
-        "id": wanted["id"],
-        "state": wanted["state"],
-        "reason": wanted["reason"],
-        "contribution": wanted["contribution"],
-        "contribution_reason": wanted["contribution_reason"],
-        "decision": said["decision"] if said else None,
-    }
-    try:
-        study = opened_study(home, wanted["id"], wanted["study"])
-    except Refusal as refused:
-        return {**content, "unacceptable": refused.reason}
-    budget = {}
-    if home.default_ledger.exists():
-        book = Ledger.inspect(home.default_ledger)
-        budget = {name: as_text(book.balance(name).remaining) for name in book.lifetimes}
-    return {
-        **content,
-        "title": study.title,
-        "fragmentation": study.fragmentation.value,
-        "method": study.method,
-        "k": study.k,
-        "epsilon_of_the_study": study.epsilon,
-        "epsilon_asked_of_you": as_text(study.share(home.owner)),
-        "remaining_budget": budget,
-        "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
-        "identifier": study.identifier,
-        "owners": [entry.owner for entry in study.roster],
-        "deadline": study.deadline,
-        "seeded": study.seed is not None,
-    }
 
 
 def _print(content: dict[str, Any]) -> None:

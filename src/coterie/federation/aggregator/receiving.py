@@ -8,7 +8,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, insert, select
 
 from coterie.federation.aggregator.faults import Fault, not_found
 from coterie.federation.aggregator.home import Aggregator
@@ -194,7 +194,7 @@ def _require_collecting(row: StudyRow) -> None:
         raise Fault(409, "conflict", f"The study is {row.state}; it does not collect.")
 
 
-def _chunk(mine: Contribution, number: int) -> object:
+def _chunk(mine: Contribution, number: int) -> Select[int]:
     return select(chunks.c.number).where(
         chunks.c.study == mine.study, chunks.c.owner == mine.owner, chunks.c.number == number
     )

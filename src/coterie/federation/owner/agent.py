@@ -18,6 +18,7 @@ from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import Refusal
+from coterie.federation.owner.table import prepare_table
 from coterie.federation.sealing import unseal
 from coterie.federation.states import ContributionState, StudyState
 from coterie.federation.study import Study
@@ -130,7 +131,7 @@ class Agent:
         if manifest is None:
             if study.vertical and wanted["group_key"] is None:
                 return acted
-            prepared = answering.prepare_table(study, self.home.owner, source)
+            prepared = prepare_table(study, self.home.owner, source)
             answering.require_budget(self.home, study, source)
             key = self._group_key(study, wanted["group_key"]) if study.vertical else None
             computing.contribute(

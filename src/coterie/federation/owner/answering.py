@@ -78,7 +78,7 @@ def refuse(home: Home, study: str, reason: Refusal) -> Signed:
         owner=home.owner,
         decision="refuse",
         reason=reason.reason[:2000],
-        figures=reason.figures,  # type: ignore[arg-type]
+        figures=reason.figures,
         at=stamp(now()),
     )
     return Signed.of(answer, "answer", home.keys)

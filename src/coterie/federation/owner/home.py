@@ -56,13 +56,16 @@ class Home:
     def open(cls, folder: Path) -> Home:
         try:
             settings = json.loads((folder / _SETTINGS).read_bytes())
-            named = [settings[name] for name in ("owner", "url", "aggregator", "tls")]
+            owner, url, aggregator, pinned = (
+                str(settings[name]) for name in ("owner", "url", "aggregator", "tls")
+            )
         except (OSError, ValueError, KeyError, TypeError):
             raise FederationError(
                 f"{folder} is not the folder of an owner who has joined.",
                 f"Join first: coterie owner join INVITATION --home {folder}",
             ) from None
-        return cls(folder, Keys.load(folder), *named, Journal(folder / "journal.sqlite"))
+        keys, journal = Keys.load(folder), Journal(folder / "journal.sqlite")
+        return cls(folder, keys, owner, url, aggregator, pinned, journal)
 
     @contextmanager
     def running(self) -> Iterator[tuple[str, str]]:
