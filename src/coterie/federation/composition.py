@@ -55,7 +55,12 @@ def composed(study: Study, owners: Mapping[str, bool], certificates: Mapping[str
     status = weakest.status
     if condition and status in ("proved", "bounded"):
         status = "conditional"
-    label = f"{weakest.label}. Composed over {len(parts)} owners: calibrated ε = {as_text(epsilon)} ({rule})"
+    label = (
+        f"composed over {len(parts)} owners: privacy loss {value} ({weakest.model}), calibrated ε = {as_text(epsilon)}; "
+        f"{rule}. Each owner's part: {weakest.label}"
+    )
+    if study.vertical and weakest.scope != "the released rows":
+        label += ". The join shows which records share groups across owners; no promise covers that"
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
     return Promised(
         model=weakest.model,
