@@ -163,9 +163,13 @@ def test_nonces_and_sessions(database: Database) -> None:
 
 
 def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
-    with pytest.raises(RuntimeError), database.writing() as connection:
-        audit.note(connection, "test")
-        raise RuntimeError
+    def failing() -> None:
+        with database.writing() as connection:
+            audit.note(connection, "test")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        failing()
     with database.reading() as connection:
         assert connection.execute(select(audit_table)).first() is None
 

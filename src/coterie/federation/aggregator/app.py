@@ -21,6 +21,7 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service
 from coterie.federation.aggregator.tending import tend
 from coterie.federation.errors import FederationError
+from coterie.federation.storage.database import full
 from coterie.federation.storage.studies import ticks
 
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -80,7 +81,7 @@ def make_app(aggregator: Aggregator) -> FastAPI:
     @app.exception_handler(OperationalError)
     async def _database(request: Request, error: OperationalError) -> Response:
         log.error("the database does not answer (%s)", type(error.orig).__name__)
-        return service.answer(request, _storage_trouble(False), 503)
+        return service.answer(request, _storage_trouble(full(error)), 507 if full(error) else 503)
 
     return app
 

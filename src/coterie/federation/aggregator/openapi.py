@@ -49,7 +49,7 @@ def document_body(model: type[BaseModel]) -> dict[str, Any]:
 
 def chunk_body() -> dict[str, Any]:
     schema = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
-    content = {"application/vnd.apache.parquet": {"schema": schema}}
+    content = {"application/octet-stream": {"schema": schema}}
     return {**SIGNED, "requestBody": {"required": True, "content": content}}
 
 

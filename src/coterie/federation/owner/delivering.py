@@ -24,7 +24,7 @@ def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:
     missing = client.put(f"/v1/studies/{study}/manifest", signed.canonical())["missing"]
     for number in missing:
         data = chunk_path(home, study, int(number)).read_bytes()
-        client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/vnd.apache.parquet")
+        client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
     receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal"), "receipt")
     opened = receipt.opened("receipt", Receipt, key=home.aggregator)
     if opened.manifest != sha256(signed.canonical()) or opened.study != study or opened.rows != manifest.rows:
