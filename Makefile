@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo demo-federation bench-federation test test-slow lint bench lock clean system
+.PHONY: help demo demo-federation bench-federation test test-slow lint bench docs-tables lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -41,6 +41,9 @@ bench: $(STAMP) ## ratios against the limit and the obvious way, measured side b
 
 bench-federation: $(STAMP) ## 200 owners in one study; 50 owners × 100,000 rows × 10 attributes assembled in bounded memory
 	@$(BIN)/python -m benchmarks.federation
+
+docs-tables: $(STAMP) ## write the generated tables into the documents
+	@$(BIN)/python tools/write_tables.py
 
 lock: ## write requirements/dev.txt anew (needs uv)
 	uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --universal --python-version 3.11 \

@@ -36,7 +36,9 @@ def run() -> None:
     for k in (10, 100):
         for method in METHODS:
             took = min(_protect(table, schema, method, k) for _ in range(3))
-            print(f"  protect {method:9} k={k:<4}             {took:.2f}   {took / limit:.2f}× np.sort (limit 2.5)")
+            print(
+                f"  protect {method:9} k={k:<4}             {took:.2f}   {took / limit:.2f}× np.sort (limit 2.5)"
+            )
 
 
 def _sort(columns: list[np.ndarray]) -> float:

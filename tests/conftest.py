@@ -1,5 +1,102 @@
-"""Fixtures for every test."""
+# ruff: noqa: E402 (the cache is set before anything imports Numba)
+"""Fixtures that many tests share: small tables, their schemas, and the real data where they are at hand."""
 
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+# Numba looks only at a function's own file when it reuses compiled code, so an edit to a function that it calls would
+# go unseen: give every state of the sources a cache of its own. Before anything imports Numba.
+_SOURCES = sorted((Path(__file__).resolve().parents[1] / "src").rglob("*.py"))
+_STATE = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".numba" / _STATE))
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import settings
+
+from coterie import Attribute, Domain, Role, Schema
+from coterie.schema import AttributeType
 from postgres import postgres_url
 
-__all__ = ["postgres_url"]
+__all__ = ["postgres_url"]  # a real server, from tests/postgres.py
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The machine of a test run may be busy: a property is judged by its answer, not by its time.
+settings.register_profile("coterie", deadline=None, print_blob=True)
+settings.load_profile("coterie")
+
+
+def data_folder() -> Path | None:
+    named = os.environ.get("COTERIE_DATA")
+    for folder in [Path(named)] if named else [ROOT.parent / "shared" / "data"]:
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def real_table(name: str) -> pa.Table:
+    folder = data_folder()
+    if folder is None or not (folder / name).is_file():
+        pytest.skip(f"{name} is not here: set COTERIE_DATA to the folder that holds it")
+    return pyarrow.csv.read_csv(folder / name)
+
+
+@pytest.fixture(scope="session")
+def census() -> pa.Table:
+    """CASC Census, 1,080 × 13 (the data of papers 000, 001 and 004)."""
+    return real_table("casc_census.csv")
+
+
+@pytest.fixture(scope="session")
+def insurance() -> pa.Table:
+    return real_table("insurance.csv")
+
+
+@pytest.fixture
+def people() -> pa.Table:
+    """Sixty-one invented people: an identifier, an integer, a skewed amount, and a column to keep."""
+    draw = np.random.Generator(np.random.PCG64(7))
+    return pa.table(
+        {
+            "name": [f"person {number}" for number in range(61)],
+            "age": draw.integers(18, 90, 61),
+            "income": np.round(draw.lognormal(10, 0.7, 61), 2),
+            "region": [("north", "south", "east")[number % 3] for number in range(61)],
+        }
+    )
+
+
+@pytest.fixture
+def people_schema() -> Schema:
+    return Schema(
+        attributes=(
+            Attribute(name="name", role=Role.IDENTIFIER),
+            Attribute(
+                name="age",
+                type=AttributeType.INTEGER,
+                role=Role.PROTECT,
+                domain=Domain(lower=0, upper=120),
+                unit="years",
+            ),
+            Attribute(name="income", role=Role.PROTECT, domain=Domain(lower=0, upper=500_000)),
+            Attribute(name="region", role=Role.KEEP),
+        )
+    )
+
+
+@pytest.fixture
+def one_attribute() -> Callable[..., Schema]:
+    """A schema of one protected attribute `x` over [lower, upper]."""
+
+    def make(lower: float = 0, upper: float = 1, **entries: object) -> Schema:
+        attribute = Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=lower, upper=upper), **entries)
+        return Schema(attributes=(attribute,))
+
+    return make

@@ -30,10 +30,12 @@ class Facts:
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
     bounds_from_data: tuple[str, ...] = ()
+    bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
     shuffled: bool = False
+    synthetic: bool = False  # no row stands for a record
     private_noise: bool = True
 
 

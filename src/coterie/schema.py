@@ -44,6 +44,15 @@ class Role(StrEnum):
 class Source(StrEnum):
     DECLARED = "declared"  # public knowledge, written by the user
     DATA = "data"  # a function of the data: leaks, and the certificate says so
+    DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
+
+
+class Search(StrEnum):
+    """Which bounds a `source: dp` domain looks for; the other one is public as written."""
+
+    BOTH = "both"
+    LOWER = "lower"
+    UPPER = "upper"
 
 
 class Missing(StrEnum):
@@ -67,9 +76,20 @@ class Order(StrEnum):
     FREQUENCY = "frequency"  # by frequency in the data (003 §5.1): discloses it
 
 
+_PRICE_OF_BOUNDS = Fraction(1, 5)
+
+
 def _exact_weight(value: object) -> Fraction:
+    return _exact(value, "weight")
+
+
+def _exact_share(value: object) -> Fraction | None:
+    return None if value is None else _exact(value, "share")
+
+
+def _exact(value: object, name: str) -> Fraction:
     try:
-        return parse_epsilon(value, "weight")  # type: ignore[arg-type]
+        return parse_epsilon(value, name)  # type: ignore[arg-type]
     except ParameterError as error:
         raise ValueError(error.problem) from None
 
@@ -84,14 +104,29 @@ class Domain(_Frozen):
     lower: Annotated[float, BeforeValidator(as_number)]
     upper: Annotated[float, BeforeValidator(as_number)]
     source: Source = Source.DECLARED
+    search: Search | None = None  # `source: dp` only; both sides unless said otherwise
+    share: Annotated[Fraction | None, BeforeValidator(_exact_share)] = (
+        None  # of the attribute's ε, for its bounds
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
+        if self.source is not Source.DP and (self.search is not None or self.share is not None):
+            raise ValueError("search and share belong to a domain with `source: dp`")
+        if self.share is not None and self.share >= 1:
+            raise ValueError("the share of ε for bounds must be below 1: the values need some too")
         if self.lower > self.upper:
             raise ValueError("the domain is inverted: lower is above upper; swap them")
         if self.lower == self.upper:
             raise ValueError("the domain is empty: lower equals upper; widen it, or drop the attribute")
         return self
+
+    @property
+    def price(self) -> Fraction:
+        """The part of the attribute's ε that finding its bounds costs."""
+        if self.source is not Source.DP:
+            return Fraction(0)
+        return self.share if self.share is not None else _PRICE_OF_BOUNDS
 
     @property
     def width(self) -> Fraction:
@@ -112,6 +147,8 @@ class Categories(_Frozen):
     def _one_domain(self) -> Self:
         if (self.labels is None) == (self.taxonomy is None):
             raise ValueError("give either labels (a list) or taxonomy (a file), not both or neither")
+        if self.source is Source.DP:
+            raise ValueError("`source: dp` is for bounds; labels must be declared")
         if self.labels is not None and len(set(self.labels)) < len(self.labels):
             raise ValueError("a label is listed twice")
         if self.order is Order.LISTED and self.labels is None:
@@ -172,6 +209,16 @@ class Attribute(_Frozen):
                 "(Bounds taken from the data leak them: `coterie schema draft --bounds-from-data` marks such.)",
             )
         return self.domain
+
+    def require_public(self) -> None:
+        """A protected attribute must say what is public about it: bounds, or labels."""
+        if self.type.ranged:
+            self.bounds()
+        elif self.type is not AttributeType.BOOLEAN and self.categories is None:
+            raise SchemaError(
+                f"Attribute '{self.name}' is protected but its labels are not declared.",
+                "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
+            )
 
     @property
     def domain_from_data(self) -> bool:

@@ -39,7 +39,7 @@ def check(table: pa.Table, schema: Schema) -> Checked:
     columns = {a.name: _column(table.column(a.name), a, schema) for a in schema.protected}
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
     gaps = {name: _absent(column) for name, column in columns.items()}
-    gaps |= {name: column.is_null().to_numpy() for name, column in kept.items()}
+    gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for name, absent in gaps.items():
         if not absent.any():

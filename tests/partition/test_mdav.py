@@ -137,6 +137,8 @@ def test_small_tables():
     assert mdav(np.array([[1.0], [2.0], [9.0]]), 2).labels.tolist() == [0, 0, 0]
     assert mdav(np.array([[1.0], [2.0], [9.0], [8.0]]), 2).labels.tolist() == [0, 0, 1, 1]
     assert mdav(np.array([[4.0]]), 1).sizes.tolist() == [1]
+    # Without attributes all records are alike, and only their numbers are left to go by.
+    assert mdav_mixed(np.empty((5, 0)), np.empty((5, 0), np.int32), [], 2).labels.tolist() == [0, 0, 1, 1, 1]
 
 
 @st.composite
@@ -192,6 +194,8 @@ def test_unusable_numbers_are_counted_not_shown(bad):
 def test_wrong_shapes():
     with pytest.raises(DataError):
         mdav(np.zeros(5), 2)
+    with pytest.raises(DataError, match="no attribute"):
+        mdav(np.empty((5, 0)), 2)
     with pytest.raises(DataError):
         mdav(np.array([["a"], ["b"]]), 2)  # type: ignore[arg-type]
 
@@ -206,6 +210,7 @@ def test_wrong_shapes():
         (np.zeros((4, 1), np.int32), np.zeros((1, 2))),
         (np.zeros((4, 1), np.int32), np.full((1, 1), np.nan)),
         (np.zeros((4, 1), np.int32), np.full((1, 1), -1.0)),
+        (np.zeros((4, 1), np.int32), np.array([[0.0, 1.0], [2.0, 0.0]])),
     ],
 )
 def test_categories_that_do_not_fit(codes, delta):

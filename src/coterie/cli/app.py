@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from coterie._version import __version__
-from coterie.cli import certificate, demo, ledger, methods, protect, schema
+from coterie.cli import (
+    audit,
+    certificate,
+    compare,
+    demo,
+    evaluate,
+    ledger,
+    methods,
+    protect,
+    reproduce,
+    schema,
+    stats,
+)
 from coterie.cli.federation_guides import AGGREGATOR, OWNER, mounted_later
 
 GUIDE = """Publish personal data so that nobody in it can be singled out, and know what that promise is worth.
@@ -53,6 +65,11 @@ def root(
 
 app.command("protect")(protect.protect_command)
 app.command("demo")(demo.demo_command)
+app.command("compare")(compare.compare_command)
+app.command("reproduce")(reproduce.reproduce_command)
+app.command("evaluate")(evaluate.evaluate_command)
+app.add_typer(audit.app, name="audit")
+app.add_typer(stats.app, name="stats")
 app.add_typer(methods.app, name="methods")
 app.add_typer(schema.app, name="schema")
 app.add_typer(certificate.app, name="certificate")

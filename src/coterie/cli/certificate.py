@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.panel import Panel
 
 from coterie.certificate import Certificate, json_schema
@@ -69,20 +70,27 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
+    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
+    status = styled_status(promise.status)
+    # A certificate is a file from elsewhere, and names of columns may hold brackets: all of it is escaped.
     lines = [
-        f"[bold]Method[/]      {certificate.method}: {certificate.method_title} ({certificate.papers})",
-        f"[bold]Promise[/]     {styled_status(promise.status)}: {promise.label}",
-        f"[bold]Covers[/]      {promise.scope}",
-        f"[bold]Neighbours[/]  {promise.neighbours}",
-        f"[bold]ε[/]           {certificate.epsilon} in all; k = {certificate.k}, {certificate.clusters.count} clusters",
-        f"[bold]Noise[/]       {certificate.sampler}",
-        f"[bold]Dropped[/]     {', '.join(certificate.dropped) or 'nothing'}",
-        f"[bold]Untouched[/]   {', '.join(certificate.kept) or 'nothing'}",
-        f"[bold]Release[/]     {certificate.release.rows} rows, sha256 {certificate.release.digest.value}",
+        ("Method", f"{certificate.method}: {certificate.method_title} ({certificate.papers})"),
+        ("Promise", promise.label),
+        ("Covers", promise.scope),
+        ("Neighbours", promise.neighbours),
+        ("Budget", f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"),
+        ("Noise", certificate.sampler),
+        ("Dropped", ", ".join(certificate.dropped) or "nothing"),
+        ("Untouched", ", ".join(certificate.kept) or "nothing"),
+        ("Release", f"{certificate.release.rows} rows, sha256 {certificate.release.digest.value}"),
     ]
-    lines += [f"[bold]Assumes[/]     {assumption}" for assumption in promise.assumptions]
-    lines += [f"[bold]Note[/]        {note}" for note in certificate.notes]
-    console.print(Panel("\n".join(lines), title=f"Certificate of {certificate.issued}", expand=False))
+    lines += [("Assumes", assumption) for assumption in promise.assumptions]
+    lines += [("Note", note) for note in certificate.notes]
+    text = "\n".join(
+        f"[bold]{heading:11}[/] {f'{status}: ' if heading == 'Promise' else ''}{escape(content)}"
+        for heading, content in lines
+    )
+    console.print(Panel(text, title=f"Certificate of {escape(certificate.issued)}", expand=False))
 
 
 @app.command("key")
@@ -98,11 +106,14 @@ def key_command(
         print_json({"private": str(path), "public": f"{path}.pub", "fingerprint": mark})
         return
     console.print(
-        f"Wrote {path} (keep it secret) and {path}.pub (give it to those who verify). Fingerprint {mark}."
+        f"Wrote {escape(str(path))} (keep it secret) and {escape(str(path))}.pub (give it to those who verify). "
+        f"Fingerprint {mark}."
     )
 
 
 @app.command("schema")
-def schema_command() -> None:
+def schema_command(
+    as_json: Annotated[bool, typer.Option("--json", help="It is JSON anyway.")] = True,
+) -> None:
     """Print the JSON Schema of certificates."""
     print_json(json_schema())

@@ -12,8 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
+from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.errors import ParameterError
+from coterie.errors import OutputError, ParameterError
+from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.ledger import Ledger, Purpose, without_credentials
 from coterie.methods import get_method
@@ -34,15 +36,26 @@ def protect_command(
         ),
     ],
     method: Annotated[
-        str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")
-    ],
-    epsilon: Annotated[
         str,
-        typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="See `coterie methods`. There is no default: choose.",
+            autocompletion=complete_method,
+        ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
     ],
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            help="Total privacy budget, split over the protected attributes. (dp-mdav gives the whole to each, "
+            "as published; ir and mdav add no noise and need none.)",
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
     grouping: Annotated[
         str,
@@ -88,8 +101,16 @@ def protect_command(
         inputs=((data, table) if table else data, schema_file),
         force=force,
     )
+    if query and force and is_database(output) and Address.parse(output).same_database(Address.parse(data)):
+        raise OutputError(
+            "A query may read any table of the database, so --force could overwrite what it reads.",
+            "Write to a new table without --force, or read with --table instead of --query.",
+        )
     # A misspelt name should not cost the time of reading the table.
-    recipe, total = get_method(method).grouped(grouping), parse_epsilon(epsilon)
+    recipe = get_method(method).grouped(grouping)
+    if epsilon is None and recipe.adds_noise:
+        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
+    total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
 
     def make() -> Release:
@@ -112,6 +133,11 @@ def protect_command(
         written = publish(make, destination)
     else:
         assert population is not None
+        if not recipe.adds_noise:
+            raise ParameterError(
+                f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
+                "Leave out --ledger, or choose a method with noise.",
+            )
         if seed is not None:
             raise ParameterError(
                 "A seeded release protects nobody, so it is not charged to a ledger.",
@@ -169,9 +195,9 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
         )
         return
     console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(shown)}[/].")
-    console.print(
-        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
-    )
+    status, label = certificate.guarantee.status, certificate.guarantee.label
+    said = label.removeprefix(f"{status}; ")  # some labels begin with their status
+    console.print(f"Promise: {styled_status(status)}. {escape(said)}.")
     for note in certificate.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")
     console.print(f"Certificate: {escape(str(destination.certificate_path))}")

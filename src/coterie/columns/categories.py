@@ -73,11 +73,8 @@ def filled(column: CategoryColumn, absent: NDArray[np.bool_]) -> CategoryColumn:
 
 
 def _declared(attribute: Attribute) -> Categories:
-    if attribute.categories is None:
-        raise SchemaError(
-            f"Attribute '{attribute.name}' is protected but its labels are not declared.",
-            "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
-        )
+    attribute.require_public()
+    assert attribute.categories is not None
     return attribute.categories
 
 

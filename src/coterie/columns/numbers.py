@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -158,23 +159,35 @@ def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedAr
     return pc.if_else(pc.is_in(trimmed, marks), pa.scalar(None, trimmed.type), trimmed)
 
 
+def kept_gaps(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.bool_]:
+    """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = without_marks(column, attribute)
+    absent = column.is_null(nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
+    return np.asarray(absent.to_numpy(), dtype=np.bool_)
+
+
 def _text_as_numbers(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     name, trimmed = attribute.name, without_marks(column, attribute)
     try:
         return trimmed.cast(pa.float64())
     except pa.ArrowInvalid:
         pass
-    row = next((row for row, text in enumerate(trimmed, start=1) if not _is_number(text.as_py())), 1)
+    row = next(row for row, text in enumerate(trimmed, start=1) if not _is_number(text))
+    comma = re.fullmatch(r"[+-]?[0-9]+,[0-9]+", trimmed[row - 1].as_py() or "")
     raise DataError(
         f"Column '{name}' holds text that is not a number, first in row {row}.",
-        f"Correct that row, name what marks a missing value (`missing_marks`), or declare another type for '{name}'.",
+        "Its numbers have a decimal comma: write them with a point."
+        if comma
+        else f"Correct that row, name what marks a missing value (`missing_marks`), or declare another type for '{name}'.",
     )
 
 
-def _is_number(text: str | None) -> bool:
+def _is_number(text: pa.Scalar) -> bool:
+    """Asked of Arrow, whose numbers are fewer than Python's (`1_000` is one only there)."""
     try:
-        float(text or 0)
-    except ValueError:
+        text.cast(pa.float64())
+    except pa.ArrowInvalid:
         return False
     return True
 

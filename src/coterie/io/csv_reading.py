@@ -111,6 +111,11 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
         with _lines(path) as lines:
             reader = csv.reader(lines, delimiter=delimiter)
             for row in reader:
+                if row and len(row) != expected and reader.line_num > start:
+                    return DataError(
+                        f"Line {start} of {path} opens a quote that does not close in that line.",
+                        "Close it, or write a quote inside a cell twice.",
+                    )
                 if row and len(row) != expected:
                     return DataError(
                         f"Line {start} of {path} has {len(row)} cells; the header has {expected}.",

@@ -1,6 +1,7 @@
 """A commented first schema for a table: the user fills the bounds, which are public knowledge, not data.
 
-Unless bounds are explicitly taken from the data, the draft holds names and types only, and no value.
+Unless bounds are explicitly taken from the data, the draft holds no value: names, types, and whether a column has gaps,
+few labels or one value only. It is a working paper of the steward, not for publication.
 """
 
 from __future__ import annotations

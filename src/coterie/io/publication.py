@@ -17,10 +17,19 @@ import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
-from coterie.io.formats import WRITERS, ending, ending_advice, ending_problem
+from coterie.io.formats import WRITERS, Writer, ending, ending_advice, ending_problem
 from coterie.io.staged_file import StagedFile, stage_file, temporary_for
 
-__all__ = ["Source", "Staged", "StagedFile", "resume_table", "stage", "stage_bytes", "temporary_for"]
+__all__ = [
+    "Source",
+    "Staged",
+    "StagedFile",
+    "require_writer",
+    "resume_table",
+    "stage",
+    "stage_bytes",
+    "temporary_for",
+]
 
 # A file or URL; or (URL, table) for a table of a database.
 Source = str | Path | tuple[str, str]
@@ -62,9 +71,7 @@ def stage(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
         )
     path = Path(target)
-    writer = WRITERS.get(ending(path))
-    if writer is None:
-        raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+    writer = require_writer(path)
     _refuse_overwriting(path, inputs)
     try:
         return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
@@ -73,6 +80,14 @@ def stage(
             f"{path} cannot be written: the format has no place for a type of this table.",
             "Write .parquet or .arrow, or drop columns that are no numbers, text, dates or truth values.",
         ) from None
+
+
+def require_writer(path: Path) -> Writer:
+    """The writer for a file's ending, or a sentence about endings."""
+    writer = WRITERS.get(ending(path))
+    if writer is None:
+        raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+    return writer
 
 
 def stage_bytes(

@@ -57,5 +57,5 @@ def _neighbours(path: Path) -> str:
         names = [entry.name for entry in path.parent.iterdir() if ending(entry) in READERS]
     except OSError:
         return f"There is no folder {path.parent} that can be read; check the path."
-    suggestion = nearest(path.name, names)
+    suggestion = nearest(path.name, names, cutoff=0.8)
     return suggestion if suggestion.startswith("Did") else "Check the path."

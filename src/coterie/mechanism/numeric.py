@@ -74,8 +74,6 @@ class LaplaceOnCentroids:
             noisy = np.clip(np.rint(noisy * per_unit) / per_unit, domain.lower, domain.upper)
         return noisy
 
-    def rows(
-        self, column: NumericColumn, released: Floats, clustering: Clustering
-    ) -> tuple[Floats, pa.Array]:
-        values = local.attach(released, clustering)
+    def rows(self, column: NumericColumn, released: Floats, place: Clustering) -> tuple[Floats, pa.Array]:
+        values = local.attach(released, place)
         return values, column.restore(values)

@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.errors import ParameterError
+
 Floats = NDArray[np.float64]
 
 
@@ -36,13 +38,22 @@ def laplace_scales(sensitivities: Floats, epsilon: Fraction) -> Floats:
 
     The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that.
     """
-    return np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        scales = np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+    if not np.isfinite(scales).all():
+        raise ParameterError(
+            "An attribute's share of epsilon is so small that its noise would be infinite.",
+            "Raise epsilon or the attribute's weight.",
+        )
+    return scales
 
 
-def shuffled_order(sampler: Sampler, count: int) -> NDArray[np.int64]:
+def shuffled_order(
+    sampler: Sampler, count: int, stream: str = "coterie: order of the rows"
+) -> NDArray[np.int64]:
     """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
     while True:
-        words = sampler.uniform_words(count, "coterie: order of the rows")
+        words = sampler.uniform_words(count, stream)
         order = np.argsort(words, kind="stable")
         if count < 2 or not np.any(words[order][1:] == words[order][:-1]):
             return order

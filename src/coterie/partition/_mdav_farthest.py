@@ -3,7 +3,7 @@
 Seen from the centre o, a place x has a norm |x-o| and a cone: the signs of its widest attributes. With
 u = q - o and x in the cone of signs σ, the squared distance to q is
 
-    |x-o|² + |u|² - 2 (x-o)·u  ≤  |x-o|² + |u|² + 2 |x-o| c,     c² = Σ_signed max(-σ_j u_j, 0)² + Σ_others u_j²
+    |x-o|² + |u|² - 2 (x-o)·u  ≤  |x-o|² + |u|² + 2 |x-o| c,  c² = Σ_signed max(-σ_j u_j, 0)² + Σ_others u_j²
 
 (Cauchy and Schwarz on the terms that can be positive). Inside a cone, places are stored by falling norm, so
 the search of a cone stops at the first block whose bound is below the best distance found.
@@ -17,10 +17,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition._mdav_boxes import WIDTH, by_attribute
+from coterie.partition._mdav_distance import squared_distances
 from coterie.partition._mdav_distinct import Places
-from coterie.partition._mdav_nearest import squared_distances
 
-WIDTH = 32
 _MOST_SIGNS = 10
 # The bound is computed with rounding errors of a few 1e-16; this is far above them, and costs nothing.
 _SAFETY = 1.0 + 1e-9
@@ -44,78 +44,58 @@ class FarthestIndex(NamedTuple):
     far: NDArray[np.float64]  # scratch, WIDTH distances
 
 
-@numba.njit(cache=True, nogil=True)
 def build_farthest(
     points: NDArray[np.float64], alive: NDArray[np.int64], centre: NDArray[np.float64]
 ) -> FarthestIndex:
-    attributes = points.shape[1]
-    norms = np.zeros(len(alive))
-    spread = np.zeros(attributes)
-    for i in range(len(alive)):
-        for j in range(attributes):
-            gap = points[alive[i], j] - centre[j]
-            norms[i] += gap * gap
-            spread[j] += gap * gap
-        norms[i] = np.sqrt(norms[i])
-    signs = 0
-    while signs < min(attributes, _MOST_SIGNS) and (4 * WIDTH << signs) < len(alive):
-        signs += 1
-    signed = np.argsort(-spread)[:signs].copy()
-    cones = 1 << signs
-    cone = np.zeros(len(alive), np.int64)
-    size = np.zeros(cones, np.int64)
-    for i in range(len(alive)):
-        for bit in range(signs):
-            if points[alive[i], signed[bit]] >= centre[signed[bit]]:
-                cone[i] |= 1 << bit
-        size[cone[i]] += 1
-    first, stop = np.empty(cones, np.int64), np.empty(cones, np.int64)
-    blocks = 0
-    for c in range(cones):
-        first[c] = blocks
-        blocks += (size[c] + WIDTH - 1) // WIDTH
-        stop[c] = blocks
-    index = FarthestIndex(
-        centre.copy(),
-        signed,
-        np.full((blocks, attributes, WIDTH), np.nan),
-        np.full((blocks, WIDTH), -1, np.int64),
-        np.full((blocks, WIDTH), -1.0),
-        np.full(blocks, -1.0),
-        first,
-        stop,
-        np.full(cones, -1.0),
-        np.empty(blocks, np.int64),
-        np.empty(len(points), np.int64),
-        np.empty(cones),
-        np.empty(cones),
-        np.empty(WIDTH),
+    """Index the places `alive`, rows of `points`. Any centre is correct; their centroid prunes best."""
+    gaps = points[alive] - centre
+    squares = gaps * gaps
+    norms = np.sqrt(squares.sum(axis=1))
+    signs = min(points.shape[1], _MOST_SIGNS, max(len(alive) // (4 * WIDTH), 1).bit_length() - 1)
+    signed = np.argsort(-squares.sum(axis=0), kind="stable")[:signs]
+    cone = (gaps[:, signed] >= 0.0) @ (1 << np.arange(signs))
+    order = np.lexsort((-norms, cone))
+    alive, cone = alive[order], cone[order]
+    sizes = np.bincount(cone, minlength=1 << signs)
+    stop = np.cumsum(-(-sizes // WIDTH))
+    first = stop - -(-sizes // WIDTH)
+    blocks = int(stop[-1])
+    rank = np.arange(len(alive)) - (np.cumsum(sizes) - sizes)[cone]
+    slots = first[cone] * WIDTH + rank
+    place = np.full(blocks * WIDTH, -1)
+    place[slots] = alive
+    slot_norms = np.full(blocks * WIDTH, -1.0)
+    slot_norms[slots] = norms[order]
+    position = np.full(len(points), -1)
+    position[alive] = slots
+    top = slot_norms[::WIDTH].copy()
+    return FarthestIndex(
+        centre=centre.copy(),
+        signed=signed,
+        coordinates=by_attribute(points[alive], slots, blocks),
+        place=place.reshape(blocks, WIDTH),
+        norms=slot_norms.reshape(blocks, WIDTH),
+        top=top,
+        first=first,
+        stop=stop,
+        cone_top=np.where(sizes > 0, np.append(top, -1.0)[first], -1.0),
+        cone_of=np.repeat(np.arange(1 << signs), stop - first),
+        position=position,
+        slopes=np.empty(1 << signs),
+        bounds=np.empty(1 << signs),
+        far=np.empty(WIDTH),
     )
-    filled = np.zeros(cones, np.int64)
-    for i in np.argsort(-norms):
-        c, p = cone[i], alive[i]
-        block, slot = first[c] + filled[c] // WIDTH, filled[c] % WIDTH
-        filled[c] += 1
-        index.position[p] = block * WIDTH + slot
-        index.place[block, slot] = p
-        index.norms[block, slot] = norms[i]
-        index.cone_of[block] = c
-        for j in range(attributes):
-            index.coordinates[block, j, slot] = points[p, j]
-    for block in range(blocks):
-        index.top[block] = index.norms[block, 0]
-    for c in range(cones):
-        if size[c] > 0:
-            index.cone_top[c] = index.top[first[c]]
-    return index
 
 
 @numba.njit(cache=True, nogil=True)
 def remove_from_farthest(index: FarthestIndex, place: int) -> None:
     block, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
-    index.coordinates[block, :, slot] = np.nan
+    for j in range(index.coordinates.shape[1]):
+        index.coordinates[block, j, slot] = np.nan
     index.norms[block, slot] = -1.0
-    index.top[block] = index.norms[block].max()
+    index.top[block] = -1.0
+    for t in range(WIDTH):
+        index.top[block] = max(index.top[block], index.norms[block, t])
     c = index.cone_of[block]
     while index.first[c] < index.stop[c] and index.top[index.first[c]] < 0.0:
         index.first[c] += 1
@@ -127,12 +107,13 @@ def _bound_cones(index: FarthestIndex, at: NDArray[np.float64]) -> float:
     """Fill `slopes` with 2c and `bounds` with the bound of every cone; returns |u|²."""
     slopes, bounds = index.slopes, index.bounds
     squared, others = 0.0, 0.0
-    signed = np.zeros(len(at), np.bool_)
-    signed[index.signed] = True
     for j in range(len(at)):
         gap = at[j] - index.centre[j]
         squared += gap * gap
-        if not signed[j]:
+        is_signed = False
+        for known in index.signed:
+            is_signed |= known == j
+        if not is_signed:
             others += gap * gap
     slopes[0] = others
     for bit in range(len(index.signed)):

@@ -6,10 +6,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition._mdav_boxes import NearestIndex, remove_from_nearest
 from coterie.partition._mdav_centroid import add_row
 from coterie.partition._mdav_distinct import Places
 from coterie.partition._mdav_farthest import FarthestIndex, find_farthest, remove_from_farthest
-from coterie.partition._mdav_nearest import NearestIndex, find_nearest, remove_from_nearest
+from coterie.partition._mdav_nearest import find_nearest
 from coterie.partition._mdav_nearest_heap import clear
 
 
@@ -53,7 +54,8 @@ def form_groups(
             for t in range(k - 1):
                 labels[records[t]] = progress[2]
                 places.head[chosen[t]] += 1
-        for p in chosen:
+        for t in range(k):
+            p = int(chosen[t])
             add_row(sums, points[p], -1.0)
             # A place chosen several times is empty at its first turn already.
             if places.head[p] == places.end[p] and nearest.position[p] >= 0:

@@ -24,7 +24,9 @@ def check_group_size(k: int, records: int) -> int:
     return int(k)
 
 
-def check_points(points: NDArray[np.float64], what: str = "points") -> NDArray[np.float64]:
+def check_points(
+    points: NDArray[np.float64], what: str = "points", fewest_columns: int = 1
+) -> NDArray[np.float64]:
     """The matrix as contiguous doubles; one row a record, one column an attribute."""
     matrix = np.asarray(points)
     if matrix.ndim != 2:
@@ -32,6 +34,8 @@ def check_points(points: NDArray[np.float64], what: str = "points") -> NDArray[n
             f"The {what} have {matrix.ndim} dimensions, not 2.",
             "Give one row for each record and one column for each attribute.",
         )
+    if matrix.shape[1] < fewest_columns:
+        raise DataError(f"The {what} have no attribute.", "Name at least one attribute to group by.")
     if matrix.dtype.kind not in "fiu":
         raise DataError(f"The {what} are not numbers.", "Encode categories as numbers or codes first.")
     matrix = np.ascontiguousarray(matrix, dtype=np.float64)

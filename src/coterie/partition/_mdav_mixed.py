@@ -56,10 +56,44 @@ def _central_labels(
 
 
 @numba.njit(cache=True, nogil=True)
+def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], places: Places) -> int:
+    far = 0
+    for i in range(1, len(distance)):
+        if distance[i] < distance[far]:
+            continue
+        rival = places.queue[places.head[place_at[i]]]
+        if distance[i] > distance[far] or rival < places.queue[places.head[place_at[far]]]:
+            far = i
+    return far
+
+
+@numba.njit(cache=True, nogil=True)
+def _nearest_slots(
+    distance: NDArray[np.float64],
+    place_at: NDArray[np.int64],
+    places: Places,
+    near_distance: NDArray[np.float64],
+    near_record: NDArray[np.int64],
+    near_slot: NDArray[np.int64],
+) -> None:
+    clear(near_distance, near_record, near_slot)
+    for i in range(len(distance)):
+        if distance[i] > near_distance[0]:
+            continue
+        p = place_at[i]
+        for position in range(places.head[p], places.end[p]):
+            record = places.queue[position]
+            if not is_before(distance[i], record, near_distance[0], near_record[0]):
+                break
+            replace_worst(near_distance, near_record, near_slot, distance[i], record, i)
+
+
+@numba.njit(cache=True, nogil=True)
 def group_mixed(
     numeric: NDArray[np.float64],
     codes: NDArray[np.int32],
     deltas: NDArray[np.float64],
+    squared: NDArray[np.float64],
     label_counts: NDArray[np.int64],
     counts: NDArray[np.int64],
     sums: NDArray[np.float64],
@@ -69,13 +103,14 @@ def group_mixed(
 ) -> int:
     """Fill `labels` with group numbers in the order the groups are formed; returns how many there are.
 
-    `numeric` and `codes` hold one row an attribute and one column a place; both are compacted as places
-    empty. `counts` are the labels' frequencies and `sums` the numeric totals over all records.
+    `numeric` and `codes` hold one row an attribute and one column a place; emptied places give way to the
+    last. `deltas` and `squared` are δ and δ² of each category, `label_counts` how many labels it has;
+    `counts` are the labels' frequencies and `sums` the numeric totals over all records.
     """
-    squared = deltas * deltas
     width, slots = numeric.shape
     categories = len(codes)
     place_at = np.arange(slots)
+    slot_of = np.arange(slots)
     queue, head, end = places.queue, places.head, places.end
     distance = np.empty(slots)
     near_distance, near_record = np.empty(k - 1), np.empty(k - 1, np.int64)
@@ -92,38 +127,26 @@ def group_mixed(
             for j in range(width):
                 centre[j] = sums[0, j] / left
             _central_labels(counts, deltas, label_counts, centre_labels)
-        # otherwise `centre` still is r, and the farthest record from it is s.
+        # Otherwise `centre` still is r, and the farthest record from it is s.
         _distances(numeric, codes, squared, alive, centre, centre_labels, distance)
-        far = 0
-        for i in range(1, alive):
-            p = place_at[far]
-            if is_before(-distance[i], queue[head[place_at[i]]], -distance[far], queue[head[p]]):
-                far = i
+        far = _farthest_slot(distance[:alive], place_at, places)
         for j in range(width):
             centre[j] = numeric[j, far]
         for j in range(categories):
             centre_labels[j] = codes[j, far]
         # The farthest record leads its group even where another record stands at distance 0 from it.
-        chosen[0] = far
+        chosen[0] = place_at[far]
         labels[queue[head[place_at[far]]]] = group
         head[place_at[far]] += 1
         if k > 1:
             _distances(numeric, codes, squared, alive, centre, centre_labels, distance)
-            clear(near_distance, near_record, near_slot)
-            for i in range(alive):
-                if distance[i] > near_distance[0]:
-                    continue
-                p = place_at[i]
-                for position in range(head[p], end[p]):
-                    record = queue[position]
-                    if not is_before(distance[i], record, near_distance[0], near_record[0]):
-                        break
-                    replace_worst(near_distance, near_record, near_slot, distance[i], record, i)
+            _nearest_slots(distance[:alive], place_at, places, near_distance, near_record, near_slot)
         for t in range(k - 1):
-            chosen[t + 1] = near_slot[t]
+            chosen[t + 1] = place_at[near_slot[t]]
             labels[near_record[t]] = group
             head[place_at[near_slot[t]]] += 1
-        for slot in chosen:
+        for t in range(k):
+            slot = slot_of[chosen[t]]
             for j in range(width):
                 gone[j] = numeric[j, slot]
             add_row(sums, gone, -1.0)
@@ -131,18 +154,18 @@ def group_mixed(
                 counts[j, codes[j, slot]] -= 1
         group += 1
         left -= k
-        kept = 0
-        for i in range(alive):
-            p = place_at[i]
-            if head[p] < end[p]:
-                if kept != i:
-                    place_at[kept] = p
-                    for j in range(width):
-                        numeric[j, kept] = numeric[j, i]
-                    for j in range(categories):
-                        codes[j, kept] = codes[j, i]
-                kept += 1
-        alive = kept
+        for t in range(k):
+            slot = slot_of[chosen[t]]
+            # A place chosen several times is gone at its second turn.
+            if slot >= 0 and head[chosen[t]] == end[chosen[t]]:
+                alive -= 1
+                place_at[slot] = place_at[alive]
+                slot_of[place_at[slot]] = slot
+                slot_of[chosen[t]] = -1
+                for j in range(width):
+                    numeric[j, slot] = numeric[j, alive]
+                for j in range(categories):
+                    codes[j, slot] = codes[j, alive]
         # A pair of groups starts only with at least 3k records; s is sought once r's group is gone.
         from_centroid = not (from_centroid and left + k >= 3 * k)
     for i in range(alive):

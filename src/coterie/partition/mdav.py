@@ -1,4 +1,4 @@
-"""MDAV, maximum distance to average vector (Domingo-Ferrer and Torra, 2005): groups of at least k alike records.
+"""MDAV, maximum distance to average vector (Domingo-Ferrer and Torra, 2005): alike records in groups of k.
 
 While 3k or more records are left, take r, the record farthest from the centroid of those left, and group it
 with its k-1 nearest; then take s, the record farthest from r among those still left, and group it likewise.
@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
+from coterie.partition._mdav_boxes import build_nearest
 from coterie.partition._mdav_centroid import sum_rows
 from coterie.partition._mdav_distinct import find_places
 from coterie.partition._mdav_farthest import build_farthest
 from coterie.partition._mdav_groups import form_groups
 from coterie.partition._mdav_input import check_group_size, check_points
 from coterie.partition._mdav_mixed import group_mixed
-from coterie.partition._mdav_nearest import build_nearest
 from coterie.partition.clustering import Clustering
 
 _REBUILD_BELOW = 0.5  # share of an index's places left at which a smaller one pays
@@ -66,7 +66,7 @@ def mdav_mixed(
     `distances[j]` is δ between the labels of category column j, computed once for its domain. The centroid of
     a category column is the label with the least summed δ to the records left (001 eq. 5), lowest code first.
     """
-    matrix = check_points(numeric, "numeric columns")
+    matrix = check_points(numeric, "numeric columns", fewest_columns=0)
     table = _check_codes(codes, distances, len(matrix))
     k = check_group_size(k, len(matrix))
     label_counts = np.array([len(delta) for delta in distances], np.int64)
@@ -83,6 +83,7 @@ def mdav_mixed(
         np.ascontiguousarray(matrix[places.first].T),
         np.ascontiguousarray(table[places.first].T),
         deltas,
+        deltas * deltas,
         label_counts,
         counts,
         sum_rows(matrix),
@@ -108,12 +109,12 @@ def _check_codes(
                 f"The distance matrix of category column {j} is not square.",
                 "Give δ for every pair of labels.",
             )
-        if not (np.isfinite(delta).all() and (delta >= 0).all()):
+        if not (np.isfinite(delta).all() and (delta >= 0).all() and (delta == delta.T).all()):
             raise DataError(
-                f"The distance matrix of category column {j} has a negative or non-finite entry.",
-                "Distances are finite numbers, 0 or more.",
+                f"The distance matrix of category column {j} has a negative, missing or one-sided entry.",
+                "Distances are finite numbers, 0 or more, and the same in both directions.",
             )
-        if records and not (table[:, j].min() >= 0 and table[:, j].max() < len(delta)):
+        if records and (table[:, j].min() < 0 or table[:, j].max() >= len(delta)):
             raise DataError(
                 f"Category column {j} has codes without a row in its distance matrix.",
                 "Number the labels 0 … C-1 as in the matrix.",

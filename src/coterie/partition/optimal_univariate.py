@@ -5,8 +5,8 @@ or more can be cut in two without raising the SSE. So a shortest path over the s
 
     cost(j) = min over sizes s = k … 2k-1 of cost(j - s) + SSE(the s values before j)
 
-Equal costs take the smallest last group. Where equal-size ranking promises k records a group, so does this, and
-no more: group sizes depend on the data, and ⌊n/k⌋ groups is only the most there can be.
+Equal costs take the smallest last group. The promise is that of equal-size ranking, at least k records a
+group, and no more: here the group sizes depend on the data too, and there are at most ⌊n/k⌋ groups.
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""Nearest released row in a Gower-style distance: Σ |x - y|/width for numbers, δ for labels. Exact, mixed types.
+
+Every target is compared with every row, attribute by attribute in blocks, so that nothing but one block of distances is
+held. Large tables are handled by sampling targets, never by searching less carefully.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.attacks.clock import Clock
+from coterie.attacks.evidence import Rows, Seen, Values
+
+MOST_PAIRS = 200_000_000  # target-row pairs that an attack compares; more targets are sampled down to it
+_BLOCK = 4_000_000  # pairs held at a time, 4 bytes each
+Yardstick = Literal["domain", "spread"]
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """For each target: the nearest row and how far it is. Fewer than asked if the clock ran out."""
+
+    row: NDArray[np.int64]
+    distance: Values
+
+
+def affordable(targets: int, rows: int) -> int:
+    """How many targets can be compared with all rows."""
+    return min(targets, max(MOST_PAIRS // max(rows, 1), 500))
+
+
+def nearest_rows(
+    attributes: Sequence[Seen], targets: Sequence[Values], clock: Clock, yardstick: Yardstick = "domain"
+) -> Nearest:
+    """`targets[a]` holds the targets' values of `attributes[a]`; rows are the released ones."""
+    rows, distances = [], []
+    for part in _blocks(len(targets[0]), len(attributes[0].released), 1):
+        total = _sum(_apart(a, values[part], values, yardstick) for a, values in _pairs(attributes, targets))
+        nearest = total.argmin(axis=1)
+        rows.append(nearest)
+        distances.append(np.take_along_axis(total, nearest[:, None], axis=1)[:, 0])
+        if clock.up:
+            break
+    return Nearest(np.concatenate(rows).astype(np.int64), np.concatenate(distances).astype(np.float64))
+
+
+def nearest_without_each(
+    attributes: Sequence[Seen], targets: Sequence[Values], left_out: Sequence[int], clock: Clock
+) -> dict[int, Rows]:
+    """For each attribute in `left_out`, the nearest rows by all others: one pass for all of them."""
+    found: dict[int, list[Rows]] = {place: [] for place in left_out}
+    for part in _blocks(len(targets[0]), len(attributes[0].released), len(attributes)):
+        clock.check()
+        apart = [_apart(a, values[part], values, "domain") for a, values in _pairs(attributes, targets)]
+        total = _sum([apart[0].copy(), *apart[1:]])
+        for place in left_out:
+            found[place].append((total - apart[place]).argmin(axis=1).astype(np.int64))
+    return {place: np.concatenate(rows) for place, rows in found.items()}
+
+
+def _pairs(attributes: Sequence[Seen], targets: Sequence[Values]) -> Iterator[tuple[Seen, Values]]:
+    return zip(attributes, targets, strict=True)
+
+
+def _blocks(targets: int, rows: int, held: int) -> Iterator[slice]:
+    """Slices of targets, so that `held` matrices of targets × rows fit into a block."""
+    size = max(_BLOCK // (rows * held), 1)
+    for start in range(0, targets, size):
+        yield slice(start, start + size)
+
+
+def _sum(parts: Iterable[Matrix]) -> Matrix:
+    iterator = iter(parts)
+    total = next(iterator)
+    for part in iterator:
+        total += part
+    return total
+
+
+def _apart(attribute: Seen, targets: Values, everyone: Values, yardstick: Yardstick) -> Matrix:
+    """Distances in one attribute, targets × rows."""
+    released = attribute.released
+    if not attribute.is_number:
+        if attribute.distance is None:
+            return np.not_equal(targets[:, None], released[None, :]).astype(np.float32)
+        table = attribute.distance.astype(np.float32)
+        return np.asarray(table[targets.astype(np.intp)][:, released.astype(np.intp)], dtype=np.float32)
+    unit = attribute.width if yardstick == "domain" else _spread(everyone, attribute.width)
+    # Centred first: single precision then keeps differences of dates and other large numbers.
+    centre = attribute.lower + attribute.width / 2
+    mine = ((targets - centre) / unit).astype(np.float32)
+    theirs = ((released - centre) / unit).astype(np.float32)
+    apart = np.subtract(mine[:, None], theirs[None, :])
+    return np.asarray(np.abs(apart, out=apart), dtype=np.float32)
+
+
+def _spread(values: Values, width: float) -> float:
+    """Mean distance to the median of what the attacker knows: robust, and never 0."""
+    spread = float(np.mean(np.abs(values - np.median(values))))
+    return spread if spread > 0 else width

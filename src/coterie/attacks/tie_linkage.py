@@ -1,0 +1,81 @@
+"""Tie linkage: match people to rows by which rows share values, never by the values themselves.
+
+Noise changes what a group is called, not who is in it. So this attack works at every ε on releases that put noisy
+centroids back on the rows (`dp-ir` and its kin), also when the rows are shuffled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.attacks._tie_matching import match_by_ties
+from coterie.attacks._tie_patterns import UNKNOWN, tie_patterns
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.evidence import ReleaseEvidence
+from coterie.attacks.finding import Finding, Level, NotRun, graded, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, proportion
+
+NAME = "tie-linkage"
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    if evidence.truth is None:
+        return NotRun(
+            NAME, "which released row belongs to which person is not known (give the order of rows)"
+        )
+    if evidence.people < FEWEST_TRIALS:
+        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+    draws = evidence.draws(NAME)
+    chance = Estimate.exact(1 / evidence.rows)
+    count = round(evidence.known * evidence.people)
+    seeds = draws.choice(evidence.people, count, replace=False)
+    others = np.setdiff1d(np.arange(evidence.people), seeds)
+    if len(others) < FEWEST_TRIALS:
+        return NotRun(NAME, "almost everybody's row is known already: nobody is left to find")
+    patterns = tie_patterns(evidence)
+    details: dict[str, float | int | str] = {
+        "people whose row is known": count,
+        "attributes with ties": len(patterns),
+    }
+    if not patterns or not count:
+        nobody = proportion(0, len(others))
+        why = "no two rows share a value" if count else "nobody's row is known to start from"
+        words = f"There is nothing to start from: {why}."
+        return Finding(NAME, ATTACK.statistic, nobody, chance, ATTACK.baseline, Level.NOTHING, words, details)
+    known = np.full(evidence.people, UNKNOWN, dtype=np.int64)
+    known[seeds] = evidence.truth[seeds]
+    guesses = match_by_ties(patterns, known, evidence.clock, draws)
+    hits = int(np.sum(guesses[others] == evidence.truth[others]))
+    estimate = proportion(hits, len(others))
+    details["people for whom some row fitted"] = int(np.sum(guesses[others] != UNKNOWN))
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        estimate,
+        chance,
+        ATTACK.baseline,
+        graded(estimate, chance),
+        f"Knowing the rows of {percent(evidence.known)} of people, an attacker finds the rows of {interval_words(estimate)} "
+        f"of the others from shared values alone; a blind guess would find {percent(chance.value)}.",
+        details,
+    )
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Tie linkage",
+    subject=Subject.RELEASE,
+    story="Someone holds the original values and knows the released rows of a few people (their own, friends', those of a "
+    "public figure). They look only at which rows share values, and extend from the known rows to all others.",
+    inputs=(
+        "the original values, without their order",
+        "the rows of a share of people (`known`)",
+        "k, which is public",
+        "the released rows, in any order",
+    ),
+    statistic="share of the other people linked to their own row",
+    baseline="a blind guess: one in the number of rows",
+    cost="sorting each attribute, a few times",
+    run=_run,
+    rank=10,
+)

@@ -1,0 +1,103 @@
+"""House rules that a reader would otherwise have to check by eye."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+# The data sets beside the repository are not ours to publish (sha256, from their README).
+NOT_OURS = {
+    "40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
+    "fe24177a5b0df1874e6afc5748b7d9e547ca25880a84c4310f39b7ccf1b0da37",
+    "e809ea7e82c113838d8ca6ff3cb3557a163ddce5ece7785639e9fb3e533bb347",
+    "d22f4f11db0456ff21745d2fa96d26fa348a8cdb889efda65bde802085be45fd",
+    "d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
+    "6e3894cf7d9210613f62c866684055decea694345cd4f244ecd7167041578c68",
+}
+# Written in two halves, or this file would break its own rule.
+HOSTS = [
+    first + second
+    for first, second in [
+        ("pypi", ".org"),
+        ("files.python", "hosted.org"),
+        ("test.py", "pi.org"),
+        ("npm", "js.com"),
+        ("npm", "js.org"),
+        ("anaconda", ".org"),
+        ("cran.r-", "project.org"),
+    ]
+]
+GLOBAL_RANDOM = re.compile(
+    r"\b(np|numpy)\.random\.(seed|rand|randn|randint|random|random_sample|uniform|normal|laplace|exponential"
+    r"|choice|shuffle|permutation|get_state|set_state)\b"
+    r"|^\s*(import random|from random import)\b"
+    r"|default_rng\(\s*\)",
+    re.MULTILINE,
+)
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("this is no git checkout, so nothing is tracked")
+    return [path for name in listed.stdout.decode().split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_source_file_is_long() -> None:
+    assert SOURCES
+    assert {path.name: n for path in SOURCES if (n := path.read_text().count("\n")) > 400} == {}
+
+
+def test_no_catch_all_modules() -> None:
+    assert not [path for path in SOURCES if path.stem in ("utils", "util", "helpers", "misc", "common")]
+
+
+def test_randomness_is_never_global() -> None:
+    assert [str(path) for path in SOURCES if GLOBAL_RANDOM.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["np.random.seed(1)", "x = numpy.random.rand(3)", "import random", "np.random.default_rng()"],
+)
+def test_the_rule_about_randomness_would_notice(line: str) -> None:
+    assert GLOBAL_RANDOM.search(f"x = 1\n{line}\n")
+    assert not GLOBAL_RANDOM.search("np.random.Generator(np.random.PCG64(seed)); np.random.Philox(key=k)\n")
+
+
+def test_no_package_host_is_named() -> None:
+    found = []
+    for path in tracked():
+        content = path.read_bytes().lower()
+        found += [(path.name, host) for host in HOSTS if host.encode() in content]
+    assert found == []
+
+
+def test_no_data_set_is_committed() -> None:
+    committed = [path.name for path in tracked() if hashlib.sha256(path.read_bytes()).hexdigest() in NOT_OURS]
+    assert committed == []
+
+
+def test_no_unfinished_work_is_left() -> None:
+    """Marks of things to do belong in issues."""
+    mark = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|raise NotImplementedError")
+    assert [str(path) for path in SOURCES if mark.search(path.read_text())] == []
+
+
+def test_nothing_below_the_command_prints() -> None:
+    called = re.compile(r"^\s*print\(|sys\.argv|\binput\(", re.MULTILINE)
+    below = [path for path in SOURCES if "cli" not in path.relative_to(ROOT / "src/coterie").parts]
+    assert [str(path) for path in below if called.search(path.read_text())] == []
+
+
+def test_every_locked_requirement_has_its_hash() -> None:
+    text = (ROOT / "requirements/dev.txt").read_text().replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    assert len(lines) > 30
+    assert [line[:40] for line in lines if "==" not in line or "--hash=sha256:" not in line] == []
