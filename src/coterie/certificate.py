@@ -80,6 +80,7 @@ class Labels(_Frozen):
     labels: tuple[str, ...] | None
     order: Order
     source: Source
+    sha256: str | None = None  # of the tree of labels, in its canonical form
 
 
 class CertifiedAttribute(_Frozen):
@@ -93,6 +94,8 @@ class CertifiedAttribute(_Frozen):
     domain: Bounds | None = None
     categories: Labels | None = None
     missing: Missing | None = None
+    missing_marks: tuple[str, ...] = ()
+    imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
 
 
@@ -217,7 +220,10 @@ def certify(
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
-        attributes=tuple(_attribute(attribute, method, shares, bounds) for attribute in schema.attributes),
+        attributes=tuple(
+            _attribute(attribute, method, shares, bounds, dict(facts.taxonomies).get(attribute.name))
+            for attribute in schema.attributes
+        ),
         dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
         if method.synthesis
         else None,
@@ -247,7 +253,11 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
 
 
 def _attribute(
-    attribute: Attribute, method: Method, shares: Mapping[str, Fraction], bounds: Mapping[str, Fraction]
+    attribute: Attribute,
+    method: Method,
+    shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    tree: str | None,
 ) -> CertifiedAttribute:
     if attribute.role is not Role.PROTECT:
         return CertifiedAttribute(
@@ -264,8 +274,10 @@ def _attribute(
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
         domain=_bounds(attribute, bounds.get(attribute.name)),
-        categories=_labels(attribute),
+        categories=_labels(attribute, tree),
         missing=attribute.missing,
+        missing_marks=attribute.missing_marks,
+        imputed=None if attribute.impute is None else str(attribute.impute),
         outside=attribute.outside if attribute.type.ranged else None,
     )
 
@@ -283,13 +295,14 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     )
 
 
-def _labels(attribute: Attribute) -> Labels | None:
+def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
     declared = attribute.categories
     if declared is None:
         return None
     return Labels(
         taxonomy=declared.taxonomy,
         labels=declared.labels if declared.source is Source.DECLARED else None,
+        sha256=tree if declared.source is Source.DECLARED else None,
         order=declared.order,
         source=declared.source,
     )
@@ -299,7 +312,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     notes = []
     if not method.splits_budget:
         each = as_text(facts.epsilon)
-        notes.append(f"as published, each attribute gets the whole ε = {each}; the total is their sum")
+        notes.append(f"as published, each attribute gets the whole ε = {each}, whatever its weight")
     if not facts.private_noise:
         notes.append("reproducible: not private")
     if facts.bounds_from_data:

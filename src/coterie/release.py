@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ import pyarrow as pa
 from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
-from coterie.columns.column import Column
+from coterie.columns.column import CategoryColumn, Column
 from coterie.errors import ParameterError
 from coterie.figures import InternalFigures, NoiseFigures, Protected, internal_figures, noise_figures
 from coterie.guarantee import Facts, Guarantee, settle
@@ -119,7 +119,10 @@ def protect(
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
-    facts = facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
+    facts = replace(
+        facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle),
+        taxonomies=_digests(checked),
+    )
     guarantee = settle(recipe.promise, facts)
     promise = partial(
         certify,
@@ -233,6 +236,12 @@ def _rows(
             columns[attribute.name] = kept[attribute.name]
     table = pa.table(columns)
     return table if order is None else table.take(pa.array(order))
+
+
+def _digests(checked: Checked) -> tuple[tuple[str, str], ...]:
+    """By which a certificate names the trees of labels that were used."""
+    labelled = [column for column in checked.columns.values() if isinstance(column, CategoryColumn)]
+    return tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled)
 
 
 def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:

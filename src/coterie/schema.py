@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
-from coterie.moments import as_number
+from coterie.moments import as_number, typed_bound
 
 
 class AttributeType(StrEnum):
@@ -94,6 +94,15 @@ def _exact(value: object, name: str) -> Fraction:
         raise ValueError(error.problem) from None
 
 
+def _as_written(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _texts(value: object) -> object:
+    """A mark such as -9 may be written without quotes."""
+    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -168,9 +177,31 @@ class Attribute(_Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
     missing: Missing = Missing.ERROR
-    missing_marks: tuple[str, ...] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
-    impute: str | float | None = None  # default: the middle of the domain, the most central label
+    missing_marks: Annotated[
+        tuple[str, ...], BeforeValidator(_texts)
+    ] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
+    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = (
+        None  # default: the middle of the domain, the most central label
+    )
     outside: Outside = Outside.ERROR
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moments(cls, content: Any) -> Any:
+        """Dates and timestamps are spelled alike; the type says which one a bound is."""
+        if not isinstance(content, dict) or content.get("type") not in ("date", "timestamp"):
+            return content
+        timestamp, domain = content["type"] == "timestamp", content.get("domain")
+        if isinstance(domain, Mapping):
+            typed = {
+                side: typed_bound(domain[side], timestamp=timestamp)
+                for side in ("lower", "upper")
+                if domain.get(side) is not None
+            }
+            content = {**content, "domain": {**domain, **typed}}
+        if content.get("impute") is not None:
+            content = {**content, "impute": as_number(typed_bound(content["impute"], timestamp=timestamp))}
+        return content
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:

@@ -177,6 +177,9 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     return content
 
 
+_AS_WRITTEN = ("labels", "categories", "missing_marks")
+
+
 class _StrictLoader(yaml.SafeLoader):
     """Safe loading that refuses an attribute described twice instead of keeping the last."""
 
@@ -189,7 +192,16 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
             raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
         if key in mapping:
             raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
+        if key in _AS_WRITTEN and isinstance(value_node, yaml.SequenceNode):
+            # Labels are text as they stand: yes, 010 and 1:30 are not true, 8 and 90.
+            mapping[key] = [
+                entry.value
+                if isinstance(entry, yaml.ScalarNode)
+                else loader.construct_object(entry, deep=True)
+                for entry in value_node.value
+            ]
+        else:
+            mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 

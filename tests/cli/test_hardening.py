@@ -97,7 +97,7 @@ def test_the_parts_sum_to_the_whole_where_each_gets_the_whole() -> None:
     certificate = protect(TABLE, SCHEMA, method="dp-mdav", epsilon=1, k=5).certificate
     assert certificate.epsilon == "2"
     assert [attribute.epsilon for attribute in certificate.attributes] == ["1", "1"]
-    assert any("whole ε" in note for note in certificate.notes)
+    assert any("the whole ε" in note for note in certificate.notes)
 
 
 @pytest.mark.parametrize("method", ["ir", "mdav"])

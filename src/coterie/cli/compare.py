@@ -66,7 +66,7 @@ def compare_command(
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
     schema = Schema.from_yaml(schema_file)
-    table, sample = read_table(data), None
+    table, sample = read_table(data, schema=schema), None
     if tune_on == "synthetic":
         table, sample = (
             synthetic_sample(schema, table.num_rows, seed),
@@ -74,7 +74,7 @@ def compare_command(
         )
         schema = sample_schema(schema)
     elif tune_on is not None:
-        table, sample = read_table(tune_on), Path(tune_on).name
+        table, sample = read_table(tune_on, schema=schema), Path(tune_on).name
     settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     started = time.perf_counter()
     try:

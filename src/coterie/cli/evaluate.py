@@ -62,10 +62,11 @@ def evaluate_command(
     settings = Settings(
         bins=bins, queries=queries, target=target, threshold=threshold, classifier=classifier, seed=seed
     )
+    schema = Schema.from_yaml(schema_file)
     found = evaluate(
-        read_table(original),
-        read_table(released),
-        Schema.from_yaml(schema_file),
+        read_table(original, schema=schema),
+        read_table(released, schema=schema),
+        schema,
         measures=chosen,
         settings=settings,
         shuffled=shuffled or _certified_as_unlinked(released),

@@ -142,7 +142,7 @@ def protect_command(
                     scratch=folder,
                     advance=lambda share: bar.advance(task, share),
                 )
-        source = read_table(data, table=table, query=query)
+        source = read_table(data, table=table, query=query, schema=schema)
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))
             return protect(

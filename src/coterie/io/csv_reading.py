@@ -11,6 +11,7 @@ import gzip
 import io
 import mmap
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import TextIO
 
@@ -25,7 +26,8 @@ _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
-def read_csv(path: Path) -> pa.Table:
+def read_csv(path: Path, text: Collection[str] = ()) -> pa.Table:
+    """Columns named in `text` are taken as they stand: 01234 stays a label with its zero."""
     content = _content(path)
     header, delimiter = _header(path)
     check_names(header)
@@ -40,7 +42,11 @@ def read_csv(path: Path) -> pa.Table:
         table = pacsv.read_csv(
             pa.BufferReader(pa.py_buffer(content)),
             parse_options=options,
-            convert_options=pacsv.ConvertOptions(null_values=[""], strings_can_be_null=True),
+            convert_options=pacsv.ConvertOptions(
+                null_values=[""],
+                strings_can_be_null=True,
+                column_types={name: pa.string() for name in text if name in header},
+            ),
         )
     except pa.ArrowInvalid:
         # Arrow's message quotes the row: it may not be shown, so the line is looked for again.

@@ -30,7 +30,8 @@ _OPENING = f"""\
 #   certificate names it).
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
-# missing: error, drop row, impute (a public value stands in) or own category (categories only).
+# missing: error, drop row, impute (a public value stands in; `impute:` names it) or own category (categories only).
+#   missing_marks: ["?"] names texts that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
 # Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
@@ -73,7 +74,8 @@ def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
     if kind is AttributeType.BOOLEAN:
         return lines
     if kind in (AttributeType.DATE, AttributeType.TIMESTAMP):
-        return lines + "    outside: error\n" + _open("Write dates like 1900-01-01.")
+        example = "1900-01-01" if kind is AttributeType.DATE else "1900-01-01T00:00:00"
+        return lines + "    outside: error\n" + _open(f"Write bounds like {example}.")
     return lines + "    outside: error\n" + _domain(column, kind, factor)
 
 

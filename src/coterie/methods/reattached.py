@@ -32,6 +32,6 @@ def refuted_dp(citation: str) -> Guarantee:
 
 def calibrated(facts: Facts) -> str:
     return (
-        f"noise calibrated for ε = {as_text(facts.epsilon)}; the release shows which records share a rank group, "
+        f"noise calibrated for ε = {as_text(facts.epsilon)}; the release shows which records share a group, "
         "so it is not differentially private"
     )
