@@ -12,11 +12,12 @@ from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
 from coterie.io.publication import Staged, require_writer, resume_table, stage, stage_bytes, temporary_for
+from coterie.large import LargeRelease
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.release import Release
 from coterie.signing import load_private_key, sign
 
-Make = Callable[[], Release]
+Make = Callable[[], Release | LargeRelease]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def _announced(charge: Charge, destination: Destination) -> dict[Path, Path]:
 
 
 def _stage_all(
-    release: Release, where: Destination, names: dict[Path, Path]
+    release: Release | LargeRelease, where: Destination, names: dict[Path, Path]
 ) -> tuple[Certificate, list[Staged]]:
     """Everything written, nothing visible yet, in the order of `Destination.files`."""
     staged: list[Staged] = []

@@ -91,12 +91,12 @@ def protect(
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
-    total = _total(epsilon, recipe)
+    total = total_epsilon(epsilon, recipe)
     table, restore = to_arrow(data)
     checked = check(table, schema)
-    shares, dependence = _shares(total, schema, recipe)
+    shares, dependence = shares_of(total, schema, recipe)
     k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
-    sampler = SecureSampler() if seed is None else SeededSampler(_whole(seed))
+    sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     paid = pay_for_bounds(checked, schema, shares, sampler)
     checked, schema, shares = paid.checked, paid.schema, paid.left
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
@@ -119,7 +119,7 @@ def protect(
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
-    facts = _facts(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
+    facts = facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
     guarantee = settle(recipe.promise, facts)
     promise = partial(
         certify,
@@ -179,7 +179,7 @@ def _synthetic(
     return {name: column.synthetic(ranks[name]) for name, column in noisy.items()}
 
 
-def _shares(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str, Fraction], Fraction]:
+def shares_of(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str, Fraction], Fraction]:
     """ε of every attribute, and of the dependence between them; together exactly ε (or m·ε, where not split)."""
     weights = {attribute.name: attribute.weight for attribute in schema.protected}
     dependence = method.dependence(epsilon, len(weights))
@@ -188,7 +188,7 @@ def _shares(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str
     return split(epsilon - dependence, weights), dependence
 
 
-def _facts(
+def facts_of(
     schema: Schema,
     method: Method,
     epsilon: Fraction,
@@ -235,7 +235,7 @@ def _rows(
     return table if order is None else table.take(pa.array(order))
 
 
-def _total(epsilon: Number | None, method: Method) -> Fraction:
+def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:
     """ε as given. A method without noise needs none; one that was given is checked all the same."""
     if epsilon is not None:
         return parse_epsilon(epsilon)
@@ -246,7 +246,7 @@ def _total(epsilon: Number | None, method: Method) -> Fraction:
     return Fraction(1)
 
 
-def _whole(seed: object) -> int:
+def whole_seed(seed: object) -> int:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
         raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
     return operator.index(seed)

@@ -30,15 +30,15 @@ class Checked:
 
 
 def check(table: pa.Table, schema: Schema) -> Checked:
-    _same_columns(table.column_names, schema)
+    same_columns(table.column_names, schema)
     if table.num_rows < 2:
         found = "is empty" if table.num_rows == 0 else "has one row"
         raise DataError(f"The table {found}.", "A group to hide in needs at least two records.")
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    columns = {a.name: _column(table.column(a.name), a, schema) for a in schema.protected}
+    columns = {a.name: column_of(table.column(a.name), a, schema) for a in schema.protected}
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
-    gaps = {name: _absent(column) for name, column in columns.items()}
+    gaps = {name: absent_in(column) for name, column in columns.items()}
     gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for name, absent in gaps.items():
@@ -48,7 +48,7 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         if attribute.missing is Missing.DROP_ROW:
             drop |= absent
         elif attribute.missing is Missing.IMPUTE and name in columns:
-            columns[name] = _filled(columns[name], absent)
+            columns[name] = filled(columns[name], absent)
         elif attribute.role is Role.PROTECT:  # a kept column is released as it is, gaps included
             raise DataError(
                 f"Column '{name}' misses {int(absent.sum())} value(s), the first in row {numbers.first(absent)}.",
@@ -71,7 +71,8 @@ def check(table: pa.Table, schema: Schema) -> Checked:
     return Checked(columns, kept, table.num_rows - dropped, dropped, clipped)
 
 
-def _column(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:
+def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:
+    """One column, still unchecked against its bounds; missing values marked."""
     if attribute.type.ranged:
         return numbers.numeric_column(column, attribute)
     if attribute.type is AttributeType.ORDINAL:
@@ -79,17 +80,17 @@ def _column(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Co
     return categories.category_column(column, attribute, schema.folder)
 
 
-def _absent(column: Column) -> NDArray[np.bool_]:
+def absent_in(column: Column) -> NDArray[np.bool_]:
     return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
 
 
-def _filled(column: Column, absent: NDArray[np.bool_]) -> Column:
+def filled(column: Column, absent: NDArray[np.bool_]) -> Column:
     if isinstance(column, CategoryColumn):
         return categories.filled(column, absent)
     return numbers.filled(column, absent)
 
 
-def _same_columns(columns: Sequence[str], schema: Schema) -> None:
+def same_columns(columns: Sequence[str], schema: Schema) -> None:
     twice = sorted({name for name in columns if columns.count(name) > 1})
     if twice:
         raise DataError(

@@ -163,7 +163,7 @@ def test_a_draft_never_overwrites_without_force(run: Run, folder: Path) -> None:
 def test_certificate_show_in_words(run: Run, folder: Path, protect_arguments: Arguments) -> None:
     run(*protect_arguments())
     shown = run("certificate", "show", "out.csv.certificate.json")
-    for words in ("refuted", "replace one record", "OpenDP", "region", "sha256"):
+    for words in ("refuted", "replace one record", "exact discrete Laplace", "region", "sha256"):
         assert words in shown.words
     assert run("certificate", "show", "out.csv.certificate.json", "--json").json["method"] == "dp-ir"
 

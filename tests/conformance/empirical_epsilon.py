@@ -72,6 +72,12 @@ BATTERY = (
         kind=AttributeType.INTEGER,
         upper=3,
     ),
+    Neighbours(
+        "a common factor",
+        dict.fromkeys("vwxy", _RISING),
+        {name: [1.0 if name < "x" else 0.0, *_RISING[1:]] for name in "vwxy"},
+        2,
+    ),
     Neighbours("labels", {"x": ["a"] * 4}, {"x": ["d", "a", "a", "a"]}, 4),
     Neighbours("labels in balance", {"x": ["a", "a", "d", "d"]}, {"x": ["a", "d", "d", "d"]}, 4),
     Neighbours(

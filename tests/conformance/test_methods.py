@@ -156,7 +156,7 @@ def test_the_certificate_says_what_is_promised(
     assert certificate.method == method.name
     assert certificate.papers == method.papers
     assert not certificate.reproducible
-    assert ("none: no noise" in certificate.sampler) is not method.adds_noise
+    assert ("exact discrete Laplace" in certificate.sampler) is method.adds_noise
     assert (certificate.epsilon is not None) is method.adds_noise
     assert certificate.dropped == ("name",)
     assert certificate.kept == ("region",)

@@ -30,7 +30,7 @@ def promise(method: Method, epsilon: str, attributes: int, k: int, *, shuffle: b
         records=4,
         k=k,
         clusters=4 // k,
-        protected=("x", "y")[:attributes],
+        protected=tuple("vwxy"[:attributes]),
         shuffled=shuffle,
         synthetic=method.synthesis is not None,
     )
@@ -100,7 +100,8 @@ def test_a_proved_promise_is_kept(method: Method, shuffle: bool, neighbours: Nei
 
 # Where too little noise shows best, and how much of it is missing. The exponential mechanism pays twice for labels that are
 # all equally far apart (its normalisation does not change), so half the noise keeps the promise there: a quarter does not.
-SHARP = {"numbers": (BATTERY[1], 2), "labels": (BATTERY[8], 4)}
+_NAMED = {neighbours.name: neighbours for neighbours in BATTERY}
+SHARP = {"numbers": (_NAMED["one end to the other"], 2), "labels": (_NAMED["labels in balance"], 4)}
 
 
 @pytest.mark.statistical
@@ -122,7 +123,7 @@ def test_a_refuted_promise_is_broken_by_an_attack(method: Method, shuffle: bool)
     Shuffled, one attribute alone hides its groups, so the attack looks at which rows agree in both.
     """
     name = "ties of rows" if shuffle else "ties"
-    neighbours = next(entry for entry in BATTERY if entry.name == name)
+    neighbours = _NAMED[name]
     found = lower_bound(releases(method, neighbours, "0.01", shuffle=shuffle), neighbours, RUNS)
     assert found > 0.2
 

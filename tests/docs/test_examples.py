@@ -50,9 +50,7 @@ def matches(printed: str, expected: str) -> bool:
 
 
 def run_console(block: Block, folder: Path) -> None:
-    for command, _, expected in re.findall(
-        r"^\$ (.*(\\\n.*)*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE
-    ):
+    for command, expected in re.findall(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
         words = shlex.split(command.replace("\\\n", " "))
         assert words[0] == "coterie", f"only coterie commands are run: {command}"
         done = subprocess.run(

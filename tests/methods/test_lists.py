@@ -91,7 +91,7 @@ def test_the_joint_scale_covers_every_replacement(numbers: list[float], place: i
 
 
 @given(st.lists(st.integers(0, 8), min_size=6, max_size=9))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_the_joint_scale_by_brute_force(numbers: list[int]) -> None:
     """Small whole numbers, so ties abound, and every replacement by every value."""
     before = [LOWER + number / 8 for number in numbers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 TOP, K = 6, 2
@@ -46,5 +46,6 @@ def test_the_local_sensitivity_is_the_longer_way_to_a_bound(values: list[int]) -
 
 
 @given(tables)
+@settings(max_examples=15)
 def test_one_replacement_away_it_is_the_global_one(values: list[int]) -> None:
     assert max(local_sensitivity(other) for other in neighbours(values)) == TOP

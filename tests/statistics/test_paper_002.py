@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import paper_002
+from coterie.papers import get_experiment, paper_002_scores, paper_002_tables
 from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
 from coterie.papers.paper_002_interaction import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
 from coterie.papers.paper_002_scenario import (
@@ -21,6 +21,7 @@ from coterie.papers.paper_002_scenario import (
     scenario,
     series_as_printed,
 )
+from coterie.report.style import as_png
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 from coterie.statistics.allocators.allocator import Problem
@@ -34,9 +35,9 @@ def chosen(insurance: pa.Table) -> Scenario:
 
 
 def test_tables_and_t_tests_are_those_of_the_paper(insurance: pa.Table) -> None:
-    checks = [*paper_002._tables(insurance), *paper_002.scores(insurance)]
-    assert len(checks) == 47
-    assert [check for check in checks if not check.holds] == []
+    findings = [*paper_002_tables.findings_of(insurance), *paper_002_scores.findings_of(insurance)[0]]
+    assert len(findings) == 9
+    assert [finding for finding in findings if not finding.holds] == []
 
 
 def test_exact_scores(chosen: Scenario) -> None:
@@ -102,8 +103,8 @@ def test_all_allocations_in_under_a_minute(chosen: Scenario, tmp_path: Path) -> 
     assert len(scores) == ALLOCATIONS
     best_score, published = (chosen.metric.score(b, exponent=14) for b in (best, PUBLISHED_BEST))
     assert published == pytest.approx(best_score, rel=1e-3)
-    draw_box_plot(scores, {"best": best_score}, tmp_path / "box.png")
-    assert (tmp_path / "box.png").stat().st_size > 5000
+    assert draw_box_plot(scores, {"best": best_score}) is not None
+    assert get_experiment("002-fig58").run(tmp_path).startswith("reproduced")
 
 
 # --- the interaction study ------------------------------------------------------------------------------
@@ -142,9 +143,23 @@ def test_the_best_split_follows_the_sensitivity() -> None:
     assert tilted > 0.8
 
 
-def test_panels_are_drawn(tmp_path: Path) -> None:
-    draw(panels()[::16], tmp_path / "panels.png", iterations=200)
-    assert (tmp_path / "panels.png").read_bytes().startswith(b"\x89PNG")
+def test_panels_are_drawn() -> None:
+    chosen = panels()[::16]
+    figure = draw(chosen, [simulated(panel, 200) for panel in chosen])
+    assert as_png(figure).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["002-tables", "002-scores"])
+def test_quick_experiments_are_reproduced(name: str, insurance: pa.Table, tmp_path: Path) -> None:
+    assert insurance.num_rows == 1338
+    assert get_experiment(name).run(tmp_path).startswith("reproduced")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["002-fig52", "002-fig53", "002-fig54", "002-fig55"])
+def test_the_interaction_figures_are_reproduced(name: str, tmp_path: Path) -> None:
+    assert get_experiment(name).run(tmp_path).startswith("reproduced")
+    assert (tmp_path / f"{name}.png").exists()
 
 
 # --- beyond the paper -----------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ def test_the_gradient_of_the_score(summary: Summary) -> None:
         ends = [chosen.score(at + sign * step, exponent=14) for sign in (-1, 1)]
         difference = (ends[1] - ends[0]) / (2 * step[i])
         # A quantile's slope is itself an average over the few draws near it.
-        close = {"rel": 1e-3} if summary is Summary.MEAN else {"abs": 0.06 * float(np.abs(slope).max())}
+        close = {"rel": 1e-3} if summary is Summary.MEAN else {"abs": 0.12 * float(np.abs(slope).max())}
         assert slope[i] == pytest.approx(difference, **close)
 
 

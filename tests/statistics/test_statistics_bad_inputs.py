@@ -127,6 +127,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         "State `records:`",
     ),
+    "mean of all": (
+        {k: v for k, v in with_statistic(kind="mean", of="cost").items() if k != "records"},
+        ParameterError,
+        "State `records:`",
+    ),
+    "expected outside its domain": (
+        with_statistic(kind="mean", of="cost", expected=120),
+        ParameterError,
+        "expected where it cannot lie: outside 0 to 100",
+    ),
     "everything public": (with_statistic(kind="count"), ParameterError, "already public"),
     "nothing expected": (
         with_equation("s / avg[no]", s={"kind": "sum", "of": "age"}),

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.csv
 import pytest
-from statistics_people import RECORDS, SCHEMA, document
+from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import ParameterError
 from coterie.statistics import Plan, plan, read_specification, solve_budget
+from coterie.statistics.computing import compute
 from coterie.statistics.consistency import constraints_of, reconcile
 from coterie.statistics.drawing import Noise, release_scale
 from coterie.statistics.plan_figure import draw_plan
+from coterie.statistics.sources import open_source
 from coterie.statistics.specification import Notion, Route
 from coterie.statistics.tape import Tape
 
@@ -156,6 +160,40 @@ def test_the_smallest_budget_meets_every_tolerance_and_a_smaller_one_does_not(bu
     assert errors["times"].p95 <= 0.05 * 1.02
     binding = max(errors["t"].mean / 1.0, errors["times"].p95 / 0.05)
     assert binding > 0.95, "a smaller budget would have done"
+
+
+def test_a_statistic_without_a_tolerance_is_not_starved() -> None:
+    content = document(equations={"times": {"formula": "avg[yes] / avg[no]", "tolerance": 0.05}})
+    chosen = solve_budget(read_specification(content))
+    errors = {error.name: error.mean for error in chosen.errors}
+    assert errors["sd[yes]"] < 30
+    assert min(chosen.budgets) > 0
+
+
+def test_a_name_with_wildcards_means_that_file_only(tmp_path: Path) -> None:
+    """DuckDB reads patterns; `people[1].csv` must not become people1.csv."""
+    pyarrow.csv.write_csv(population(), tmp_path / "people[1].csv")
+    pyarrow.csv.write_csv(population(10), tmp_path / "people1.csv")
+    chosen = plan(read_specification(document()), report_losses=False)
+    with open_source(tmp_path / "people[1].csv") as source:
+        exact = compute(chosen.design, source)
+    assert exact["count | smoker = yes"] > 100
+
+
+def test_the_size_of_a_part_follows_from_its_share() -> None:
+    statistics = {
+        "n": {"kind": "count", "where": {"smoker": "yes"}, "expected": 500},
+        "p": {
+            "kind": "proportion",
+            "where": {"smoker": "yes"},
+            "that": {"region": "west"},
+            "expected": 0.1,
+            "route": "sums",
+        },
+    }
+    chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
+    values = {quantity.name: quantity.value for quantity in chosen.design.metric.quantities}
+    assert values["count | region = west, smoker = yes"] == pytest.approx(50)
 
 
 def test_solving_needs_tolerances() -> None:

@@ -13,7 +13,10 @@ import pytest
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.schema import AttributeType, Categories
 from coterie.synthesis.bins import Binned
+from coterie.synthesis.factor import factor_correlation, factor_is_better, normal_scores
+from coterie.synthesis.marginal import Line
 from coterie.synthesis.tree import chosen_tree, counts, public_bins, score
+from coterie.table import check
 
 N = 4000
 
@@ -86,6 +89,52 @@ def test_the_tree_keeps_what_no_rank_correlation_sees() -> None:
 
     assert agreement("dp-tree") > 0.9
     assert agreement("dp-copula") < 0.6
+
+
+def test_one_common_factor_where_pairs_would_drown() -> None:
+    """Eight attributes, 1,000 records, ε = 3: 28 pairs are too many, eight sums are not."""
+    draw = np.random.Generator(np.random.PCG64(8))
+    names, common = "abcdefgh", draw.normal(size=1000)
+    table = pa.table({name: np.clip(0.8 * common + 0.6 * draw.normal(size=1000), -6, 6) for name in names})
+    assert factor_is_better(1000, 8, Fraction(3, 5))
+    assert not factor_is_better(100_000, 8, Fraction(4, 5))
+    assert not factor_is_better(10, 3, Fraction(1, 10))
+    released = _release(table, _numbers(*names), method="dp-copula", epsilon="3")
+    ranks = np.array([np.argsort(np.argsort(released[name].to_numpy())) for name in names])
+    found = np.corrcoef(ranks)[np.triu_indices(8, 1)]
+    assert (
+        np.abs(found - 0.62).mean() < 0.2
+    )  # Spearman's ρ of the original; 0.62 off if rows were independent
+
+
+def test_the_loadings_are_found_again() -> None:
+    loadings = np.array([0.9, 0.7, 0.5, 0.3, -0.4])
+    true = np.outer(loadings, loadings)
+    np.fill_diagonal(true, 1)
+    with_others = []
+    for a in range(5):
+        others = np.delete(np.arange(5), a)
+        with_others.append(true[a, others].sum() / np.sqrt(true[np.ix_(others, others)].sum()))
+    assert factor_correlation(np.array(with_others)) == pytest.approx(true, abs=0.02)
+
+
+def test_no_common_factor_is_no_trouble() -> None:
+    for with_others in (np.zeros(4), np.array([0.9, -0.9, 0.9, -0.9]), np.ones(4), -np.ones(4)):
+        found = factor_correlation(with_others)
+        assert np.isfinite(found).all()
+        assert np.linalg.eigvalsh(found).min() > -1e-9
+
+
+def test_a_score_is_a_function_of_its_own_record() -> None:
+    """So that one replacement touches one record's sum, and n - 1 pairs."""
+    marginal = Line(np.array([0.0, 1.0]), np.array([-6.0, 6.0]))
+    schema = Schema(attributes=tuple(_numbers("x")))
+    first, second = (
+        normal_scores(check(pa.table({"x": [value, 1.0, -2.0]}), schema).columns["x"], marginal)
+        for value in (5.0, -5.0)
+    )
+    assert first[0] != second[0]
+    assert first[1:].tolist() == second[1:].tolist()
 
 
 def test_the_budget_is_exact_and_on_the_certificate() -> None:

@@ -81,3 +81,15 @@ def test_a_misspelt_measure_is_refused_before_anything_is_read() -> None:
     done = CliRunner().invoke(app, ["evaluate", "no.csv", "no.csv", "-s", "no.yaml", "-m", "sseee"])
     assert isinstance(done.exception, CoterieError)
     assert "There is no measure" in done.exception.problem
+
+
+def test_synthetic_rows_are_not_linked_either(folder: Path) -> None:
+    made = CliRunner().invoke(
+        app,
+        ["protect", f"{folder}/people.csv", "-s", f"{folder}/schema.yaml", "-m", "dp-sorted", "-e", "1", "-k", "30",
+         "-o", f"{folder}/lists.csv"],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    found = call(folder, "lists.csv")
+    assert "synthetic" in found["measures"]["sse"]["reason"]
+    assert found["measures"]["sse-matched"]["value"] is not None

@@ -20,6 +20,7 @@ from coterie.cli import (
     schema,
     stats,
 )
+from coterie.cli.federation_guides import AGGREGATOR, OWNER, mounted_later
 
 GUIDE = """Publish personal data so that nobody in it can be singled out, and know what that promise is worth.
 
@@ -34,7 +35,7 @@ A first release takes four steps:
   4. coterie certificate verify out.csv out.csv.certificate.json
 
 Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 output · 7 certificate · 8 ledger ·
-9 budget exceeded · 10 optional part missing · 1 anything unexpected.
+9 budget exceeded · 10 optional part missing · 11–19 several owners (see `coterie owner`) · 1 anything unexpected.
 """
 
 app = typer.Typer(
@@ -73,3 +74,5 @@ app.add_typer(methods.app, name="methods")
 app.add_typer(schema.app, name="schema")
 app.add_typer(certificate.app, name="certificate")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(mounted_later("coterie.cli.aggregator", AGGREGATOR), name="aggregator")
+app.add_typer(mounted_later("coterie.cli.owner", OWNER), name="owner")

@@ -13,6 +13,7 @@ from coterie.certificate import Certificate
 from coterie.cli.output import console, print_json
 from coterie.errors import CoterieError
 from coterie.io.reading import read_table
+from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.utility import all_measures, get_measure
 from coterie.utility.evaluation import WARNING, Evaluation, evaluate
@@ -32,7 +33,10 @@ def evaluate_command(
     ] = None,
     shuffled: Annotated[
         bool,
-        typer.Option("--shuffled", help="The release's rows are in another order (certificates say so)."),
+        typer.Option(
+            "--shuffled",
+            help="Rows are shuffled or synthetic, so not linked. A certificate beside the release says so.",
+        ),
     ] = False,
     bins: Annotated[
         str, typer.Option(help="Histograms: domain (1/100 of it), value (one bin a value) or auto.")
@@ -64,7 +68,7 @@ def evaluate_command(
         Schema.from_yaml(schema_file),
         measures=chosen,
         settings=settings,
-        shuffled=shuffled or _certified_as_shuffled(released),
+        shuffled=shuffled or _certified_as_unlinked(released),
     )
     if as_json:
         print_json(found.to_dict())
@@ -72,11 +76,12 @@ def evaluate_command(
     _print(found)
 
 
-def _certified_as_shuffled(released: str) -> bool:
-    """Whether a certificate that lies beside the release says so."""
+def _certified_as_unlinked(released: str) -> bool:
+    """Whether a certificate that lies beside the release says that its rows are shuffled or synthetic."""
     beside = Path(f"{released}.certificate.json")
     try:
-        return Certificate.from_json(beside.read_bytes()).release.shuffled
+        certificate = Certificate.from_json(beside.read_bytes())
+        return certificate.release.shuffled or get_method(certificate.method).synthesis is not None
     except (OSError, CoterieError):
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
+from coterie.cli.large import Where, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
+from coterie.large import LargeRelease, protect_file
 from coterie.ledger import Ledger, Purpose, without_credentials
 from coterie.methods import get_method
 from coterie.publishing import Destination, publish, publish_charged
@@ -83,6 +86,15 @@ def protect_command(
         Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
     ] = None,
     population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Stay below so much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."),
+    ] = None,
+    scratch: Annotated[
+        Path | None, typer.Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or spark for an existing cluster.")] = "local",
+    master: Annotated[str | None, typer.Option(help="Spark's master, such as spark://host:7077.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
@@ -112,8 +124,24 @@ def protect_command(
         raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
     total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
+    where = Where(engine, memory, scratch, master)
+    where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
 
-    def make() -> Release:
+    def make() -> Release | LargeRelease:
+        if where.streamed:
+            with _bar(quiet=as_json) as bar:
+                task = bar.add_task("Protecting", total=len(schema.protected))
+                return protect_file(
+                    data,
+                    schema,
+                    method=method,
+                    epsilon=epsilon,
+                    k=k,
+                    seed=seed,
+                    memory=str(memory),
+                    scratch=folder,
+                    advance=lambda share: bar.advance(task, share),
+                )
         source = read_table(data, table=table, query=query)
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))
@@ -129,33 +157,34 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
-    if ledger is None:
-        written = publish(make, destination)
-    else:
-        assert population is not None
-        if not recipe.adds_noise:
-            raise ParameterError(
-                f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
-                "Leave out --ledger, or choose a method with noise.",
-            )
-        if seed is not None:
-            raise ParameterError(
-                "A seeded release protects nobody, so it is not charged to a ledger.",
-                "Leave out --seed or --ledger.",
-            )
-        with Ledger.open(ledger) as book:
-            for recovered in book.recovered:
-                errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-            request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
-            purpose = Purpose(
-                population,
-                recipe.cost(total, len(schema.protected)),
-                method,
-                "",
-                destination.shown,
-                _fingerprint(data, request),
-            )
-            written = publish_charged(make, destination, book, purpose)
+    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
+        if ledger is None:
+            written = publish(make, destination)
+        else:
+            assert population is not None
+            if not recipe.adds_noise:
+                raise ParameterError(
+                    f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
+                    "Leave out --ledger, or choose a method with noise.",
+                )
+            if seed is not None:
+                raise ParameterError(
+                    "A seeded release protects nobody, so it is not charged to a ledger.",
+                    "Leave out --seed or --ledger.",
+                )
+            with Ledger.open(ledger) as book:
+                for recovered in book.recovered:
+                    errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
+                request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
+                purpose = Purpose(
+                    population,
+                    recipe.cost(total, len(schema.protected)),
+                    method,
+                    "",
+                    destination.shown,
+                    _fingerprint(data, request),
+                )
+                written = publish_charged(make, destination, book, purpose)
     _report(written, destination, as_json=as_json)
 
 
@@ -170,7 +199,7 @@ def _bar(*, quiet: bool) -> Progress:
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} attributes"),
+        TextColumn("{task.completed:.1f}/{task.total} attributes"),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),

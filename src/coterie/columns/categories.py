@@ -40,6 +40,14 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
     )
 
 
+def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
+    """More of a column whose beginning is known already: the domain is not built again."""
+    codes = _codes(column, like.taxonomy.categories, like.attribute)
+    if like.attribute.missing is Missing.OWN_CATEGORY:
+        codes[codes < 0] = like.taxonomy.categories.index(MISSING_LABEL)
+    return codes
+
+
 def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
     """Ordered labels as ranks 0 … C-1: numbers in a public range, rounded to a rank again at the end."""
     labels = _declared(attribute).labels

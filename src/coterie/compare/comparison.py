@@ -40,12 +40,20 @@ class Comparison:
     resumed: int  # cells that were found finished
 
 
-def grid_measures(columns: Iterable[Column], names: Sequence[str] | None = None) -> list[Measure]:
-    """The measures that a grid can give for these columns: those that follow from cluster values."""
+def grid_measures(
+    columns: Iterable[Column], names: Sequence[str] | None = None, *, synthetic: bool = False
+) -> list[Measure]:
+    """The measures that a grid can give for these columns: those that follow from cluster values.
+
+    Unless it is named, the one that matches by rank comes only with synthetic methods: it is what they are ranked by, and
+    sorting every cell costs more than all else.
+    """
     kinds = {isinstance(column, NumericColumn) for column in columns}
     chosen = []
     for measure in map(get_measure, dict.fromkeys(names or all_measures())):
         by = measure.attribute
+        if not names and measure.name == "sse-matched" and not synthetic:
+            continue
         if by is None or (by.clusters is None and by.drawn is None):
             if names:
                 raise ParameterError(
@@ -73,7 +81,8 @@ def compare(
     settings = settings or Settings()
     checked = check(table, schema)
     cells, skipped = grid.plan(checked.records)
-    chosen = grid_measures(checked.columns.values(), measures)
+    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     attributes = tuple(attribute.name for attribute in schema.protected)
     names = tuple(measure.name for measure in chosen)
     checkpoint: Checkpoint | None = None

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.noise.grid import Grid
+
 Floats = NDArray[np.float64]
 
 
@@ -18,7 +20,7 @@ class SharedNoise:
     name: str = "NumPy Philox, seeded, many runs"
     private: bool = False
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
         return np.asarray(centres + scales * self.unit, dtype=np.float64)
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:

@@ -46,7 +46,7 @@ def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -
     _loops.add_up(column, labels, total)
     if depth:
         _loops.keep_extremes(column, labels, low, high)
-    return Summary(clustering.sizes, total, low, high)
+    return Summary(clustering.sizes, total, low, high, clustering.whole)
 
 
 def attach(
@@ -87,4 +87,4 @@ def _summarise_plainly(values: NDArray[np.float64], clustering: Clustering, dept
     for d in range(depth):
         low[:, d] = ordered[ends - sizes + d]
         high[:, d] = ordered[ends - 1 - d]
-    return Summary(sizes, total, low, high)
+    return Summary(sizes, total, low, high, clustering.whole)

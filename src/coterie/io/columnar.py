@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
@@ -49,14 +49,31 @@ def read_arrow(path: Path) -> pa.Table:
 
 
 def write_parquet(table: pa.Table, sink: BinaryIO) -> None:
+    pq.write_table(table, sink, **_parquet_options(table.schema))
+
+
+def stream_parquet(batches: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    """One row group a batch: no more than that is ever in memory."""
+    with pq.ParquetWriter(sink, batches.schema, **_parquet_options(batches.schema)) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
     # Snappy: three times as fast as zstd. A dictionary of floats costs half of the time and saves nothing.
-    repetitive = [field.name for field in table.schema if not pa.types.is_floating(field.type)]
-    pq.write_table(table, sink, compression="snappy", use_dictionary=repetitive or False)
+    repetitive = [field.name for field in schema if not pa.types.is_floating(field.type)]
+    return {"compression": "snappy", "use_dictionary": repetitive or False}
 
 
 def write_arrow(table: pa.Table, sink: BinaryIO) -> None:
     with ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+
+
+def stream_arrow(batches: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    with ipc.new_file(sink, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _start(path: Path, length: int) -> bytes:

@@ -9,12 +9,20 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from coterie.errors import nearest
-from coterie.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
+from coterie.io.columnar import (
+    read_arrow,
+    read_parquet,
+    stream_arrow,
+    stream_parquet,
+    write_arrow,
+    write_parquet,
+)
 from coterie.io.csv_reading import read_csv
 from coterie.io.csv_writing import write_csv
 
 Reader = Callable[[Path], pa.Table]
 Writer = Callable[[pa.Table, BinaryIO], None]
+StreamWriter = Callable[[pa.RecordBatchReader, BinaryIO], None]
 
 READERS: dict[str, Reader] = {
     ".csv": read_csv,
@@ -29,6 +37,12 @@ WRITERS: dict[str, Writer] = {
     ".parquet": write_parquet,
     ".arrow": write_arrow,
     ".feather": write_arrow,
+}
+# What can be written without ever being in memory as a whole.
+STREAM_WRITERS: dict[str, StreamWriter] = {
+    ".parquet": stream_parquet,
+    ".arrow": stream_arrow,
+    ".feather": stream_arrow,
 }
 
 
@@ -47,7 +61,7 @@ def ending_problem(path: Path) -> str:
     )
 
 
-def ending_advice(path: Path, known: dict[str, Reader] | dict[str, Writer]) -> str:
+def ending_advice(path: Path, known: dict[str, Reader] | dict[str, Writer] | dict[str, StreamWriter]) -> str:
     suggestion = nearest(ending(path), known) if ending(path) else ""
     every = f"Coterie knows {', '.join(sorted(known))}."
     return f"{suggestion} {every}" if suggestion.startswith("Did") else every

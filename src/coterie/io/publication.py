@@ -9,15 +9,15 @@ A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
-from coterie.io.formats import WRITERS, Writer, ending, ending_advice, ending_problem
+from coterie.io.formats import STREAM_WRITERS, WRITERS, Writer, ending, ending_advice, ending_problem
 from coterie.io.staged_file import StagedFile, stage_file, temporary_for
 
 __all__ = [
@@ -51,7 +51,7 @@ class Staged(Protocol):
 
 
 def stage(
-    table: pa.Table,
+    table: pa.Table | pa.RecordBatchReader,
     target: str | Path,
     *,
     force: bool,
@@ -61,17 +61,26 @@ def stage(
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
 
+    A stream of record batches is written as it comes; it fits Parquet and Arrow files only.
+
     Nothing of `inputs` is ever overwritten, with `force` or without. A ledger that must
     know the hidden name before the file exists gives it: `temporary=temporary_for(target)`.
     """
+    streamed = isinstance(table, pa.RecordBatchReader)
     if is_database(target):
+        if streamed:
+            raise OutputError("A release larger than memory is written to a file.", "Name a .parquet file.")
         return _stage_in_database(table, str(target), table_name, force, inputs)
     if table_name is not None:
         raise ParameterError(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
         )
     path = Path(target)
-    writer = require_writer(path)
+    require_writer(path)
+    writers: Mapping[str, Callable[[Any, BinaryIO], None]] = STREAM_WRITERS if streamed else WRITERS
+    writer = writers.get(ending(path))
+    if writer is None:
+        raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
     _refuse_overwriting(path, inputs)
     try:
         return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)

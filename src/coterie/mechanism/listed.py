@@ -46,8 +46,7 @@ class SortedCentroids:
         return Centroids(summary, mean(summary))
 
     def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
-        domain = column.domain
-        return SORTED_LIST.compute(centroids.summary, Domain(lower=0, upper=domain.upper - domain.lower), k)
+        return SORTED_LIST.compute(centroids.summary, column.domain, k)
 
     def noise(
         self,

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from coterie.columns.column import Floats, NumericColumn
 from coterie.engines import local
+from coterie.noise.grid import public_grid
 from coterie.noise.sampler import Sampler, laplace_scales
 from coterie.partition.clustering import Clustering
 from coterie.partition.summary import Summary
@@ -65,8 +66,9 @@ class LaplaceOnCentroids:
     ) -> Floats:
         """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
         scales = laplace_scales(sensitivity, epsilon)
-        noisy = sampler.laplace(centroids.values, scales, column.attribute.name)
         domain = column.domain
+        grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
+        noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
         noisy = np.clip(noisy, domain.lower, domain.upper)
         if column.step is not None:
             # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.

@@ -25,6 +25,7 @@ class Scores:
 
     counts: Floats
     marginality: Floats
+    clusters: int  # of the whole table
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class ExponentialMechanism:
         return _scores(column, clustering)
 
     def sensitivity(self, column: CategoryColumn, centroids: Scores, k: int) -> Floats:
-        return np.array([self.spread(column, len(centroids.counts))])
+        return np.array([self.spread(column, centroids.clusters)])
 
     def noise(
         self,
@@ -85,7 +86,7 @@ class ExponentialMechanism:
 
 def _scores(column: CategoryColumn, clustering: Clustering) -> Scores:
     counts = cluster_counts(clustering.labels, column.codes, clustering.count, len(column.distance))
-    return Scores(counts, marginality(counts, column.distance))
+    return Scores(counts, marginality(counts, column.distance), clustering.shape.clusters)
 
 
 def _rows(column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:

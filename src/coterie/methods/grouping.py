@@ -13,7 +13,7 @@ from coterie.columns.column import CategoryColumn, Column, Floats
 from coterie.engines import local
 from coterie.partition.clustering import Clustering
 from coterie.partition.graded_ranking import graded_ranking, graded_sizes
-from coterie.partition.insensitive_mdav import insensitive_mdav
+from coterie.partition.insensitive_mdav import insensitive_mdav, squared_distances
 from coterie.partition.mdav import mdav, mdav_mixed
 from coterie.partition.optimal_univariate import optimal_univariate
 from coterie.taxonomy.marginality import marginality_order
@@ -114,6 +114,17 @@ def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
 
 def _by_corner(columns: Sequence[Column], k: int) -> Clustering:
     """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
+    points, lower, upper = _from_corner(columns)
+    return insensitive_mdav(points, lower, upper, k)
+
+
+def corner_key(columns: Sequence[Column]) -> Floats:
+    """What insensitive MDAV sorts by, record by record: for engines that never hold all records."""
+    points, lower, upper = _from_corner(columns)
+    return squared_distances((points - lower) / (upper - lower), np.zeros(len(columns)))
+
+
+def _from_corner(columns: Sequence[Column]) -> tuple[Floats, Floats, Floats]:
     points, lower, upper = [], [], []
     for column in columns:
         if isinstance(column, CategoryColumn):
@@ -125,7 +136,7 @@ def _by_corner(columns: Sequence[Column], k: int) -> Clustering:
             points.append(column.values)
             lower.append(column.domain.lower)
             upper.append(column.domain.upper)
-    return insensitive_mdav(np.column_stack(points), np.array(lower), np.array(upper), k)
+    return np.column_stack(points), np.array(lower), np.array(upper)
 
 
 EACH_ALONE = Grouping("each record alone", _alone, equal_sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Protocol
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.noise.grid import Floats, Grid
 
-Floats = NDArray[np.float64]
+__all__ = ["Floats", "Sampler", "laplace_scales", "shuffled_order"]
 
 
 class Sampler(Protocol):
@@ -24,8 +26,11 @@ class Sampler(Protocol):
         """Whether nobody can repeat the draws."""
         ...
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str) -> Floats:
-        """centres + Laplace(scales), one independent draw each; a scale of 0 leaves the centre as it is."""
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+        """centres + Laplace(scales), one independent draw each; a scale of 0 leaves the centre as it is.
+
+        Scales that depend on the data need a `grid` that does not (`public_grid`); without one it follows the scales.
+        """
         ...
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
@@ -52,8 +57,9 @@ def shuffled_order(
     sampler: Sampler, count: int, stream: str = "coterie: order of the rows"
 ) -> NDArray[np.int64]:
     """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
-    while True:
-        words = sampler.uniform_words(count, stream)
+    for attempt in itertools.count():  # a stream of its own each time: seeded streams repeat themselves
+        words = sampler.uniform_words(count, f"{stream}, attempt {attempt + 1}" if attempt else stream)
         order = np.argsort(words, kind="stable")
         if count < 2 or not np.any(words[order][1:] == words[order][:-1]):
             return order
+    raise AssertionError("some attempt succeeds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -68,7 +69,12 @@ def score(task: Task) -> Scores:
         return _f_measures(masked, original, task, run)
 
     cells = [(m, e, k, a) for m in METHODS for e in EPSILONS for k in task.ks for a in ALPHAS]
-    with ThreadPoolExecutor(2) as pool:  # trees are grown outside the interpreter lock
+    # Trees are grown outside the interpreter lock. scikit-learn warns that its settings do not reach other threads; we
+    # change none of them.
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.filterwarnings(
+            "ignore", message=r".*sklearn\.utils\.parallel\.delayed.*", category=UserWarning
+        )
         bound = np.mean(
             list(pool.map(lambda run: _f_measures(original, original, task, run), range(task.runs))), axis=0
         )

@@ -1,7 +1,8 @@
 """What an experiment is: the claims of a paper that it checks, and an outcome that says which of them hold.
 
 To add one, write a module here with EXPERIMENT = Experiment(…); `run` draws, writes and returns findings. A claim is
-said in our words. Its tolerance is fixed before the experiment is run, and never changed to make it pass.
+said in our words. Choose its tolerance before the first run. If you change a claim or a tolerance after a result was
+seen, say so in the outcome's notes and give the result under the first one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,11 @@ def _compute() -> Outcome:
         *distance_findings(scores, "idp-cbls", {"0.01": 0.10, "0.1": 0.03, "1": 0.0}),
         *distance_findings(scores, "idp-ls", {"0.01": 0.20, "0.1": 0.10, "1": 0.05}),
     )
-    return outcome(task, scores, findings, "000 Fig. 5: Census, ERNVAL above 30,000", ())
+    note = (
+        "The claims were split after a first run. First: one claim a method, to hold at every ε; then 0 of 2 held. One "
+        "claim an ε, with the same tolerance of 5 percentage points, came second."
+    )
+    return outcome(task, scores, findings, "000 Fig. 5: Census, ERNVAL above 30,000", (note,))
 
 
 EXPERIMENT = Experiment(

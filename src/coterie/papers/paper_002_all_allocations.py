@@ -7,13 +7,13 @@ steps is one allocation.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.papers.paper_002_scenario import FLOOR, STEP, Scenario
-from coterie.report.style import COLOURS, INK, as_png, new_figure
+from coterie.report.style import COLOURS, INK, new_figure
 from coterie.statistics.allocators.grid import blocks, score_block
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ def all_scores(chosen: Scenario) -> tuple[Array, Array]:
     return np.concatenate(parts), best
 
 
-def draw_box_plot(scores: Array, marks: dict[str, float], path: Path) -> None:
+def draw_box_plot(scores: Array, marks: dict[str, float]) -> Any:
     """Fig. 5.8 with the exact scores, and where the named allocations stand."""
     figure, axes = new_figure(7.0, 3.2)
     axis = axes[0, 0]
@@ -65,4 +65,4 @@ def draw_box_plot(scores: Array, marks: dict[str, float], path: Path) -> None:
     axis.set_yticks([])
     axis.set_title(f"All {len(scores):,} allocations (002 Fig. 5.8)", fontsize=9, color=INK)
     axis.legend(fontsize=7, frameon=False, loc="upper right")
-    path.write_bytes(as_png(figure))
+    return figure

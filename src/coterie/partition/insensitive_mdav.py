@@ -25,11 +25,15 @@ def insensitive_mdav_order(points: NDArray[np.float64], corner: NDArray[np.float
     anchor = np.asarray(corner, dtype=np.float64)
     if anchor.shape != (matrix.shape[1],) or not np.isfinite(anchor).all():
         raise DataError("The corner does not fit the points.", "Give one finite number for each attribute.")
+    return np.argsort(squared_distances(matrix, anchor), kind="stable")
+
+
+def squared_distances(matrix: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Column by column, as in mdav: one order of summation, whatever NumPy's pairwise sums would do."""
     squared = np.zeros(len(matrix))
-    # Column by column, as in mdav: one order of summation, whatever NumPy's pairwise sums would do.
     for j in range(matrix.shape[1]):
         squared += (matrix[:, j] - anchor[j]) ** 2
-    return np.argsort(squared, kind="stable")
+    return squared
 
 
 def insensitive_mdav(

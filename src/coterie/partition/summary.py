@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.partition.clustering import Shape
+
 Floats = NDArray[np.float64]
 
 
@@ -22,3 +24,8 @@ class Summary:
     total: Floats
     low: Floats
     high: Floats
+    whole: Shape | None = None  # of the clustering that these clusters are a piece of
+
+    @property
+    def shape(self) -> Shape:
+        return self.whole or Shape.of(self.size)

@@ -63,7 +63,7 @@ def write_comparison(
         certificate_of=_shown(top),
         sample=sample,
         extra_measures={
-            _shown(cell): _row_measures(pair, settings or Settings()) for cell, pair in pairs.items()
+            _shown(cell): _row_measures(cell, pair, settings or Settings()) for cell, pair in pairs.items()
         },
     )
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
@@ -141,14 +141,15 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
     ]
 
 
-def _row_measures(pair: Pair, settings: Settings) -> dict[str, float | None]:
+def _row_measures(cell: Cell, pair: Pair, settings: Settings) -> dict[str, float | None]:
     """The measures that no cell can give, because they look at several attributes of a row at once."""
-    wanted = [measure for measure in all_measures().values() if measure.table is not None]
-    return {
-        measure.name: measure.compute(pair, settings).value
-        for measure in wanted
-        if settings.target is not None or measure.name != "classification"
-    }
+    found: dict[str, float | None] = {}
+    for measure in all_measures().values():
+        if measure.table is None or (measure.name == "classification" and settings.target is None):
+            continue
+        unlinked = measure.needs_linkage and is_synthetic(cell.method)
+        found[measure.name] = None if unlinked else measure.compute(pair, settings).value
+    return found
 
 
 def _shown(cell: Cell) -> str:

@@ -21,7 +21,7 @@ from coterie.sensitivity.bound import Bound
 
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
-    records = int(summary.size.sum())
+    records = summary.shape.records
     largest = max(abs(Fraction(domain.lower)), abs(Fraction(domain.upper)))
     each = domain.width / k + 4 * k * largest / 2**53
     return np.full(len(summary.size), float_up(Fraction(records, k) * each))

@@ -23,10 +23,10 @@ from coterie.sensitivity.bound import Bound
 
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
-    """`domain` starts at 0: the caller has shifted the values."""
     sizes, which = np.unique(summary.size, return_inverse=True)
     squares = sum(int(size) ** 2 for size in summary.size)
-    reach = Fraction(domain.upper) * (1 + Fraction(4 * squares, 2**53))
+    width = Fraction(domain.upper - domain.lower)  # as computed: no shifted value is larger
+    reach = width * (1 + Fraction(4 * squares, 2**53))
     return np.array([float_up(reach / int(size)) for size in sizes])[which]
 
 

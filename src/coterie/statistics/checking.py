@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema import AttributeType
+from coterie.statistics.derivation import domain_of
 from coterie.statistics.expression import names_in
 from coterie.statistics.filters import Filter, reachable
 from coterie.statistics.sensitivity import Neighbours
@@ -66,18 +67,28 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
                 f"{where} has an empty filter: no record can satisfy it.",
                 "Its conditions exclude one another; correct `where`, `by` or `that`.",
             )
-    if (
-        statistic.kind is StatisticKind.COUNT
-        and statistic.where.everyone
-        and specification.neighbours is Neighbours.REPLACE_ONE
-        and specification.records is None
-    ):
+    unknown_size = specification.neighbours is Neighbours.REPLACE_ONE and specification.records is None
+    if statistic.where.everyone and unknown_size:
         raise ParameterError(
-            f"{where} counts all records, which replace-one neighbours make public.",
+            f"{where} is about all records, whose number replace-one neighbours make public.",
             "State `records:`, or choose neighbours: add-remove.",
         )
+    _check_expected(specification, statistic)
     if specification.records is not None and (statistic.at_least or 0) > specification.records:
         raise ParameterError(f"{where}: at_least is above the number of records.", "Lower it.")
+
+
+def _check_expected(specification: Specification, statistic: Statistic) -> None:
+    """An expectation that cannot come true would make the plan aim past it."""
+    domain = domain_of(specification, statistic)
+    possible = statistic.possible
+    stated = [statistic.expected] if possible is None else [possible.lower, possible.upper]
+    if any(value is not None and value not in domain for value in stated):
+        raise ParameterError(
+            f"Statistic '{statistic.name}' is expected where it cannot lie: outside {domain.lower:g} to "
+            f"{domain.upper:g}.",
+            "Correct `expected`, the schema's domain, `records` or `at_least`.",
+        )
 
 
 def _satisfiable(chosen: Filter) -> bool:

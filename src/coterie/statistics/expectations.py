@@ -59,6 +59,10 @@ class Expectations:
             return max(self.given[statistic.name], 0.0)
         if where.everyone and self.specification.records is not None:
             return float(self.specification.records)
+        for statistic in self.specification.statistics:
+            inside = statistic.that is not None and statistic.where & statistic.that == where
+            if inside and statistic.name in self.given:
+                return self.size(statistic.where) * self.given[statistic.name]
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))

@@ -17,6 +17,7 @@ from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
+from coterie.statistics.sensitivity import Kind, Neighbours
 from coterie.statistics.specification import Route, Specification
 from coterie.statistics.uncertainty import predict_consistent
 
@@ -110,10 +111,22 @@ def _row(
 
 def _notes(design: Design) -> tuple[str, ...]:
     notes = []
+    specification = design.specification
+    if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
+        notes.append(
+            "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
+            "bound. Do not write the true number there."
+        )
     if design.parallel:
         notes.append(
             "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
             "total, and no single record costs more than it."
+        )
+    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
+    if quantiles:
+        notes.append(
+            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
+            "their privacy does not depend on it."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:

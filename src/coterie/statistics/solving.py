@@ -87,7 +87,9 @@ def _budget(specification: Specification, total: float) -> Budget:
 
 
 def _with_total(design: Design, total: float) -> Design:
-    feasible = replace(design.feasible, total=total, floors=np.zeros(design.feasible.count))
+    # The design was built for a total of 1: its small floors keep statistics without a tolerance alive.
+    share = total / design.feasible.total
+    feasible = replace(design.feasible, total=total, floors=design.feasible.floors * share)
     return replace(design, feasible=feasible, total=Fraction(f"{total:.9g}"))
 
 

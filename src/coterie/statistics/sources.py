@@ -82,10 +82,12 @@ def _file(connection: Any, duckdb: Any, data: Any) -> Source:
             raise DataError(f"There is no file {path}.", "Check the path given as --data.")
         identity = _file_digest(path)
         kind = ending(path)
-        if kind in (".csv", ".csv.gz"):
+        # DuckDB would read other files for a name with * ? [ in it.
+        plain = not set("*?[\\'") & set(str(path))
+        if kind in (".csv", ".csv.gz") and plain:
             # Everything as text: no guess about types can turn "yes" into a truth value or 007 into 7.
             relation = f"read_csv({literal(str(path))}, all_varchar = true, header = true)"
-        elif kind == ".parquet":
+        elif kind == ".parquet" and plain:
             relation = f"read_parquet({literal(str(path))})"
         else:
             connection.register("people", read_table(path))

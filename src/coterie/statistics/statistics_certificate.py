@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie._version import __version__
 from coterie.budget import as_text
-from coterie.certificate import Bounds, Digest, Promised
+from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
 from coterie.guarantee import Guarantee, Status
 from coterie.schema import Missing, Source
@@ -62,7 +62,7 @@ class StatisticsCertificate(_Frozen):
     reproducible: bool
     notes: tuple[str, ...]
     digest: Digest
-    signature: dict[str, str] | None = None
+    signature: Signature | None = None
 
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"

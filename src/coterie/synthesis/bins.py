@@ -14,6 +14,8 @@ from coterie.taxonomy.ranks import encode
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
+GRID = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Binned:
@@ -25,15 +27,19 @@ class Binned:
 
 def binned(column: Column, marginal: Marginal, most: int) -> Binned:
     """Up to `most` bins: one a value where so few are possible, else of about equal released share."""
-    grid = (np.arange(4096) + 0.5) / 4096  # places at which the released distribution is read
-    support = _positions(column, marginal.at(grid))
+    seen = support(column, marginal)
     if isinstance(marginal, Steps) and len(marginal.values) <= most:
         edges = np.unique(_positions(column, marginal.values))[:-1]
     else:
         edges = np.unique(_positions(column, marginal.at(np.arange(1, most) / most)))
-        edges = edges[edges < support.max()]
-    share = np.bincount(np.searchsorted(edges, support, side="left"), minlength=len(edges) + 1)
-    return Binned(np.searchsorted(edges, column.position, side="left"), share / len(grid))
+        edges = edges[edges < seen.max()]
+    share = np.bincount(np.searchsorted(edges, seen, side="left"), minlength=len(edges) + 1)
+    return Binned(np.searchsorted(edges, column.position, side="left"), share / GRID)
+
+
+def support(column: Column, marginal: Marginal) -> Floats:
+    """The released distribution read at GRID even places, as positions in the order of the column."""
+    return _positions(column, marginal.at((np.arange(GRID) + 0.5) / GRID))
 
 
 def _positions(column: Column, values: NDArray[np.generic]) -> Floats:

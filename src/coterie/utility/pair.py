@@ -63,7 +63,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     after = _columns(released, _without_identifiers(schema))
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
-    unlinked = "the rows of the release are in another order than the original's" if shuffled else None
+    unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
     if unlinked is None:
         unlinked = _moved(before.kept, after.kept)
     pair = Pair(before.columns, after.columns, before.kept, after.kept, unlinked, tuple(notes))

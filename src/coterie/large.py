@@ -1,0 +1,215 @@
+"""protect_file(): the same release from a Parquet file that is larger than memory.
+
+Same schema, methods, certificate and, for the same seed, the same bytes of values as coterie.release.protect; only where the
+records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was interrupted goes
+on where it stopped: what is kept is noisy already, so the noise need not be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._version import __version__
+from coterie.budget import Number, as_text
+from coterie.certificate import Certificate, Digest, certify
+from coterie.engines.scratch import Scratch, told
+from coterie.errors import ParameterError
+from coterie.guarantee import Guarantee, settle
+from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
+from coterie.memory import parse_memory, room_for_work
+from coterie.methods import get_method
+from coterie.release import facts_of, shares_of, total_epsilon, whole_seed
+from coterie.schema import Role, Schema, Source
+from coterie.streamed_columns import StreamedTable
+
+_LONGEST_RANGE = 1 << 20
+_BYTES_A_CELL = 64  # of the output: released, restored, encoded
+
+
+@dataclass(frozen=True)
+class LargeRelease:
+    """As coterie.release.Release, but `table` is a stream that can be read again and again."""
+
+    method: str
+    cost: Fraction
+    guarantee: Guarantee
+    records: int
+    certify: Callable[[Digest], Certificate] = field(repr=False)
+    _read: Callable[[], pa.RecordBatchReader] = field(repr=False)
+    scratch: Scratch = field(repr=False)
+
+    @property
+    def table(self) -> pa.RecordBatchReader:
+        return self._read()
+
+    @property
+    def internal(self) -> Any:
+        raise ParameterError(
+            "Internal figures need the whole table in memory.", "Leave out --internal, or --memory."
+        )
+
+
+def protect_file(
+    source: str | Path,
+    schema: Schema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    memory: int | str,
+    scratch: str | Path,
+    k: int | None = None,
+    seed: int | None = None,
+    advance: Advance = lambda share: None,
+) -> LargeRelease:
+    """Protect a Parquet file within `memory` bytes; `scratch` is a folder for intermediate files, made if need be.
+
+    The caller removes `scratch` once the release is written (`release.scratch.discard()`).
+    """
+    recipe = get_method(method)
+    check_grouping(recipe)
+    total = total_epsilon(epsilon, recipe)
+    seed = None if seed is None else whole_seed(seed)
+    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
+        raise ParameterError(
+            "Private bounds are found in memory only.", "Declare bounds, or run without a limit."
+        )
+    limit = parse_memory(memory)
+    warm_up()
+    room = room_for_work(limit)
+    table = StreamedTable(Path(source), schema)
+    k = recipe.check_k(k, table.records)
+    shares, dependence = shares_of(total, schema, recipe)
+    place = Scratch.make(Path(scratch))
+    # From the limit alone, not from what is free now: a resumed run must find the same ranges.
+    length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
+    chain = LargeChain(table, place, recipe, k, shares, room // 2, length)
+    finished = _Finished.resume(place, _request(source, schema, method, total, k, seed, length))
+    sampler = sampler_from(seed)
+    for group in chain.groups():
+        names = [attribute.name for attribute in group]
+        if finished.has(names):
+            advance(len(group))
+            continue
+        chain.protect(group, sampler, advance)
+        finished.add(names)
+    facts = facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False)
+    guarantee = settle(recipe.promise, facts)
+    columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
+    promise = partial(
+        certify,
+        guarantee,
+        facts,
+        schema,
+        recipe,
+        shares,
+        {},
+        dependence,
+        sampler(0),
+        columns,
+        datetime.now(UTC),
+    )
+    cost = recipe.cost(total, len(schema.protected))
+    return LargeRelease(method, cost, guarantee, table.records, promise, partial(_reader, chain), place)
+
+
+def _reader(chain: LargeChain) -> pa.RecordBatchReader:
+    tables = _tables(chain)
+    first = next(tables)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from first.to_batches()
+        for table in tables:
+            yield from table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+
+def _tables(chain: LargeChain) -> Iterator[pa.Table]:
+    """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
+    table = chain.table
+    restore = {a.name: table.beginning(a).restore for a in table.schema.protected}
+    files = {a.name: chain.rows(a) for a in table.schema.protected}
+    kept = _in_ranges(table.kept(), chain.length) if table.schema.with_role(Role.KEEP) else None
+    for number in range(next(iter(files.values())).ranges):
+        beside = next(kept) if kept is not None else None
+        columns: dict[str, Any] = {}
+        for attribute in table.schema.attributes:
+            name = attribute.name
+            if attribute.role is Role.PROTECT:
+                columns[name] = restore[name](files[name].read(number))
+            elif attribute.role is Role.KEEP and beside is not None:
+                columns[name] = beside.column(name)
+        yield pa.table(columns).combine_chunks()
+
+
+def _in_ranges(tables: Iterator[pa.Table], length: int) -> Iterator[pa.Table]:
+    waiting: list[pa.Table] = []
+    held = 0
+    for table in tables:
+        waiting.append(table)
+        held += len(table)
+        while held >= length:
+            joined = pa.concat_tables(waiting)
+            yield joined.slice(0, length)
+            waiting, held = [joined.slice(length)], held - length
+    if held:
+        yield pa.concat_tables(waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """Which attributes of this very request are done: noisy, complete and on disk."""
+
+    scratch: Scratch
+    request: str
+
+    @classmethod
+    def resume(cls, scratch: Scratch, request: str) -> _Finished:
+        finished = cls(scratch, request)
+        if finished._noted().get("request") != request:
+            scratch.remove_all()
+            finished._write([])
+        return finished
+
+    def has(self, names: list[str]) -> bool:
+        return set(names) <= set(self._noted()["attributes"])
+
+    def add(self, names: list[str]) -> None:
+        self._write([*self._noted()["attributes"], *names])
+
+    def _noted(self) -> dict[str, Any]:
+        try:
+            noted: dict[str, Any] = json.loads((self.scratch.folder / "finished.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return noted
+
+    def _write(self, names: list[str]) -> None:
+        path = self.scratch.folder / "finished.json"
+        with told(self.scratch.folder):
+            path.with_suffix(".new").write_text(json.dumps({"request": self.request, "attributes": names}))
+            path.with_suffix(".new").replace(path)
+
+
+def _request(source: str | Path, schema: Schema, method: str, epsilon: Fraction, *others: object) -> str:
+    """Tells one request from another: the input, all choices, and the version of the program."""
+    state = Path(source).stat()
+    what = (
+        str(Path(source).resolve()),
+        state.st_size,
+        state.st_mtime_ns,
+        schema.to_yaml(),
+        method,
+        as_text(epsilon),
+    )
+    return hashlib.sha256(repr((*what, *others, __version__)).encode()).hexdigest()

@@ -1,0 +1,38 @@
+"""How much memory a run may use, and how much it uses now."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from coterie.errors import ParameterError
+
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_READING = 64 * 10**6  # what reading and writing Parquet holds on to
+_LEAST = 24 * 10**6  # below this the batches themselves would not fit
+
+
+def parse_memory(text: str | int) -> int:
+    """Bytes from "2GB", "512 MiB" or a number."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]I?B|)\s*", str(text).upper())
+    if match is None or float(match[1]) <= 0:
+        raise ParameterError("The memory limit cannot be read.", "Write for example 2GB or 500MB.")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def room_for_work(limit: int) -> int:
+    """What the limit leaves beside the program itself."""
+    used = resident() + _READING
+    if limit - used < _LEAST:
+        raise ParameterError(
+            f"The memory limit of {limit >> 20} MB is too small: the program itself needs {used >> 20} MB.",
+            f"Allow at least {(used + _LEAST) >> 20} MB.",
+        )
+    return limit - used
+
+
+def resident() -> int:
+    """Bytes of this process in memory now."""
+    with open("/proc/self/statm", encoding="ascii") as status:
+        return int(status.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,289 @@
+"""Tables larger than memory: the same release as in memory, within the memory allowed, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from mixed_table import RECORDS, mixed_schema, mixed_table
+from typer.testing import CliRunner
+
+from coterie import Schema, protect
+from coterie import large as large_module
+from coterie.certificate import Digest
+from coterie.cli.app import app
+from coterie.engines.scratch import Scratch
+from coterie.errors import CoterieError, DataError, OutputError, ParameterError, SchemaError
+from coterie.large import LargeRelease, protect_file
+from coterie.memory import parse_memory, room_for_work
+from coterie.methods import all_methods
+from coterie.schema import Attribute, Domain, Role
+
+LOCAL_ONLY = {"MDAV", "optimal univariate groups of k to 2k−1"}
+METHODS = [
+    m for m in all_methods().values() if getattr(m, "grouping", None) and m.grouping.name not in LOCAL_ONLY
+]
+SMALL = 400_000  # bytes for work: several buckets of the mixed table
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    pq.write_table(mixed_table(), tmp_path / "in.parquet", row_group_size=301)
+    return tmp_path / "in.parquet"
+
+
+@pytest.fixture
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL)
+
+
+def run(source: Path, schema: Schema | None = None, **options: object) -> LargeRelease:
+    chosen = {"method": "dp-ir", "epsilon": 1, "k": 7, "memory": "1GB", **options}
+    return protect_file(source, schema or mixed_schema(), scratch=source.parent / "scratch", **chosen)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_releases_the_same_bytes_as_in_memory(method: object, source: Path) -> None:
+    name, fixed = method.name, method.fixed_k  # type: ignore[attr-defined]
+    options = {"method": name, "epsilon": 1, "k": None if fixed else 7, "seed": 5}
+    inside = protect(mixed_table(), mixed_schema(), **options)
+    outside = run(source, **options)
+    assert outside.table.read_all().equals(inside.table)
+    assert outside.table.read_all().equals(inside.table)  # a stream that can be read again
+    assert outside.guarantee == inside.guarantee
+    assert outside.cost == inside.cost
+    digest = Digest(over="file bytes", value="0" * 64)
+    one, other = (json.loads(release.certify(digest).to_json()) for release in (inside, outside))
+    assert {**one, "issued": ""} == {**other, "issued": ""}
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_secure_noise_comes_out_in_pieces_and_never_twice(tmp_path: Path) -> None:
+    values = np.linspace(0, 1, 2000)
+    pq.write_table(pa.table({"x": values}), tmp_path / "in.parquet")
+    schema = Schema(
+        attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=-1e6, upper=1e6)),)
+    )
+    released = []
+    for _ in range(2):
+        release = run(tmp_path / "in.parquet", schema, k=5, epsilon=10)
+        released.append(np.array(release.table.read_all()["x"]))
+        release.scratch.discard()
+    groups = released[0].reshape(-1, 5)
+    assert (groups == groups[:, :1]).all()
+    assert len({*released[0], *released[1]}) == 800
+    assert np.abs(released[0] - values).max() > 0
+
+
+@pytest.mark.usefixtures("little_memory")
+def test_an_interrupted_run_goes_on_where_it_stopped(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    protect_one = large_module.LargeChain.protect
+
+    def interrupted(self, group, sampler, advance):  # type: ignore[no-untyped-def]
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        protect_one(self, group, sampler, advance)
+        done.append(group[0].name)
+
+    monkeypatch.setattr(large_module.LargeChain, "protect", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(source, seed=5)
+    assert done == ["amount", "age", "born"]
+    monkeypatch.setattr(large_module.LargeChain, "protect", lambda *a: (done.append("x"), protect_one(*a)))
+    release = run(source, seed=5)
+    assert len(done) == 8  # the five that were missing
+    expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
+    assert release.table.read_all().equals(expected)
+    # Another request, or an input that changed, starts anew.
+    run(source, seed=6)
+    assert len(done) == 16
+    os.utime(source, ns=(1, 1))
+    run(source, seed=6)
+    assert len(done) == 24
+
+
+def test_progress_reaches_the_whole(source: Path) -> None:
+    shares: list[float] = []
+    run(source, advance=shares.append)
+    assert sum(shares) == pytest.approx(8)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"method": "mdav"}, ParameterError, "in memory only"),
+        ({"memory": "1MB"}, ParameterError, "too small"),
+        ({"memory": "lots"}, ParameterError, "cannot be read"),
+        ({"k": RECORDS + 1}, ParameterError, "larger than"),
+        ({"seed": -1}, ParameterError, "seed"),
+        ({"epsilon": 0}, ParameterError, "greater than 0"),
+    ],
+)
+def test_choices_that_cannot_be_are_refused(
+    change: dict[str, object], error: type[CoterieError], message: str, source: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        run(source, **change)
+
+
+def one_column(values: object) -> tuple[pa.Table, Schema]:
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
+    return pa.table({"x": values}), schema
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.5, None, 0.5], "misses 1 value"),
+        ([0.5, 7.0, 0.5], "outside its declared domain"),
+        ([[0.5], [0.1], [0.2]], "not numbers"),
+        ([{"a": 1}, {"a": 2}, {"a": 3}], "not numbers"),
+        ([0.5], "two records"),
+    ],
+)
+def test_bad_columns_are_told_by_name_and_row(values: object, message: str, tmp_path: Path) -> None:
+    table, schema = one_column(values)
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(DataError, match=message) as told:
+        run(tmp_path / "in.parquet", schema, k=1, method="laplace")
+    assert "7" not in told.value.problem.replace("7.0", "")
+
+
+def test_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
+    _, schema = one_column([0.1])
+    with pytest.raises(DataError, match="no file"):
+        run(tmp_path / "missing.parquet", schema)
+    (tmp_path / "in.parquet").write_text("x\n1\n")
+    with pytest.raises(DataError, match="not a complete Parquet"):
+        run(tmp_path / "in.parquet", schema)
+    pq.write_table(pa.table({"y": [0.1, 0.2]}), tmp_path / "in.parquet")
+    with pytest.raises(SchemaError, match="does not have"):
+        run(tmp_path / "in.parquet", schema)
+
+
+def test_memory_is_read_in_both_units() -> None:
+    assert parse_memory("2GB") == 2 * 10**9
+    assert parse_memory("1.5 MiB") == 3 * 2**19
+    assert parse_memory(12345) == 12345
+    assert 0 < room_for_work(10**12) < 10**12
+
+
+def command(source: Path, *more: str) -> list[str]:
+    (source.parent / "schema.yaml").write_text(mixed_schema().to_yaml())
+    where = ["--schema", str(source.parent / "schema.yaml"), "--output", str(source.parent / "out.parquet")]
+    return ["protect", str(source), *where, "--method", "dp-ir", "--epsilon", "1", "--k", "7", *more]
+
+
+def test_the_command_writes_the_same_release(source: Path) -> None:
+    result = CliRunner().invoke(
+        app, command(source, "--memory", "1GB", "--seed", "5"), catch_exceptions=False
+    )
+    assert result.exit_code == 0, result.output
+    expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
+    assert pq.read_table(source.parent / "out.parquet").equals(expected)
+    left = {path.name for path in source.parent.iterdir()}
+    assert left == {"in.parquet", "schema.yaml", "out.parquet", "out.parquet.certificate.json"}
+
+
+@pytest.mark.parametrize("step", ["sort", "write"])
+def test_a_full_disk_leaves_everything_as_it_was(
+    step: str, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import errno
+
+    before = source.read_bytes()
+    earlier = source.parent / "out.parquet"
+    earlier.write_bytes(b"an earlier release")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if step == "sort":
+        monkeypatch.setattr("coterie.engines.scratch.open", full, raising=False)
+    else:
+        monkeypatch.setattr("coterie.io.columnar.pq.ParquetWriter.write_batch", full)
+    with pytest.raises(OutputError, match="disk is full"):
+        CliRunner().invoke(app, command(source, "--memory", "1GB", "--force"), catch_exceptions=False)
+    assert source.read_bytes() == before
+    assert earlier.read_bytes() == b"an earlier release"
+    assert {path.name for path in source.parent.iterdir()} == {"in.parquet", "schema.yaml", "out.parquet"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--memory", "1GB", "--shuffle"],
+        ["--memory", "1GB", "--internal", "figures.json"],
+        ["--memory", "1GB", "--grouping", "optimal"],
+        ["--memory", "1GB", "--engine", "spark"],
+        ["--memory", "x"],
+        ["--engine", "sparc"],
+        ["--master", "local[2]"],
+        ["--scratch", "."],
+    ],
+)
+def test_options_that_do_not_fit_are_refused_early(more: list[str], source: Path) -> None:
+    with pytest.raises(ParameterError):
+        CliRunner().invoke(app, command(source, *more), catch_exceptions=False)
+    assert not (source.parent / "out.parquet").exists()
+
+
+def test_other_outputs_and_inputs_are_refused(source: Path) -> None:
+    line = command(source, "--memory", "1GB")
+    line[line.index("--output") + 1] = str(source.parent / "out.csv")
+    with pytest.raises(OutputError, match="not written as CSV"):
+        CliRunner().invoke(app, line, catch_exceptions=False)
+    line[line.index("--output") + 1] = "sqlite:///x.db"
+    with pytest.raises(ParameterError, match="written to a file"):
+        CliRunner().invoke(
+            app, [*line, "--output-table", "t", "--certificate", "c.json"], catch_exceptions=False
+        )
+
+
+def test_scratch_files_of_original_values_do_not_outlive_their_attribute(source: Path) -> None:
+    release = run(source)
+    names = {path.name for path in release.scratch.folder.iterdir()}
+    assert not any(name == "column" or name.startswith("bucket-") for name in names)
+    assert isinstance(release.scratch, Scratch)
+
+
+LIMIT_MB = 400
+
+
+def test_the_memory_allowed_is_kept(tmp_path: Path) -> None:
+    """Peak resident memory of a child process; in memory the same table needs far more than the limit."""
+    records, path = 6_000_000, tmp_path / "in.parquet"
+    schema = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+    draw = np.random.Generator(np.random.PCG64(3))
+    with pq.ParquetWriter(path, schema) as writer:
+        for _ in range(records // 500_000):
+            x, y = draw.random(500_000), draw.random(500_000)
+            x[draw.random(500_000) < 0.9] = 0.0
+            writer.write_batch(pa.record_batch([x, y], schema=schema))
+    (tmp_path / "schema.yaml").write_text(
+        "attributes:\n"
+        + "".join(f"  {name}: {{role: protect, domain: {{lower: 0, upper: 1}}}}\n" for name in "xy")
+    )
+    line = ["protect", path, "--schema", tmp_path / "schema.yaml", "--method", "idp-cbls", "--epsilon", "1"]
+    line += ["--k", "5", "--output", tmp_path / "out.parquet", "--force"]
+
+    def peak(*more: str) -> int:
+        # VmHWM, not ru_maxrss: that one remembers the size of the process that was forked.
+        script = "from coterie.cli import main\ntry:\n    main()\nfinally:\n    print(open('/proc/self/status').read())"
+        child = subprocess.run(
+            [sys.executable, "-c", script, *map(str, line), *more], capture_output=True, text=True, check=True
+        )
+        return int(child.stdout.split("VmHWM:")[1].split()[0]) * 1024
+
+    assert peak("--memory", f"{LIMIT_MB}MB") <= LIMIT_MB * 10**6
+    assert pq.read_metadata(tmp_path / "out.parquet").num_rows == records
+    assert peak() > LIMIT_MB * 10**6  # the test can fail
