@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from coterie.attacks.intervals import area_under_curve, epsilon_lower_bound
 
@@ -146,6 +145,8 @@ def _histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArr
 
 def _visible(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
     """The G-test: could the two histograms be of one distribution?"""
+    from scipy.stats import chi2  # half a second to load: only those who need it pay
+
     total = left + right
     used = total > 0
     if used.sum() < 2:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
-from scipy.stats import rankdata
 
 CONFIDENCE = 0.95
 FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval would say nothing
@@ -60,6 +59,8 @@ def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) 
 
     With no overlap at all DeLong's variance is 0; Hanley and McNeil (1982) at the nearest attainable value then serves.
     """
+    from scipy.stats import rankdata  # half a second to load: only those who need it pay
+
     m, n = len(members), len(others)
     both = rankdata(np.concatenate([members, others]))
     own, theirs = rankdata(members), rankdata(others)

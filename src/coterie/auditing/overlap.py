@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import binom
 
 from coterie.attacks.evidence import Seen
 from coterie.errors import DataError
@@ -18,6 +17,8 @@ _ADVICE = "Take the control group from people of the same population who were no
 
 def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.Table, schema: Schema) -> None:
     """By identifier where both tables have one; else by whole rows that occur more often than chance repeats rows."""
+    from scipy.stats import binom  # half a second to load: only those who need it pay
+
     for attribute in schema.with_role(Role.IDENTIFIER):
         if attribute.name in control.column_names and attribute.name in original.column_names:
             mine = set(original.column(attribute.name).cast(pa.string()).to_pylist())

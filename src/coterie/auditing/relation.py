@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, rankdata
 
 from coterie.attacks.evidence import Rows, Seen, Values
 
@@ -58,6 +57,8 @@ def relation(attributes: Sequence[Seen], truth: Rows | None, draws: np.random.Ge
 
 def _correlated(attribute: Seen, truth: Rows) -> float:
     """p-value of Spearman's rank correlation (numbers) or of the number of agreements (labels)."""
+    from scipy.stats import norm, rankdata  # half a second to load: only those who need it pay
+
     released = attribute.released[truth]
     if attribute.is_number:
         return _from_correlation(rankdata(attribute.original), rankdata(released))
@@ -71,6 +72,8 @@ def _correlated(attribute: Seen, truth: Rows) -> float:
 
 
 def _from_correlation(left: Values, right: Values) -> float:
+    from scipy.stats import norm  # half a second to load: only those who need it pay
+
     if left.std() == 0 or right.std() == 0:
         return 1.0
     return float(norm.sf(float(np.corrcoef(left, right)[0, 1]) * math.sqrt(len(left) - 1)))
@@ -78,6 +81,8 @@ def _from_correlation(left: Values, right: Values) -> float:
 
 def _ties_follow(attribute: Seen, truth: Rows, draws: np.random.Generator) -> float:
     """p-value: are people whose rows share a value closer in rank than people drawn at random?"""
+    from scipy.stats import norm, rankdata  # half a second to load: only those who need it pay
+
     released, ranks = attribute.released[truth], rankdata(attribute.original)
     mixed = draws.permutation(len(truth))
     order = mixed[np.argsort(released[mixed], kind="stable")]

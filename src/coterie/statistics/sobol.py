@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 SEED = 20020513  # planning never sees data, so a fixed seed discloses nothing and makes plans repeatable
 REPLICATES = 16
@@ -20,6 +19,8 @@ REPLICATES = 16
 @lru_cache(maxsize=64)
 def points(dimension: int, exponent: int, replicates: int = 1) -> NDArray[np.float64]:
     """replicates × 2^exponent points in (0, 1)^dimension; replicate by replicate."""
+    from scipy.stats import qmc  # half a second to load: only those who need it pay
+
     parts = []
     for replicate in range(replicates):
         engine = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng([SEED, dimension, replicate]))

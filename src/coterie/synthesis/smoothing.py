@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 Floats = NDArray[np.float64]
 
 
 def rising(values: Floats, weights: Floats) -> Floats:
     """The nearest list that never falls (weighted least squares, pool adjacent violators)."""
+    from scipy.optimize import isotonic_regression  # half a second to load: only those who need it pay
+
     return np.asarray(isotonic_regression(values, weights=weights).x, dtype=np.float64)
 
 

@@ -66,8 +66,8 @@ def _require_certificate(study: Study, owner: str, manifest: Manifest, key: str)
     """The owner's certificate must be its own, and say what the study asked for."""
     certificate = Certificate.from_json(manifest.certificate)
     check_signature(certificate, None)
-    signature = certificate.signature or {}
-    if signature.get("public_key") != key or len(raw_key(key)) != 32:
+    signed_by = certificate.signature.public_key if certificate.signature else None
+    if signed_by != key or len(raw_key(key)) != 32:
         raise FederationError("The certificate is not signed by the owner.", "Ask the owner.")
     expected = (study.method, as_text(study.share(owner)), study.k, manifest.rows)
     found = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
