@@ -55,6 +55,7 @@ def table() -> None:
         ("idp-cbls", "0.1", 10, True),
         ("laplace", "1", None, True),
         ("mdav", "1", 10, True),
+        ("dp-copula", "1", None, True),
     ):
         if clipped:
             released = protect(people, schema, method=method, epsilon=epsilon, k=k, seed=1).data
@@ -62,7 +63,7 @@ def table() -> None:
             released = release_unclipped(
                 people, schema, method=method, epsilon=parse_epsilon(epsilon), k=k, seed=1
             )
-        audit = audit_release(people, released, schema, control=others, k=k, attacks=COLUMNS)
+        audit = audit_release(people, released, schema, control=others, in_order=True, k=k, attacks=COLUMNS)
         name = f"{method} ε = {epsilon}, k = {k}{'' if clipped else ', not clipped'}"
         print(f"{name:34}" + "".join(f"{_cell(audit, attack):>22}" for attack in COLUMNS))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -76,7 +78,7 @@ def test_shuffling_does_not_help_with_two_attributes() -> None:
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_plain_noise_stays_within_its_epsilon_and_comes_near_it(epsilon: str) -> None:
     first, second = pa.table({"x": [0.0, 0.5]}), pa.table({"x": [1.0, 0.5]})
-    found = loss("laplace", epsilon, first, second, UNIT, runs=1200)
+    found = loss("laplace", epsilon, first, second, UNIT, runs=800)
     assert found.level is Level.NOTHING  # fails wrongly once in twenty seeds; this one is fixed
     assert found.estimate.low > 0.45 * float(
         epsilon
@@ -87,7 +89,7 @@ def test_plain_noise_stays_within_its_epsilon_and_comes_near_it(epsilon: str) ->
 def test_noise_for_half_the_sensitivity_is_caught() -> None:
     """The audit must reject a wrong method: ε = 4 calibrated noise under the promise of ε = 2."""
     first, second = pa.table({"x": [0.0, 0.5]}), pa.table({"x": [1.0, 0.5]})
-    found = loss("laplace", "4", first, second, UNIT, runs=1200)
+    found = loss("laplace", "4", first, second, UNIT, runs=800)
     assert found.estimate.low > 2
 
 
@@ -102,7 +104,7 @@ def test_every_refuted_or_heuristic_method_is_told_apart_and_every_proved_one_is
         k=k,
         population=normals(300, 2, 1),
         schema=normals_schema(2),
-        runs=160,
+        runs=120,
         attacks=["empirical-epsilon"],
     )
     (finding,) = audit.findings
@@ -150,7 +152,10 @@ def test_last_bits_tell_the_true_value_with_naive_noise_and_not_with_the_exact_s
     assert off_grid(naive, 1.0) == 0
     assert off_grid(naive, 0.0) > 0.2 * 4000
     exact = SecureSampler()
-    assert off_grid(exact, 1.0, 1500) > 0
+    at_zero, at_one = off_grid(exact, 0.0, 2000), off_grid(exact, 1.0, 2000)
+    # At ε = 1 the two may differ by a factor of e at most; 40 is far beyond chance.
+    assert at_zero <= math.e * at_one + 40
+    assert at_one <= math.e * at_zero + 40
     audit = audit_method("laplace", epsilon=1, attacks=["floating-point"])
     (finding,) = audit.findings
     assert finding.level is Level.NOTHING

@@ -88,6 +88,18 @@ def test_more_known_people_never_hurt_much_and_help_small_groups() -> None:
     assert many > few
 
 
+def test_equal_values_hide_people_only_from_those_without_the_file() -> None:
+    """Whole numbers with many ties: which of the equal values fell into which group follows the file's order."""
+    draw = np.random.default_rng(14)
+    people = pa.table({f"a{place}": draw.integers(-5, 6, 3000).astype(float) for place in range(4)})
+    released = protect(people, normals_schema(4), method="dp-ir", epsilon=4, k=30, seed=1).table
+    audit = audit_release(people, released, normals_schema(4), attacks=["tie-linkage"], in_order=True)
+    (finding,) = audit.findings
+    assert float(finding.details["linked by the original values"]) < 0.5
+    assert float(finding.details["linked by the original file"]) > 0.9
+    assert finding.estimate.value == finding.details["linked by the original file"]
+
+
 def test_groups_of_all_attributes_at_once_hide_each_other() -> None:
     """MDAV rows are k-anonymous: at most one in k can be right."""
     people = normals(2000, 3, 7)

@@ -6,7 +6,7 @@ held. Large tables are handled by sampling targets, never by searching less care
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +17,8 @@ from coterie.attacks.clock import Clock
 from coterie.attacks.evidence import Rows, Seen, Values
 
 MOST_PAIRS = 200_000_000  # target-row pairs that an attack compares; more targets are sampled down to it
-_BLOCK = 4_000_000  # pairs held at a time, 4 bytes each
+_BLOCK = 1_000_000  # pairs held at a time, 4 bytes each: the caches like them small
+_LABEL_CELLS = 20_000_000  # labels × rows whose distances are looked up once
 Yardstick = Literal["domain", "spread"]
 Matrix = NDArray[np.float32]
 
@@ -40,8 +41,9 @@ def nearest_rows(
 ) -> Nearest:
     """`targets[a]` holds the targets' values of `attributes[a]`; rows are the released ones."""
     rows, distances = [], []
+    apart = [_distances(a, values, yardstick) for a, values in zip(attributes, targets, strict=True)]
     for part in _blocks(len(targets[0]), len(attributes[0].released), 1):
-        total = _sum(_apart(a, values[part], values, yardstick) for a, values in _pairs(attributes, targets))
+        total = _sum(measure(part) for measure in apart)
         nearest = total.argmin(axis=1)
         rows.append(nearest)
         distances.append(np.take_along_axis(total, nearest[:, None], axis=1)[:, 0])
@@ -55,17 +57,14 @@ def nearest_without_each(
 ) -> dict[int, Rows]:
     """For each attribute in `left_out`, the nearest rows by all others: one pass for all of them."""
     found: dict[int, list[Rows]] = {place: [] for place in left_out}
+    apart = [_distances(a, values, "domain") for a, values in zip(attributes, targets, strict=True)]
     for part in _blocks(len(targets[0]), len(attributes[0].released), len(attributes)):
         clock.check()
-        apart = [_apart(a, values[part], values, "domain") for a, values in _pairs(attributes, targets)]
-        total = _sum([apart[0].copy(), *apart[1:]])
+        each = [measure(part) for measure in apart]
+        total = _sum([each[0].copy(), *each[1:]])
         for place in left_out:
-            found[place].append((total - apart[place]).argmin(axis=1).astype(np.int64))
+            found[place].append((total - each[place]).argmin(axis=1).astype(np.int64))
     return {place: np.concatenate(rows) for place, rows in found.items()}
-
-
-def _pairs(attributes: Sequence[Seen], targets: Sequence[Values]) -> Iterator[tuple[Seen, Values]]:
-    return zip(attributes, targets, strict=True)
 
 
 def _blocks(targets: int, rows: int, held: int) -> Iterator[slice]:
@@ -83,21 +82,33 @@ def _sum(parts: Iterable[Matrix]) -> Matrix:
     return total
 
 
-def _apart(attribute: Seen, targets: Values, everyone: Values, yardstick: Yardstick) -> Matrix:
-    """Distances in one attribute, targets × rows."""
+def _distances(attribute: Seen, targets: Values, yardstick: Yardstick) -> Callable[[slice], Matrix]:
+    """Distances in one attribute, targets × rows, for any slice of the targets."""
     released = attribute.released
     if not attribute.is_number:
         if attribute.distance is None:
-            return np.not_equal(targets[:, None], released[None, :]).astype(np.float32)
-        table = attribute.distance.astype(np.float32)
-        return np.asarray(table[targets.astype(np.intp)][:, released.astype(np.intp)], dtype=np.float32)
-    unit = attribute.width if yardstick == "domain" else _spread(everyone, attribute.width)
+            return lambda part: np.not_equal(targets[part, None], released[None, :]).astype(np.float32)
+        table, codes, wanted = (
+            attribute.distance.astype(np.float32),
+            targets.astype(np.intp),
+            released.astype(np.intp),
+        )
+        if table.shape[0] * len(released) <= _LABEL_CELLS:
+            by_label = table[:, wanted]  # a target's distances are then one row to copy
+            return lambda part: by_label[codes[part]]
+        return lambda part: table[codes[part]][:, wanted]
+    unit = attribute.width if yardstick == "domain" else _spread(targets, attribute.width)
     # Centred first: single precision then keeps differences of dates and other large numbers.
     centre = attribute.lower + attribute.width / 2
     mine = ((targets - centre) / unit).astype(np.float32)
     theirs = ((released - centre) / unit).astype(np.float32)
-    apart = np.subtract(mine[:, None], theirs[None, :])
-    return np.asarray(np.abs(apart, out=apart), dtype=np.float32)
+
+    def numbers(part: slice) -> Matrix:
+        apart = np.subtract(mine[part, None], theirs[None, :])
+        np.abs(apart, out=apart)
+        return apart
+
+    return numbers
 
 
 def _spread(values: Values, width: float) -> float:

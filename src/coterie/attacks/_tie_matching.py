@@ -8,21 +8,24 @@ in every attribute where it is known. Certain links (one person, one row) extend
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.attacks._hashing import Words, mixed
 from coterie.attacks._tie_patterns import UNKNOWN, Labels, TiePattern
 from coterie.attacks.clock import Clock
 
 _MOST_ROUNDS = 20
+_MOST_MASKS = 40  # a round looks at the commonest sets of predicted attributes; the last one looks at all
 
 
 def match_by_ties(
     patterns: Sequence[TiePattern], known: Labels, clock: Clock, draws: np.random.Generator
 ) -> Labels:
     """`known[p]` is the row of person p, or UNKNOWN. Returns a guess for every person, UNKNOWN where none fits."""
-    rows = np.column_stack([pattern.row_group for pattern in patterns])
+    rows = np.column_stack([mixed(pattern.row_group, place) for place, pattern in enumerate(patterns)])
     linked = known.copy()
     for _ in range(_MOST_ROUNDS):
         clock.check()
@@ -56,44 +59,57 @@ def _if_agreed(became: Labels, pattern: TiePattern) -> Labels:
     return np.where(same, became[pattern.first], UNKNOWN)
 
 
-def _certain(predicted: Labels, rows: Labels, linked: Labels) -> Labels:
+def _certain(predicted: Labels, rows: Words, linked: Labels) -> Labels:
     """(person, row) pairs in which each is the other's only match among those not linked yet."""
-    open_people = np.flatnonzero(linked == UNKNOWN)
     free = _free_rows(linked, len(rows))
     pairs = []
-    for mask, people in _by_mask(predicted, open_people):
+    for mask, people in _by_mask(predicted, np.flatnonzero(linked == UNKNOWN))[:_MOST_MASKS]:
         if mask.sum() < 2:
             continue  # one attribute alone never singles out a row
-        codes, found = _codes(predicted[people][:, mask], rows[free][:, mask])
-        size = max(codes.max(initial=0), found.max(initial=0)) + 1
-        wanted, offered = np.bincount(codes, minlength=size), np.bincount(found, minlength=size)
-        one = (wanted[codes] == 1) & (offered[codes] == 1)
-        place = np.zeros(size, dtype=np.int64)
-        place[found] = free
-        pairs.append(np.column_stack([people[one], place[codes[one]]]))
+        fit = _Fit.of(predicted[people], rows[free], mask)
+        _, which, wanted = np.unique(fit.expected, return_inverse=True, return_counts=True)
+        one = (wanted[which] == 1) & (fit.count == 1)
+        pairs.append(np.column_stack([people[one], free[fit.order[fit.start[one]]]]))
     every = np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64)
     taken = np.bincount(every[:, 1], minlength=len(rows))
     sure: Labels = every[taken[every[:, 1]] == 1]
     return sure  # a row claimed under two masks is certain for nobody
 
 
-def _guesses(predicted: Labels, rows: Labels, linked: Labels, draws: np.random.Generator) -> Labels:
+def _guesses(predicted: Labels, rows: Words, linked: Labels, draws: np.random.Generator) -> Labels:
     """Certain links as they are; for everybody else one of the rows that fit, drawn at random."""
     guesses = linked.copy()
     free = _free_rows(linked, len(rows))
     if not len(free):
         return guesses
-    free = draws.permutation(free)
     for mask, people in _by_mask(predicted, np.flatnonzero(linked == UNKNOWN)):
-        codes, found = _codes(predicted[people][:, mask], rows[free][:, mask])
-        size = max(codes.max(initial=0), found.max(initial=0)) + 1
-        order = np.argsort(found, kind="stable")
-        counts = np.bincount(found, minlength=size)
-        starts = np.cumsum(counts) - counts
-        fits = counts[codes] > 0
-        pick = starts[codes] + (draws.random(len(codes)) * counts[codes]).astype(np.int64)
-        guesses[people[fits]] = free[order[pick[fits]]]
+        fit = _Fit.of(predicted[people], rows[free], mask)
+        pick = fit.start + (draws.random(len(people)) * fit.count).astype(np.int64)
+        some = fit.count > 0
+        guesses[people[some]] = free[fit.order[pick[some]]]
     return guesses
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Which rows agree with each person in the attributes of a mask: `count` of them, from `start` on in `order`."""
+
+    expected: Words
+    order: Labels
+    start: Labels
+    count: Labels
+
+    @classmethod
+    def of(cls, predicted: Labels, rows: Words, mask: NDArray[np.bool_]) -> _Fit:
+        expected = np.zeros(len(predicted), dtype=np.uint64)
+        found = np.zeros(len(rows), dtype=np.uint64)
+        for place in np.flatnonzero(mask).tolist():
+            expected += mixed(predicted[:, place], place)
+            found += rows[:, place]
+        order = np.argsort(found, kind="stable")
+        ordered = found[order]
+        start = np.searchsorted(ordered, expected, side="left")
+        return cls(expected, order, start, np.searchsorted(ordered, expected, side="right") - start)
 
 
 def _free_rows(linked: Labels, count: int) -> Labels:
@@ -103,22 +119,10 @@ def _free_rows(linked: Labels, count: int) -> Labels:
 
 
 def _by_mask(predicted: Labels, people: Labels) -> list[tuple[NDArray[np.bool_], Labels]]:
-    """People by which attributes are predicted for them, the most complete first."""
-    if not len(people):
-        return []
+    """People by which attributes are predicted for them, the commonest sets first."""
     known = predicted[people] != UNKNOWN
-    masks, which = np.unique(known, axis=0, return_inverse=True)
-    order = np.argsort(-masks.sum(axis=1), kind="stable")
-    return [(masks[number], people[which.ravel() == number]) for number in order]
-
-
-def _codes(left: Labels, right: Labels) -> tuple[Labels, Labels]:
-    """The same small number for the same row of labels on both sides."""
-    if left.shape[1] == 0:
-        return np.zeros(len(left), dtype=np.int64), np.zeros(len(right), dtype=np.int64)
-    both = np.concatenate([left, right])
-    codes = both[:, 0].copy()
-    for column in both.T[1:]:
-        codes = np.unique(codes * (column.max() + 2) + column, return_inverse=True)[1].astype(np.int64)
-    codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    return codes[: len(left)], codes[len(left) :]
+    bits = known @ (1 << np.arange(predicted.shape[1], dtype=np.int64))
+    masks, which, counts = np.unique(bits, return_inverse=True, return_counts=True)
+    grouped = np.split(np.argsort(which, kind="stable"), np.cumsum(counts)[:-1])
+    found = [(known[places[0]], people[places]) for places in grouped if len(places)]
+    return [found[number] for number in np.argsort(-counts, kind="stable")] if len(masks) else []

@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.attacks._hashing import Words, mixed
 from coterie.attacks.evidence import Rows, Seen
 from coterie.partition.individual_ranking import individual_ranking
 
-Colours = NDArray[np.uint64]
 _ROUNDS = 8
 
 
@@ -46,29 +46,21 @@ def order_from_ties(attributes: tuple[Seen, ...], k: int) -> Rows | None:
     return truth
 
 
-def _refined(groups: list[NDArray[np.int64]]) -> Colours:
+def _refined(groups: list[NDArray[np.int64]]) -> Words:
     colours = np.zeros(len(groups[0]), dtype=np.uint64)
     for number, (a, b) in enumerate(combinations(groups, 2)):
         shared = np.unique(a * (int(b.max()) + 1) + b, return_inverse=True, return_counts=True)
-        colours += _mixed(shared[2][shared[1]].astype(np.uint64), number)
+        colours += mixed(shared[2][shared[1]], number)
     distinct = len(np.unique(colours))
     for _ in range(_ROUNDS):
-        fresh = _mixed(colours, 1000)
+        fresh = mixed(colours, 1000)
         for number, group in enumerate(groups):
             total = np.zeros(int(group.max()) + 1, dtype=np.uint64)
-            np.add.at(total, group, _mixed(colours, 2000))  # a sum does not depend on the members' order
-            fresh += _mixed(total[group], 3000 + number)
+            np.add.at(total, group, mixed(colours, 2000))  # a sum does not depend on the members' order
+            fresh += mixed(total[group], 3000 + number)
         colours = fresh
         now = len(np.unique(colours))
         if now == distinct:
             break
         distinct = now
     return colours
-
-
-def _mixed(values: Colours, salt: int) -> Colours:
-    """SplitMix64's finaliser: equal stays equal, different becomes unrelated."""
-    mixed = values + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.attacks.evidence import ReleaseEvidence, Seen, Values
+from coterie.partition.individual_ranking import individual_ranking
 
 Labels = NDArray[np.int64]
 UNKNOWN = -1
@@ -34,8 +35,11 @@ class TiePattern:
     rank_groups: int
 
 
-def tie_patterns(evidence: ReleaseEvidence) -> tuple[TiePattern, ...]:
-    """Only attributes in which some rows share a value and some do not."""
+def tie_patterns(evidence: ReleaseEvidence, *, by_order: bool = False) -> tuple[TiePattern, ...]:
+    """Only attributes in which some rows share a value and some do not.
+
+    `by_order`: the attacker holds the file itself, and knows that equal values are ranked in its order.
+    """
     attributes = [a for a in evidence.attributes if a.protected and a.is_number]
     rows = {a.name: np.unique(a.released, return_inverse=True)[1].astype(np.int64) for a in attributes}
     sizes = {name: np.bincount(groups) for name, groups in rows.items()}
@@ -44,7 +48,8 @@ def tie_patterns(evidence: ReleaseEvidence) -> tuple[TiePattern, ...]:
     for attribute in attributes:
         count = len(sizes[attribute.name])
         if k >= 2 and 1 < count < evidence.rows:
-            first, last, rank_groups = _rank_groups(attribute.original, min(k, evidence.people))
+            group = _ordered_groups if by_order else _rank_groups
+            first, last, rank_groups = group(attribute.original, min(k, evidence.people))
             patterns.append(TiePattern(attribute.name, rows[attribute.name], count, first, last, rank_groups))
     return tuple(patterns)
 
@@ -72,3 +77,9 @@ def _rank_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
     first = np.minimum(lowest // k, count - 1).astype(np.int64)
     last = np.minimum(highest // k, count - 1).astype(np.int64)
     return first, last, count
+
+
+def _ordered_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
+    """The same where equal values are ranked in the file's order, as Coterie does: then nobody stands on a cut."""
+    labels = individual_ranking(values, k).labels.astype(np.int64)
+    return labels, labels, len(values) // k
