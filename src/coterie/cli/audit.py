@@ -91,10 +91,10 @@ def release_command(
     schema = Schema.from_yaml(schema_file)
     with _progress(quiet=as_json) as tell:
         audit = audit_release(
-            read_table(original),
-            read_table(released),
+            read_table(original, schema=schema),
+            read_table(released, schema=schema),
             schema,
-            control=None if control is None else read_table(control),
+            control=None if control is None else read_table(control, schema=schema),
             known=known,
             order=None if order is None else _order(order),
             certificate=_certificate(released, certificate),

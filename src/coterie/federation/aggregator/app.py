@@ -22,7 +22,7 @@ from coterie.federation.aggregator.service import Service
 from coterie.federation.aggregator.tending import tend
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.database import full
-from coterie.federation.storage.studies import ticks
+from coterie.federation.storage.studies import stages
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 log = logging.getLogger("coterie.aggregator")
@@ -93,14 +93,14 @@ def _storage_trouble(full: bool) -> dict[str, str]:
 
 async def _tending(service: Service) -> None:
     """One task moves all studies; it also notices what the command line has changed in the database."""
-    seen = -1
+    seen: object = None
     while True:
         try:
             moved = await run_in_threadpool(tend, service.aggregator)
-            current = await run_in_threadpool(_ticks, service)
-            if moved or current != seen:
+            current = await run_in_threadpool(_studies, service)
+            if current != seen:
                 seen = current
-                service.bell.ring()
+                service.bell.ring_all()
             if moved:
                 continue
         except asyncio.CancelledError:
@@ -112,6 +112,7 @@ async def _tending(service: Service) -> None:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-def _ticks(service: Service) -> int:
+def _studies(service: Service) -> object:
+    """What all owners of a study see of it: when this changes, they are told."""
     with service.aggregator.database.reading() as connection:
-        return ticks(connection)
+        return stages(connection)

@@ -91,7 +91,7 @@ async def desired_route(
     try:
         end = time.monotonic() + wait
         while True:
-            heard = asyncio.create_task(service.bell.heard(max(end - time.monotonic(), 0.0)))
+            heard = asyncio.create_task(service.bell.heard(owner.id, max(end - time.monotonic(), 0.0)))
             content = await run_in_threadpool(desired, service.aggregator, owner)
             if content["version"] != after or time.monotonic() >= end or gone.done():
                 heard.cancel()

@@ -45,10 +45,10 @@ class Service:
         return owner, asked.body
 
     async def change(self, request: Request, limit: int, do: Callable[[Owner, bytes], T]) -> T:
-        """Something that an owner does: signed, by its one active process; then everybody who waits is told."""
+        """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
         owner, content = await self.speaker(request, limit, acting=True)
         result = await run_in_threadpool(do, owner, content)
-        self.bell.ring()
+        self.bell.ring(owner.id)
         return result
 
     def answer(self, request: Request, content: Any, status: int = 200) -> Response:

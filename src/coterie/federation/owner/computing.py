@@ -6,7 +6,6 @@ contribution is finished exactly when its manifest is there; after a kill, openi
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.owner.table import Prepared
 from coterie.federation.pseudonyms import COLUMN, pseudonyms
+from coterie.federation.seeds import owner_seed
 from coterie.federation.study import Study
 from coterie.io.digest import table_digest
 from coterie.io.publication import Staged, stage_bytes, temporary_for
@@ -106,21 +106,10 @@ def _protected(home: Home, study: Study, prepared: Prepared) -> Release:
         method=study.method,
         epsilon=study.share(home.owner),
         k=study.k,
-        seed=owner_seed(study, home.owner),
+        seed=None if study.seed is None else owner_seed(study.seed, home.owner),
         # The aggregator must not learn in which order the owner keeps its rows; pseudonyms give another random order.
         shuffle=not study.vertical,
     )
-
-
-def owner_seed(study: Study, owner: str) -> int | None:
-    """Each owner its own stream: with one seed for all, their noise would be the same."""
-    if study.seed is None:
-        return None
-    return derived_seed(study.seed, owner)
-
-
-def derived_seed(seed: int, owner: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"coterie study seed\n{seed}\n{owner}".encode()).digest()[:7], "big")
 
 
 def _sent(

@@ -151,6 +151,12 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
     note(connection, "group key", study=study, owner=lead)
 
 
+def stages(connection: Connection) -> tuple[tuple[str, int, bool], ...]:
+    """Id and version of every study, and whether its group key is there."""
+    query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None)).order_by(studies.c.id)
+    return tuple((row[0], row[1], bool(row[2])) for row in connection.execute(query))
+
+
 def ticks(connection: Connection) -> int:
     return int(connection.execute(select(clock.c.ticks)).scalar_one())
 
