@@ -64,7 +64,7 @@ class Fragmented:
 
     def difference(self, name: str) -> Floats:
         """As the papers' heatmaps: a fragmented release that is better counts as 0."""
-        return np.maximum(getattr(self, name) - self.central, 0.0)
+        return np.asarray(np.maximum(getattr(self, name) - self.central, 0.0), dtype=np.float64)
 
     def table(self) -> pa.Table:
         places = [(k, epsilon) for k in range(len(self.ks)) for epsilon in range(len(EPSILONS))]
@@ -102,13 +102,13 @@ def fragmented(
     dealt = dealt / count / variance**2
     names = [attribute.name for attribute in schema.attributes]
     split = np.zeros_like(whole)
-    for owner, held in holders.items():
-        part = Schema(attributes=tuple(schema[name] for name in held))
+    for holder, held in holders.items():
+        described = Schema(attributes=tuple(schema[name] for name in held))
         shares = [budget / len(holders) for budget in budgets]  # 003 §4.2.2: ε/m an owner, split again over l
-        seeds = [owner_seed(run, owner) for run in range(runs)]
+        seeds = [owner_seed(run, holder) for run in range(runs)]
         places = [names.index(name) for name in held]
         split[:, :, places] = (
-            _errors(table.select(list(held)), part, ks, shares, seeds) / count / variance[places] ** 2
+            _errors(table.select(list(held)), described, ks, shares, seeds) / count / variance[places] ** 2
         )
     shape = (len(ks), len(EPSILONS))
     means = [
