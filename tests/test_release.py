@@ -240,3 +240,18 @@ def test_epsilon_is_exact_on_the_guarantee(one_attribute: MakeSchema) -> None:
     for given, text in ((0.1, "0.1"), ("1/3", "1/3"), (Fraction(1, 4), "0.25")):
         release = protect({"x": [0.1, 0.2]}, one_attribute(), method="laplace", epsilon=given)
         assert release.guarantee.value == release.certificate.epsilon == text
+
+
+def test_numbers_may_be_left_as_the_noise_left_them(people: pa.Table, people_schema: Schema) -> None:
+    uncut = protect(people, people_schema, method="dp-ir", epsilon="0.01", k=5, seed=1, clip=False)
+    cut = protect(people, people_schema, method="dp-ir", epsilon="0.01", k=5, seed=1)
+    assert any("not cut" in note for note in uncut.certificate.notes)
+    beyond = 0
+    for attribute in people_schema.protected:
+        domain = attribute.bounds()
+        values = uncut.table.column(attribute.name).to_numpy().astype(float)
+        beyond += int(((values < domain.lower) | (values > domain.upper)).sum())
+        np.testing.assert_allclose(
+            np.clip(values, domain.lower, domain.upper), cut.table.column(attribute.name).to_numpy()
+        )
+    assert beyond

@@ -315,6 +315,8 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append(f"as published, each attribute gets the whole ε = {each}, whatever its weight")
     if not facts.private_noise:
         notes.append("reproducible: not private")
+    if not facts.clipped:
+        notes.append("released numbers are not cut to their domain")
     if facts.bounds_from_data:
         notes.append(
             f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"

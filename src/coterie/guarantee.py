@@ -36,6 +36,7 @@ class Facts:
     rows_may_drop: tuple[str, ...] = ()
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False
+    clipped: bool = True
     synthetic: bool = False  # no row stands for a record
     private_noise: bool = True
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
-from coterie.columns.column import CategoryColumn, Column
+from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import ParameterError
 from coterie.figures import InternalFigures, NoiseFigures, Protected, internal_figures, noise_figures
 from coterie.guarantee import Facts, Guarantee, settle
@@ -37,7 +37,7 @@ from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
 from coterie.partition.clustering import Clustering
-from coterie.schema import Missing, Role, Schema, Source
+from coterie.schema import AttributeType, Missing, Role, Schema, Source
 from coterie.schema_file import as_schema
 from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
@@ -79,6 +79,7 @@ def protect(
     grouping: str = "equal",
     seed: int | None = None,
     shuffle: bool = False,
+    clip: bool = True,
     progress: Progress | None = None,
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
@@ -86,14 +87,15 @@ def protect(
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
 
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
-    equal size by optimal ones of k to 2k−1 records. Without `seed` the noise is secure; with it
+    equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (001's and 004's
+    algorithms do not mention clipping; their experiments, and 000, clip). Without `seed` the noise is secure; with it
     the release can be repeated and protects nobody, which the certificate says.
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
     total = total_epsilon(epsilon, recipe)
     table, restore = to_arrow(data)
-    checked = check(table, schema)
+    checked = check(table, schema) if clip else _uncut(check(table, schema))
     shares, dependence = shares_of(total, schema, recipe)
     k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
@@ -122,6 +124,7 @@ def protect(
     facts = replace(
         facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle),
         taxonomies=_digests(checked),
+        clipped=clip,
     )
     guarantee = settle(recipe.promise, facts)
     promise = partial(
@@ -236,6 +239,18 @@ def _rows(
             columns[attribute.name] = kept[attribute.name]
     table = pa.table(columns)
     return table if order is None else table.take(pa.array(order))
+
+
+def _uncut(checked: Checked) -> Checked:
+    """Numbers as the noise left them. Dates, ranks and labels have no values beyond their domain."""
+    plain = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+    columns = {
+        name: replace(column, clip=False)
+        if isinstance(column, NumericColumn) and column.attribute.type in plain
+        else column
+        for name, column in checked.columns.items()
+    }
+    return replace(checked, columns=columns)
 
 
 def _digests(checked: Checked) -> tuple[tuple[str, str], ...]:

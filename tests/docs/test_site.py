@@ -32,7 +32,7 @@ def test_the_table_of_experiments_is_made_from_runs() -> None:
     found = json.loads((DOCS / "reference" / "experiments.json").read_text(encoding="utf-8"))
     written = (DOCS / "reference" / "experiments.md").read_text(encoding="utf-8")
     assert written == page(found), (
-        "run `coterie reproduce all -o DIR`, then `python -m coterie.papers.docs_table DIR docs`"
+        "run `coterie reproduce all -o DIR`, then `python tools/write_experiments.py DIR`"
     )
     own = {name for name in all_experiments() if not name.startswith("002")}
     assert {entry["experiment"] for entry in found} >= own

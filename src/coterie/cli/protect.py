@@ -72,6 +72,9 @@ def protect_command(
         typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
+    clip: Annotated[
+        bool, typer.Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
+    ] = True,
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
@@ -125,6 +128,8 @@ def protect_command(
     total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
     where = Where(engine, memory, scratch, master)
+    if where.streamed and not clip:
+        raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
     where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
 
     def make() -> Release | LargeRelease:
@@ -154,6 +159,7 @@ def protect_command(
                 grouping=grouping,
                 seed=seed,
                 shuffle=shuffle,
+                clip=clip,
                 progress=lambda _: bar.advance(task),
             )
 
@@ -175,7 +181,7 @@ def protect_command(
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
+                request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
                 purpose = Purpose(
                     population,
                     recipe.cost(total, len(schema.protected)),

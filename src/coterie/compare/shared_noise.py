@@ -24,4 +24,4 @@ class SharedNoise:
         return np.asarray(centres + scales * self.unit, dtype=np.float64)
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
-        raise NotImplementedError("labels are drawn by coterie.compare.labels")
+        raise TypeError("labels are drawn by coterie.compare.labels")

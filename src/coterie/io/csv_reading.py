@@ -117,7 +117,7 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
         with _lines(path) as lines:
             reader = csv.reader(lines, delimiter=delimiter)
             for row in reader:
-                if row and len(row) != expected and reader.line_num > start:
+                if row and len(row) != expected and "\n" in row[-1] and next(reader, None) is None:
                     return DataError(
                         f"Line {start} of {path} opens a quote that does not close in that line.",
                         "Close it, or write a quote inside a cell twice.",

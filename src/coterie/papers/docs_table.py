@@ -1,16 +1,15 @@
-"""The page of experiments, made from what runs wrote: `python -m coterie.papers.docs_table FOLDER DOCS`."""
+"""The page of experiments, made from what runs wrote: `python tools/write_experiments.py FOLDER`."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 HEAD = """# Experiments
 
-Made from runs of `coterie reproduce all` by `python -m coterie.papers.docs_table`; do not edit. Claims are those of the
+Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. Claims are those of the
 papers, in our words; **yes**: our result is within the tolerance. Tolerances were chosen by us, before the first run except
 where a note below says otherwise: 001-table1 and 000-fig5 were changed after their first result was seen, and the notes give
 that first result. The papers print few numbers to hold on to, so some tolerances are loose.
@@ -49,14 +48,3 @@ def page(experiments: Iterable[Mapping[str, Any]]) -> str:
 
 def _cell(text: str) -> str:
     return str(text).replace("|", "\\|").replace("\n", " ")
-
-
-def main(folder: Path, docs: Path) -> None:
-    found = collect(folder)
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-    (docs / "reference" / "experiments.json").write_text(text, encoding="utf-8")
-    (docs / "reference" / "experiments.md").write_text(page(found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
