@@ -25,6 +25,7 @@ from coterie.federation.envelope import Document, Signed
 from coterie.federation.errors import FederationError
 from coterie.federation.invitation import Invitation
 from coterie.federation.keys import Keys, verify
+from coterie.federation.owner.policy import Policy
 from coterie.federation.pseudonyms import COLUMN, checked_ids, new_group_key, normalised, pseudonyms
 from coterie.federation.sealing import seal, unseal
 from coterie.federation.storage.parties import Owner
@@ -50,8 +51,8 @@ def test_canonical_form_of_rfc_8785() -> None:
     """The examples of its §3.2.2 and §3.2.3, without the floats."""
     escapes = {"string": '€$\u000f\nA\'B"\\\\"/'}
     assert canonical(escapes) == '{"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'.encode()
-    names = ["€", "\r", "דּ", "1", "😀", "\u0080", "ö"]
-    expected = ["\r", "1", "\u0080", "ö", "€", "😀", "דּ"]
+    names = ["\u20ac", "\r", "\ufb33", "1", "\U0001f600", "\u0080", "\u00f6"]
+    expected = ["\r", "1", "\u0080", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
     assert list(json.loads(canonical(dict.fromkeys(names, 1)))) == expected
 
 
@@ -256,3 +257,20 @@ def test_the_compose_file_can_be_read() -> None:
     assert set(content["services"]) == {"aggregator", "database"}
     assert content["networks"]["inside"]["internal"] is True
     assert "password" not in str(content["services"]["database"]["environment"]["POSTGRES_DB"])
+
+
+def test_the_examples_of_the_guide() -> None:
+    """What the guide tells to write is what the code reads."""
+    text = (ROOT / "docs" / "how-to" / "federate.md").read_text(encoding="utf-8")
+    horizontal, vertical, policy = (
+        yaml.safe_load(part.split("```")[0]) for part in text.split("```yaml")[1:]
+    )
+
+    def find(name: str) -> Owner:
+        keys = Keys.generate()
+        return Owner(1, name, keys.public, keys.sealing_public, None)
+
+    assert study_from(horizontal, Keys.generate().public, find).minimum == 3
+    both = study_from({**horizontal, "minimum": 2, **vertical}, Keys.generate().public, find)
+    assert [str(both.share(name)) for name in ("hospital-a", "registry")] == ["1/3", "2/3"]
+    assert Policy.model_validate(policy).maximum_epsilon == "1"

@@ -95,9 +95,9 @@ def fragmented(
     dealt = np.zeros_like(whole)
     for run in range(runs):
         order = np.random.Generator(np.random.PCG64(run)).permutation(count)
-        for owner, part in enumerate(np.split(order, np.cumsum(rows)[:-1])):
-            fragment = table.take(pa.array(part))
-            seed = owner_seed(run, f"owner-{owner + 1}")
+        for number, chosen in enumerate(np.split(order, np.cumsum(rows)[:-1]), start=1):
+            fragment = table.take(pa.array(chosen))
+            seed = owner_seed(run, f"owner-{number}")
             dealt[:, run : run + 1] += _errors(fragment, describe_part(fragment), ks, budgets, [seed])
     dealt = dealt / count / variance**2
     names = [attribute.name for attribute in schema.attributes]

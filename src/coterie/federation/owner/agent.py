@@ -197,4 +197,5 @@ class Agent:
 
 def backoff(failures: int) -> float:
     """Exponential with full jitter: owners that were cut off together do not come back together."""
-    return secrets.SystemRandom().uniform(_SHORTEST, min(_LONGEST, _SHORTEST * 2 ** min(failures, 10)))
+    longest = min(_LONGEST, _SHORTEST * 2.0 ** min(failures, 10))
+    return _SHORTEST + (longest - _SHORTEST) * secrets.randbelow(2**30) / 2**30
