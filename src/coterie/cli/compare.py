@@ -53,6 +53,12 @@ def compare_command(
             "so that choosing from the report discloses nothing."
         ),
     ] = None,
+    risk: Annotated[
+        bool,
+        typer.Option(
+            "--risk/--no-risk", help="Attack the example releases too, and map risk against utility."
+        ),
+    ] = True,
     force: Annotated[
         bool, typer.Option("--force", help="Start anew in a folder that holds another comparison.")
     ] = False,
@@ -98,6 +104,7 @@ def compare_command(
                 title=f"Comparison on {sample or Path(data).name}",
                 sample=sample,
                 settings=settings,
+                audit_seconds=30 if risk else None,
             )
     except KeyboardInterrupt:
         errors.print(

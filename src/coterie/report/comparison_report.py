@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from coterie.auditing import audit_release
 from coterie.compare.comparison import Comparison
 from coterie.compare.grid import Cell
 from coterie.io.publication import stage, stage_bytes
 from coterie.methods import get_method
 from coterie.release import Release, protect
+from coterie.report.audit_map import map_point, risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.html_report import Figure, render_report
 from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
@@ -33,8 +35,12 @@ def write_comparison(
     title: str,
     sample: str | None = None,
     settings: Settings | None = None,
+    audit_seconds: float | None = None,
 ) -> Verdict:
-    """Write results.parquet, results.csv, attributes.parquet, figures/ and report.html; return the verdict."""
+    """Write results.parquet, results.csv, attributes.parquet, figures/ and report.html; return the verdict.
+
+    With `audit_seconds` the example releases are attacked for so long in all, and a map shows risk beside utility.
+    """
     best = best_cells(comparison)
     said = verdict(comparison, best)
     examples = _examples(comparison, best, data)
@@ -42,6 +48,8 @@ def write_comparison(
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
     }
     figures = _figures(comparison, pairs)
+    if audit_seconds is not None:
+        figures.append(_risk_map(comparison, best, examples, data, audit_seconds))
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -139,6 +147,33 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
         for name, title, caption, figure in made
         if figure is not None
     ]
+
+
+def _risk_map(
+    comparison: Comparison, best: list[Best], examples: dict[Cell, Release], data: pa.Table, seconds: float
+) -> Figure:
+    """Every example release attacked: what an attacker gains against what the release loses."""
+    points = []
+    for entry in best:
+        if entry.cell not in examples:
+            continue
+        audit = audit_release(
+            data,
+            examples[entry.cell].table,
+            comparison.schema,
+            in_order=not is_synthetic(entry.cell.method),
+            seconds=seconds / len(examples),
+            seed=comparison.grid.seed,
+        )
+        promise = entry.guarantee
+        points.append(map_point(_shown(entry.cell), promise.status.value, entry.error, audit, promise.model))
+    return Figure(
+        "risk-utility",
+        "Risk and utility in one picture",
+        "Down and left is better. The height is the most that any attack gained over guessing, with its interval; a star "
+        "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
+        as_png(risk_utility_map(points)),
+    )
 
 
 def _row_measures(cell: Cell, pair: Pair, settings: Settings) -> dict[str, float | None]:
