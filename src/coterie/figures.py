@@ -58,6 +58,7 @@ class InternalFigures:
     rows_dropped: int
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
+    row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
 
     def to_dict(self) -> dict[str, Any]:
         return {"warning": WARNING, **asdict(self)}
@@ -71,9 +72,12 @@ def noise_figures(centroids: Any, sensitivity: NDArray[np.float64], mechanism: M
     )
 
 
-def internal_figures(checked: Checked, released: Mapping[str, Protected]) -> InternalFigures:
+def internal_figures(
+    checked: Checked, released: Mapping[str, Protected], order: NDArray[np.int64] | None = None
+) -> InternalFigures:
     attributes = {name: _attribute(checked.columns[name], protected) for name, protected in released.items()}
-    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes)
+    row_order = None if order is None else order.tolist()
+    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
 
 
 def _attribute(column: Column, released: Protected) -> AttributeFigures:

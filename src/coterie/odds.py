@@ -73,9 +73,11 @@ def _no_bound(promise: Promise) -> str:
 
 
 def _share(value: float) -> str:
-    """Never rounded to certainty: 73 %, 99.97 %."""
+    """Never rounded to certainty, nor a gain to none: 73 %, 99.97 %, 50.3 %."""
     for digits in range(6):
         shown = f"{100 * value:.{digits}f}"
+        if shown == "50" and value != 0.5:
+            continue
         if float(shown) < 99 or (digits and float(shown) < 100):
             return f"{shown} %"
     return "as good as 100 %"

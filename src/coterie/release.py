@@ -18,7 +18,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
@@ -57,6 +59,7 @@ class Release:
     certify: Callable[[Digest], Certificate] = field(repr=False)
     _checked: Checked = field(repr=False)
     _linked: dict[str, Protected] = field(repr=False)
+    _order: NDArray[np.int64] | None = field(repr=False, default=None)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -66,7 +69,7 @@ class Release:
     @cached_property
     def internal(self) -> InternalFigures:
         """What the release cost, from the original data: computed only when asked for, never to be published."""
-        return internal_figures(self._checked, self._linked)
+        return internal_figures(self._checked, self._linked, self._order)
 
 
 def protect(
@@ -141,7 +144,7 @@ def protect(
         datetime.now(UTC),
     )
     cost = recipe.cost(total, len(schema.protected))
-    return Release(restore(released), released, method, cost, guarantee, promise, checked, results)
+    return Release(restore(released), released, method, cost, guarantee, promise, checked, results, order)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ class Level(StrEnum):
     NOTHING = "nothing found"  # not told apart from the baseline; a better attacker may find more
     SOME = "some risk"
     SEVERE = "severe risk"
+    UNKNOWN = "no verdict"  # nothing could be run, or nothing shows that the release is of this original
 
 
 class Unit(StrEnum):

@@ -40,6 +40,8 @@ class Audit:
 
     @property
     def level(self) -> Level:
+        if not self.findings or not self.related:
+            return Level.UNKNOWN
         order = [Level.NOTHING, Level.SOME, Level.SEVERE]
         return max((f.level for f in self.findings), key=order.index, default=Level.NOTHING)
 

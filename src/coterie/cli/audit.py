@@ -28,7 +28,12 @@ from coterie.report.style import as_png
 from coterie.schema import Schema
 from coterie.verification import released_digest
 
-LEVEL_STYLE = {Level.NOTHING: "#009E73", Level.SOME: "#E69F00", Level.SEVERE: "bold #D55E00"}
+LEVEL_STYLE = {
+    Level.NOTHING: "#009E73",
+    Level.SOME: "#E69F00",
+    Level.SEVERE: "bold #D55E00",
+    Level.UNKNOWN: "dim",
+}
 
 
 class ReleaseByDefault(TyperGroup):
@@ -166,11 +171,15 @@ def _certificate(released: str, given: Path | None) -> Certificate | None:
 
 
 def _order(path: Path) -> list[int]:
+    """One number a line, or the internal figures of a shuffled release."""
     try:
-        return [int(line) for line in path.read_text(encoding="utf-8").split()]
+        text = path.read_text(encoding="utf-8")
+        if text.lstrip().startswith("{"):
+            return [int(place) for place in json.loads(text)["row_order"]]
+        return [int(line) for line in text.split()]
     except OSError as error:
         raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
-    except ValueError:
+    except (ValueError, KeyError, TypeError):
         raise DataError(
             "The order of rows is not a list of whole numbers.", "Write one number a line."
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
-from coterie.columns.numbers import is_text, without_marks
+from coterie.columns.numbers import without_marks
 from coterie.errors import DataError, SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.taxonomy.adult import adult
@@ -173,12 +174,19 @@ def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Co
 def _restorer(
     kind: pa.DataType, labels: Sequence[str], own_missing: bool = False
 ) -> Callable[[Codes], pa.Array]:
-    """Released codes as labels of the type that came in, where it can hold them all; ours for missing is a null again."""
+    """Released codes as labels; ours for missing is a null again.
+
+    Their type follows from the declared labels, and not from how a frame happened to store the column: one record with a
+    gap or a fraction would change that, and the release would show it.
+    """
     shown = [None if own_missing and label == MISSING_LABEL else label for label in labels]
     values = pa.array(shown, pa.string())
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    try:
-        typed = values if is_text(plain) or pa.types.is_null(plain) else values.cast(plain)
-    except pa.ArrowInvalid:  # a label such as 'other' in a column of numbers
-        typed = values
+    typed = values
+    if pa.types.is_boolean(plain) and set(labels) <= {*_BOOLEAN, MISSING_LABEL}:
+        typed = values.cast(pa.bool_())
+    elif (pa.types.is_integer(plain) or pa.types.is_floating(plain)) and all(
+        re.fullmatch(r"-?[0-9]{1,15}", label) for label in shown if label is not None
+    ):
+        typed = values.cast(pa.int64())
     return lambda codes: typed.take(pa.array(codes))

@@ -13,7 +13,9 @@ from coterie.io.address import is_database
 from coterie.io.csv_reading import read_csv
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.names import check_names
-from coterie.schema import Schema
+from coterie.schema import AttributeType, Schema
+
+_NUMBERS = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 
 
 def read_table(
@@ -25,7 +27,8 @@ def read_table(
 ) -> pa.Table:
     """Read CSV, Parquet or Arrow (by the file's ending), or a `table` or `query` of a database (by URL).
 
-    CSV knows no types: with a `schema`, columns of labels are read as text, so that 01234 keeps its zero.
+    CSV knows no types. With a `schema`, labels and moments are read as text: 01234 keeps its zero, and no single cell
+    can change the type of a whole column, which the release would show.
     """
     if is_database(source):
         from coterie.io.database_reading import read_database
@@ -37,13 +40,13 @@ def read_table(
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
             )
-        labelled = [a.name for a in schema.attributes if not a.type.ranged] if schema else []
-        found = _read_file(Path(source), labelled)
+        as_text = [a.name for a in schema.attributes if a.type not in _NUMBERS] if schema else []
+        found = _read_file(Path(source), as_text)
     check_names(found.column_names)
     return found
 
 
-def _read_file(path: Path, labelled: Collection[str]) -> pa.Table:
+def _read_file(path: Path, as_text: Collection[str]) -> pa.Table:
     reader = READERS.get(ending(path))
     if path.is_dir():
         raise DataError(f"{path} is a folder.", "Give one file.")
@@ -54,7 +57,7 @@ def _read_file(path: Path, labelled: Collection[str]) -> pa.Table:
     try:
         if path.is_file() and path.stat().st_size == 0:
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
-        return read_csv(path, labelled) if reader is read_csv else reader(path)
+        return read_csv(path, as_text) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
             f"{path} cannot be read ({_reason(error)}).", "Check its permissions and the disk."

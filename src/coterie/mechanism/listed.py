@@ -17,6 +17,7 @@ from coterie.columns.column import CategoryColumn, Floats, NumericColumn
 from coterie.engines import local
 from coterie.mechanism.numeric import Centroids
 from coterie.mechanism.semantic import WHOLE_LIST, Scores
+from coterie.noise.grid import public_grid
 from coterie.noise.sampler import Sampler, laplace_scales
 from coterie.partition.centroid import mean
 from coterie.partition.clustering import Clustering
@@ -59,7 +60,8 @@ class SortedCentroids:
         """One draw a centroid; all that follows is post-processing."""
         domain = column.domain
         scales = laplace_scales(sensitivity, epsilon)
-        noisy = sampler.laplace(centroids.values, scales, column.attribute.name) + domain.lower
+        grid = public_grid(0.0, domain.upper - domain.lower, epsilon, centroids.summary.shape)
+        noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
         if self.smooth:
             # Noise has a scale in proportion to 1/size: weights by its variance.

@@ -52,7 +52,9 @@ def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> 
     apart = (
         step + 2 * (largest + 8) * bound / 2**53
     )  # τ: how much farther apart two neighbours' centres may come
-    slack = _UNEQUAL * clusters * apart / epsilon
+    # With scales in a ratio r, slack r·q·τ/ε pays: the proof is in docs/guarantees/discrete-laplace.md.
+    ratio = max(Fraction(_UNEQUAL), Fraction(largest, smallest))
+    slack = ratio * clusters * apart / epsilon
     if slack > step * 2**55:
         # ε is so small that the noise drowns the domain many million times over: publish the noise alone.
         return Grid(_exponent(bound) + 2, 0.0, blind=True)
@@ -60,10 +62,13 @@ def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> 
 
 
 def grids_of_public_scales(scales: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """A grid for each draw, 2^36 steps or more to its scale, and the slack. Only for scales that are public themselves."""
+    """A grid for each draw, 2^44 steps or more to its scale, and the slack. Only for scales that are public themselves.
+
+    q roundings cost up to q·2^-44 of privacy loss in all; the slack pays for it at every ε from 2^-16 up.
+    """
     _, binary = np.frexp(scales)
-    exponents = np.maximum(binary.astype(np.int64) - 37, _LOWEST)
-    return exponents, np.ldexp(float(len(scales)), exponents)
+    exponents = np.maximum(binary.astype(np.int64) - 45, _LOWEST)
+    return exponents, np.ldexp(float(len(scales)) * 2.0**16, exponents)
 
 
 def _exponent(value: Fraction) -> int:

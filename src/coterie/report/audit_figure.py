@@ -9,8 +9,18 @@ from coterie.attacks.finding import Finding, Level, Unit
 from coterie.auditing.audit import Audit
 from coterie.report.style import INK, new_figure
 
-LEVEL_COLOUR = {Level.NOTHING: "#009E73", Level.SOME: "#E69F00", Level.SEVERE: "#D55E00"}
-_MARK = {Level.NOTHING: "o", Level.SOME: "D", Level.SEVERE: "s"}  # shapes too, for those who see no colours
+LEVEL_COLOUR = {
+    Level.NOTHING: "#009E73",
+    Level.SOME: "#E69F00",
+    Level.SEVERE: "#D55E00",
+    Level.UNKNOWN: "#777777",
+}
+_MARK = {
+    Level.NOTHING: "o",
+    Level.SOME: "D",
+    Level.SEVERE: "s",
+    Level.UNKNOWN: "x",
+}  # shapes too, for those who see no colours
 
 
 def audit_figure(audit: Audit) -> Any:
@@ -29,7 +39,7 @@ def audit_figure(audit: Audit) -> Any:
     axis.set_xlabel(
         "what the attacker gets (95 % interval); | is the baseline without the release", fontsize=8
     )
-    for level in Level:
+    for level in (Level.NOTHING, Level.SOME, Level.SEVERE):
         axis.plot([], [], _MARK[level], color=LEVEL_COLOUR[level], label=level.value)
     axis.plot([], [], "|", color=INK, markersize=11, markeredgewidth=2, label="baseline")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
