@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from federation_world import Look, people
+from federation_world import Look, people, until
 
 from coterie.federation.owner.page import approval_page
 from coterie.federation.tls import pinned_context
@@ -39,6 +39,19 @@ def browser() -> Iterator[Any]:
         opened.quit()
 
 
+def shows(browser: Any, selector: str, word: str) -> None:
+    """A click returns before the next page is there: look until it is."""
+    from selenium.common.exceptions import WebDriverException
+
+    def there() -> bool:
+        try:
+            return word in browser.find_element("css selector", selector).text
+        except WebDriverException:
+            return False
+
+    until(there, f"'{word}' in {selector}")
+
+
 def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     homes = [shared.join(name) for name in ("board-a", "board-b")]
     study = shared.study(["board-a", "board-b"], title="Stay <b>& age</b>")
@@ -50,15 +63,16 @@ def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     token = browser.find_element("id", "token")
     token.send_keys("x" * 43)
     token.submit()
-    assert "not known here" in browser.find_element("css selector", "[role=alert]").text
+    shows(browser, "[role=alert]", "not known here")
     token = browser.find_element("id", "token")
     token.send_keys(shared.token)
     token.submit()
+    shows(browser, "#studies", "FAILED")
     board = browser.find_element("id", "studies").text
     assert "Stay <b>& age</b>" in board  # as text, not as markup
     assert "FAILED" in board
     browser.find_element("link text", "Stay <b>& age</b>").click()
-    assert browser.find_element("id", "state").text == "FAILED"
+    shows(browser, "#state", "FAILED")
     contributions = browser.find_element("id", "contributions").text
     assert "board-a REFUSED" in contributions
     assert "no ethics vote" in contributions
@@ -101,10 +115,11 @@ def test_an_owner_decides_in_a_browser(shared: Any, browser: Any) -> None:
             section.find_element("name", "population").send_keys("people")
             section.find_element("name", "disjoint").click()
             section.find_element("xpath", ".//button[text()='Approve']").click()
-            assert "approve" in browser.find_element("id", f"study-{study.id[:12]}").text
+            shows(browser, f"#study-{study.id[:12]} .decision", "approve")
             section = browser.find_element("id", f"study-{refused.id[:12]}")
             section.find_element("name", "reason").send_keys("not ours")
             section.find_element("xpath", ".//button[text()='Refuse']").click()
+            shows(browser, f"#study-{refused.id[:12]} .decision", "refuse")
             # Another page that guesses the port has neither cookie nor secret, and another host is not answered.
             with httpx.Client(base_url=root, timeout=30, trust_env=False) as http:
                 form = {
