@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -74,13 +74,23 @@ def protect(
     shuffle: bool = False,
     progress: Progress | None = None,
 ) -> Release:
-    """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
+    """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
 
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. Without `seed` the noise is secure; with it
     the release can be repeated and protects nobody, which the certificate says.
     """
     recipe = get_method(method).grouped(grouping)
+    if type(data).__module__.startswith("pyspark."):
+        from coterie.spark_release import protect_frame  # which imports this module
+
+        if shuffle or grouping != "equal":
+            raise ParameterError(
+                "On Spark, rows are not shuffled and groups are of equal size.",
+                "Leave out shuffle and grouping.",
+            )
+        # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
+        return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
     total = parse_epsilon(epsilon)
     table, restore = to_arrow(data)
     checked = check(table, schema)

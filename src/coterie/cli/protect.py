@@ -137,6 +137,17 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
+    if where.engine == "spark":
+        if ledger is not None:
+            raise ParameterError(
+                "A release on Spark cannot be charged to a ledger.",
+                "Leave out --ledger, or run the local engine.",
+            )
+        from coterie.cli.spark import protect_on_spark
+
+        options = {"master": master, "method": method, "epsilon": epsilon, "k": k, "seed": seed}
+        _report(protect_on_spark(data, schema, destination, **options), destination, as_json=as_json)  # type: ignore[arg-type]
+        return
     with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
         if ledger is None:
             written = publish(make, destination)
