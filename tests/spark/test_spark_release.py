@@ -52,7 +52,16 @@ def only(schema: Schema, table: pa.Table, *names: str) -> tuple[Schema, pa.Table
 
 
 def same(one: pa.Table, other: pa.Table) -> bool:
-    return one.column_names == other.column_names and one.to_pydict() == other.to_pydict()
+    return plain(one) == plain(other)
+
+
+def plain(table: pa.Table) -> dict[str, list[Any]]:
+    """Spark gives every timestamp the session's zone, here UTC."""
+    zoneless = [
+        column.cast(pa.timestamp("us")) if pa.types.is_timestamp(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(zoneless, names=table.column_names).to_pydict()
 
 
 @pytest.mark.parametrize(
