@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines import local
-from coterie.engines.external_sort import ExternalSort
+from coterie.engines.external_sort import ranking
 from coterie.engines.piece import Piece
 from coterie.engines.row_files import RowFiles
 from coterie.engines.scratch import Scratch
@@ -122,9 +122,7 @@ class LargeChain:
         shared = self.method.grouping is INSENSITIVE_MDAV
         kinds = [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)] if shared else []
         fields = np.dtype([("key", "<f8"), *kinds])
-        sort = ExternalSort(self.scratch, self.table.records, self.k, self.memory, fields)
-        self.scratch.remove("column")
-        self.scratch.remove_all("bucket-")
+        sort = ranking(self.scratch, self.table.records, self.k, self.memory, fields)
         told = len(group) / max(self.table.records, 1)
         for columns in self.table.rows_of(group):
             columns = [

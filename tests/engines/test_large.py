@@ -208,6 +208,7 @@ def test_a_full_disk_leaves_everything_as_it_was(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     if step == "sort":
+        monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL)
         monkeypatch.setattr("coterie.engines.scratch.open", full, raising=False)
     else:
         monkeypatch.setattr("coterie.io.columnar.pq.ParquetWriter.write_batch", full)

@@ -23,7 +23,7 @@ from coterie.partition.clustering import Clustering, Shape
 
 ROW = "__coterie_row"
 KEY = "__coterie_key"
-_BUCKET, _CLUSTER, _RANGE = "__coterie_bucket", "__coterie_cluster", "__coterie_range"
+_BUCKET, _CLUSTER, _RANGE, _VALUE = (f"__coterie_{part}" for part in ("bucket", "cluster", "range", "value"))
 _RECORDS_A_BUCKET = 1 << 20
 _SAMPLES_A_BUCKET = 256
 _INDEX_BITS = 33  # of monotonically_increasing_id: the place inside a partition
@@ -110,34 +110,32 @@ def attached(
     from pyspark.sql import functions
 
     length = max(-(-records // max(partitions, -(-records // _RECORDS_A_BUCKET))), 1)
+    place = functions.floor(functions.col(ROW) / length).cast("bigint").alias(_RANGE)
     names = [kind for _, kinds in released for kind in kinds]
     tall = None
-    for number, (frame, kinds) in enumerate(released):
-        given = {name for name, _ in kinds}
-        columns = [
-            functions.col(n) if n in given else functions.lit(None).cast(kind).alias(n) for n, kind in names
-        ]
-        part = frame.select(ROW, functions.lit(number).alias(_BUCKET), *columns)
-        tall = part if tall is None else tall.union(part)
-    place = functions.floor(functions.col(ROW) / length).cast("bigint").alias(_RANGE)
-    layout = wider(base.schema, names)
-    sources = {name: number for number, (_, kinds) in enumerate(released) for name, _ in kinds}
+    for frame, kinds in released:
+        for name, kind in kinds:
+            # One narrow row a value: numbers as they are, codes as doubles, which hold them exactly.
+            value = functions.col(name).cast("double").alias(_VALUE)
+            source = functions.lit(names.index((name, kind))).alias(_BUCKET)
+            part = frame.select(ROW, source, value, place)
+            tall = part if tall is None else tall.union(part)
 
     def pair(kept: pa.Table, values: pa.Table) -> pa.Table:
         kept = kept.sort_by(ROW).drop_columns([_RANGE]).combine_chunks()
         first = kept.column(ROW)[0].as_py()
         source, row = values.column(_BUCKET).to_numpy(), values.column(ROW).to_numpy() - first
-        for name, number in sources.items():
+        value = values.column(_VALUE).to_numpy()
+        for number, (name, kind) in enumerate(names):
             mine = source == number
-            given = values.column(name).filter(pa.array(mine)).to_numpy()  # others' places are null
-            column = np.empty(len(kept), dtype=given.dtype)
-            column[row[mine]] = given
+            column = np.empty(len(kept), dtype=np.int32 if kind == "int" else np.float64)
+            column[row[mine]] = value[mine]
             kept = kept.append_column(name, pa.array(column))
         return kept
 
     assert tall is not None
-    groups = base.select("*", place).groupBy(_RANGE), tall.select("*", place).groupBy(_RANGE)
-    return groups[0].cogroup(groups[1]).applyInArrow(pair, layout).orderBy(ROW)
+    groups = base.select("*", place).groupBy(_RANGE), tall.groupBy(_RANGE)
+    return groups[0].cogroup(groups[1]).applyInArrow(pair, wider(base.schema, names)).orderBy(ROW)
 
 
 def wider(schema: Any, more: Sequence[tuple[str, str]]) -> Any:
