@@ -6,10 +6,8 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -17,28 +15,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from coterie import errors
 from coterie.budget import Number, parse_epsilon
 from coterie.certificate import Certificate, Digest, certify
-from coterie.columns import categories
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines.piece import Piece
 from coterie.engines.spark import KEY, ROW, SparkRanking, attached, numbered, wider
-from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
+from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.guarantee import Guarantee, settle
 from coterie.io.names import check_names
-from coterie.large_chain import SamplerAt, chain, check_grouping, sampler_from
+from coterie.large_chain import SamplerAt, check_grouping, sampler_from
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.partition.clustering import Clustering, Shape
 from coterie.release import facts_of, shares_of, whole_seed
 from coterie.schema import Role, Schema
-from coterie.table import column_of, same_columns, with_policies
+from coterie.spark_worker import check_rows, faults_in_words, filled_like, protect_piece, told
+from coterie.table import column_of, same_columns
 
-_FAULT = "COTERIE-FAULT "
 Kind = tuple[str, str]
 
 
@@ -116,12 +111,12 @@ class _Plan:
             *(_quoted(a.name) for a in self.schema.attributes if a.role is not Role.IDENTIFIER)
         )
         layout = wider(StructType([plain.schema[name] for name in kept]), self._fields("f"))
-        return plain.mapInArrow(_faults_in_words(partial(_check, self.schema, self.likes)), layout)
+        return plain.mapInArrow(faults_in_words(partial(check_rows, self.schema, self.likes)), layout)
 
     def released(
         self, base: Any, records: int, k: int, shares: dict[str, Fraction], sampler: SamplerAt
     ) -> Any:
-        work = partial(_work, self.method, k, shares, sampler)
+        work = partial(protect_piece, self.method, k, shares, sampler)
         values = self._fields("v")
         if self.method.grouping is EACH_ALONE:
             joined = self._alone(base, records, work, values)
@@ -154,7 +149,7 @@ class _Plan:
         def keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 contents = [batch.column(name).to_numpy(zero_copy_only=False) for name, _ in fields]
-                columns = [_like(like, content) for like, content in zip(likes, contents, strict=True)]
+                columns = [filled_like(like, content) for like, content in zip(likes, contents, strict=True)]
                 yield batch.append_column(
                     KEY, pa.array(corner_key(columns) if shared else columns[0].position)
                 )
@@ -210,87 +205,5 @@ class _Plan:
         return joined.mapInArrow(restored, layout)
 
 
-def _work(
-    method: Method,
-    k: int,
-    shares: dict[str, Fraction],
-    sampler: SamplerAt,
-    likes: Sequence[Column],
-    names: Sequence[str],
-    piece: Piece,
-) -> dict[str, NDArray[Any]]:
-    """On an executor: whole clusters of some attributes through the chain."""
-    released = {}
-    for like, name in zip(likes, names, strict=True):
-        column = _like(like, piece.fields[name.replace("v", "f")])
-        epsilon = shares[like.attribute.name]
-        released[name] = chain(piece.clustering, column, method, k, epsilon, sampler(piece.first))
-    return released
-
-
-def _check(
-    schema: Schema, likes: Sequence[Column], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    kept = [attribute.name for attribute in schema.with_role(Role.KEEP)]
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        columns = {like.attribute.name: _read(table, like, schema) for like in likes}
-        checked = with_policies(table, columns, schema, least=0)
-        out = {name: checked.kept[name].combine_chunks() for name in kept}
-        for place, like in enumerate(likes):
-            out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
-        yield pa.RecordBatch.from_pydict(out)
-
-
-def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
-    column = table.column(like.attribute.name)
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=categories.further_codes(column, like))
-    return column_of(column, like.attribute, schema)
-
-
-def _content(column: Column) -> NDArray[Any]:
-    return column.codes if isinstance(column, CategoryColumn) else column.values
-
-
-def _like(like: Column, content: NDArray[Any]) -> Column:
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=content.astype(np.int32, copy=False))
-    return replace(like, values=content)
-
-
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _faults_in_words(
-    work: Callable[[Iterator[Any]], Iterator[Any]],
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A fault on an executor, as one line that the driver can turn back into the same error."""
-
-    def guarded(batches: Iterator[Any]) -> Iterator[Any]:
-        try:
-            yield from work(batches)
-        except CoterieError as error:
-            content = json.dumps([type(error).__name__, error.problem, error.advice])
-            raise RuntimeError(f"{_FAULT}{content}") from None
-
-    return guarded
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """An executor's fault as the error it was; Spark's own words may quote values, so they are not passed on."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        text = str(error)
-        if _FAULT in text:
-            kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
-            raise getattr(errors, kind)(problem, advice) from None
-        raise DataError(
-            f"Spark could not finish the work ({type(error).__name__}).",
-            "Look into Spark's own log; a lost executor is replaced by itself, a full disk or memory is not.",
-        ) from None

@@ -12,8 +12,9 @@ from coterie.io.publication import stage_bytes, temporary_for
 from coterie.publishing import Destination
 from coterie.schema import Schema
 from coterie.signing import sign
-from coterie.spark_release import protect_frame, told
+from coterie.spark_release import protect_frame
 from coterie.spark_session import session, written_digest
+from coterie.spark_worker import told
 
 
 def protect_on_spark(
