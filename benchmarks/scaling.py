@@ -76,14 +76,14 @@ def _spark(rows: int) -> None:
     spark = session("local[2]")
     table, schema = _table(rows, 2)
     frame = spark.createDataFrame(table)
-    tracker = spark.sparkContext._jsc.sc().statusStore()
     start = perf_counter()
     released = protect(frame, schema, method="dp-ir", epsilon=1, k=10).data
     count = released.toArrow().num_rows
     seconds = perf_counter() - start
-    stages = tracker.stageList(None)
-    moved = sum(stages.apply(number).shuffleWriteBytes() for number in range(stages.size()))
-    busy = sum(stages.apply(number).executorRunTime() for number in range(stages.size())) / 1000
+    executors = spark.sparkContext._jsc.sc().statusStore().executorList(True)
+    summaries = [executors.apply(number) for number in range(executors.size())]
+    moved = sum(summary.totalShuffleWrite() for summary in summaries)
+    busy = sum(summary.totalDuration() for summary in summaries) / 1000
     cells = count * 2
     print(
         f"Spark: {seconds:.0f} s, {busy:.0f} core-seconds, {busy / cells * 1e6:.2f} µs and "
