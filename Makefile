@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow lint bench docs-tables lock clean system
+.PHONY: help demo demo-federation bench-federation test test-slow lint bench docs-tables lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -17,6 +17,9 @@ $(STAMP): requirements/dev.txt pyproject.toml tools/ensure_venv.sh
 
 demo: $(STAMP) ## protect the embedded population by every method; writes demo/
 	@$(BIN)/coterie demo --output demo --force
+
+demo-federation: $(STAMP) ## an aggregator and three owners as real processes; one horizontal, one vertical study
+	@$(BIN)/python tools/demo_federation.py --output demo-federation
 
 system: ## install or name the system packages that the tests need
 	@bash tools/system_packages.sh
@@ -36,12 +39,16 @@ lint: $(STAMP) ## ruff, mypy --strict, import contracts
 bench: $(STAMP) ## ratios against the limit and the obvious way, measured side by side
 	@$(BIN)/python -m benchmarks
 
+bench-federation: $(STAMP) ## 200 owners in one study; 50 owners × 100,000 rows × 10 attributes assembled in bounded memory
+	@$(BIN)/python -m benchmarks.federation
+
 docs-tables: $(STAMP) ## write the generated tables into the documents
 	@$(BIN)/python tools/write_tables.py
+	@$(BIN)/python tools/write_reference.py
 
 lock: ## write requirements/dev.txt anew (needs uv)
 	uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --universal --python-version 3.11 \
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements/dev.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-federation dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

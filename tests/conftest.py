@@ -1,10 +1,18 @@
+# ruff: noqa: E402 (the cache is set before anything imports Numba)
 """Fixtures that many tests share: small tables, their schemas, and the real data where they are at hand."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+
+# Numba looks only at a function's own file when it reuses compiled code, so an edit to a function that it calls would
+# go unseen: give every state of the sources a cache of its own. Before anything imports Numba.
+_SOURCES = sorted((Path(__file__).resolve().parents[1] / "src").rglob("*.py"))
+_STATE = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:16]
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".numba" / _STATE))
 
 import numpy as np
 import pyarrow as pa

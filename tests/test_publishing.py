@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from coterie import Certificate, Ledger, Release, Schema, protect
-from coterie.errors import BudgetExceeded, CertificateError, OutputError, ParameterError
+from coterie.errors import BudgetExceeded, OutputError, ParameterError
+from coterie.ledger import Purpose
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.signing import make_key
 from coterie.verification import released_digest
@@ -60,7 +61,7 @@ def test_nothing_is_computed_when_an_output_is_in_the_way(tmp_path: Path) -> Non
 
 
 def test_a_fault_on_the_way_leaves_nothing(make: Callable[[], Release], tmp_path: Path) -> None:
-    with pytest.raises(CertificateError):
+    with pytest.raises(ParameterError):
         publish(make, Destination(str(tmp_path / "out.csv"), key=tmp_path / "no key"))
     assert names(tmp_path) == []
 
@@ -101,7 +102,8 @@ def test_a_charge_for_every_release_and_none_for_a_failed_one(
     def release(name: str, key: Path | None = None) -> None:
         with Ledger.open(book) as ledger:
             destination = Destination(str(tmp_path / name), key=key)
-            publish_charged(make, destination, ledger, "people", Fraction(1))
+            purpose = Purpose("people", Fraction(1), "dp-ir", "", destination.shown, fingerprint=name)
+            publish_charged(make, destination, ledger, purpose)
 
     def spent() -> Fraction:
         with Ledger.open(book) as ledger:
@@ -109,7 +111,7 @@ def test_a_charge_for_every_release_and_none_for_a_failed_one(
 
     release("one.csv")
     assert spent() == 1
-    with pytest.raises(CertificateError):
+    with pytest.raises(ParameterError):
         release("failed.csv", key=tmp_path / "no key")
     assert spent() == 1
     assert not (tmp_path / "failed.csv").exists()

@@ -132,7 +132,7 @@ def test_a_near_miss_is_suggested() -> None:
         Schema.from_yaml(TEXT)["incme"]
 
 
-@pytest.mark.parametrize("domain", ["domain:", "domain: {lower: , upper: }", "domain: {lower: 0}"])
+@pytest.mark.parametrize("domain", ["domain:", "domain: {lower: , upper: }"])
 def test_a_draft_with_open_bounds_is_read_but_not_ready(domain: str) -> None:
     schema = Schema.from_yaml(f"attributes:\n  x:\n    role: protect\n    {domain}\n")
     with pytest.raises(SchemaError, match="no domain"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -13,6 +14,7 @@ from coterie.errors import ParameterError
 Number: TypeAlias = str | int | float | Decimal | Fraction
 
 # Doubles carry these; a p/q or an integer of 400 digits would become 0 or infinity on the way to the noise.
+_PLAIN = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?|[0-9]+/[0-9]+")
 _SMALLEST, _LARGEST = Fraction(1, 10**300), Fraction(10**300)
 
 
@@ -34,12 +36,15 @@ def parse_epsilon(epsilon: Number, name: str = "epsilon") -> Fraction:
 
 
 def _fraction(text: str) -> Fraction:
+    # Python would also read 1_0 as ten and digits of every script: too easily a slip, or a trick.
+    if not _PLAIN.fullmatch(text):
+        raise ValueError
     if "/" in text:
         return Fraction(text)
     value = Decimal(text)
-    # Fraction(Decimal("1e999999999")) would try to build that integer.
-    if not value.is_finite() or (value != 0 and abs(value.adjusted()) > 300):
-        raise ValueError
+    if value != 0 and abs(value.adjusted()) > 400:
+        # Fraction(Decimal("1e999999999")) would try to build that integer; the sign and the size are enough.
+        value = Decimal(f"{'-' if value < 0 else ''}1e{400 if value.adjusted() > 0 else -400}")
     return Fraction(value)
 
 
@@ -62,7 +67,7 @@ def as_text(value: Fraction) -> str:
     if twos_and_fives != 1 or value.denominator > 10**40:
         return f"{value.numerator}/{value.denominator}"
     digits = 0
-    while (value.denominator * 1) != 1 and (value * 10**digits).denominator != 1:
+    while (value * 10**digits).denominator != 1:
         digits += 1
     scaled = value * 10**digits
     text = str(abs(scaled.numerator)).rjust(digits + 1, "0")

@@ -1,7 +1,7 @@
 """What was promised, under which assumptions, over which bytes.
 
-A certificate holds no value and no statistic of the original data: only what the user declared, what follows from the
-number of released rows and k, and a digest of the release. All numbers that are not whole are exact text, so its
+A certificate holds no value and no statistic of the original data: only what the user declared as public, what follows
+from the number of released rows and k, and a digest of the release. All numbers that are not whole are exact text, so its
 canonical form (RFC 8785: sorted keys, no blanks) is the same in every language.
 """
 
@@ -26,6 +26,8 @@ from coterie.noise.sampler import Sampler
 from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Source
 from coterie.schema_file import shown_bound
 
+_EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +42,7 @@ class Digest(_Frozen):
 
 
 class Released(_Frozen):
-    rows: int
+    rows: int = Field(ge=1)
     columns: tuple[str, ...]
     shuffled: bool
     digest: Digest
@@ -60,9 +62,15 @@ class Clusters(_Frozen):
 
 
 class Bounds(_Frozen):
-    lower: str
-    upper: str
+    """Bounds that were taken from the data are not repeated here: they are a statistic of it.
+
+    `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
+    """
+
+    lower: str | None
+    upper: str | None
     source: Source
+    epsilon: str | None = None
 
 
 class Labels(_Frozen):
@@ -72,6 +80,7 @@ class Labels(_Frozen):
     labels: tuple[str, ...] | None
     order: Order
     source: Source
+    sha256: str | None = None  # of the tree of labels, in its canonical form
 
 
 class CertifiedAttribute(_Frozen):
@@ -85,7 +94,16 @@ class CertifiedAttribute(_Frozen):
     domain: Bounds | None = None
     categories: Labels | None = None
     missing: Missing | None = None
+    missing_marks: tuple[str, ...] = ()
+    imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
+
+
+class Dependence(_Frozen):
+    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole."""
+
+    mechanism: str
+    epsilon: str
 
 
 class Promised(_Frozen):
@@ -101,11 +119,23 @@ class Promised(_Frozen):
 
 
 class Multiplier(_Frozen):
-    """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated."""
+    """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated.
+
+    `lower` counts on noise in every cluster; clusters of equal values have none and are released exactly.
+    """
 
     clusters: int
     lower: str
     upper: str
+
+
+class Signature(_Frozen):
+    """Over the canonical form of everything else."""
+
+    algorithm: Literal["Ed25519"]
+    public_key: str
+    fingerprint: str
+    value: str
 
 
 class Certificate(_Frozen):
@@ -115,19 +145,20 @@ class Certificate(_Frozen):
     method: str
     method_title: str
     papers: str
-    epsilon: str
-    k: int
+    epsilon: str | None = Field(pattern=_EXACT)  # null: no noise was added, so no ε describes the release
+    k: int = Field(ge=1)
     clusters: Clusters
     guarantee: Promised
     effective_multiplier: Multiplier | None = None
     attributes: tuple[CertifiedAttribute, ...]
+    dependence: Dependence | None = None
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
     sampler: str
     reproducible: bool
     notes: tuple[str, ...]
     release: Released
-    signature: dict[str, str] | None = None
+    signature: Signature | None = None
 
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
@@ -135,8 +166,14 @@ class Certificate(_Frozen):
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
+            # Two entries of one name would let a reader see another certificate than the one that was signed.
+            return cls.model_validate(json.loads(text, object_pairs_hook=_once))
+        except (ValueError, RecursionError) as error:
+            if not isinstance(error, ValidationError):
+                raise CertificateError(
+                    "This is not a certificate: it is no JSON document, or names an entry twice.",
+                    "Give the JSON file that `coterie protect` wrote, unchanged.",
+                ) from None
             fault = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, fault["loc"])) or "the document"
             raise CertificateError(
@@ -150,12 +187,21 @@ class Certificate(_Frozen):
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("an entry appears twice")
+    return content
+
+
 def certify(
     guarantee: Guarantee,
     facts: Facts,
     schema: Schema,
     method: Method,
     shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    dependence: Fraction,
     sampler: Sampler,
     columns: tuple[str, ...],
     issued: datetime,
@@ -169,17 +215,23 @@ def certify(
         method=method.name,
         method_title=method.title,
         papers=method.papers,
-        epsilon=as_text(facts.epsilon),
+        epsilon=as_text(method.cost(facts.epsilon, len(facts.protected))) if method.adds_noise else None,
         k=facts.k,
         clusters=clusters,
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
-        attributes=tuple(_attribute(attribute, method, shares) for attribute in schema.attributes),
+        attributes=tuple(
+            _attribute(attribute, method, shares, bounds, dict(facts.taxonomies).get(attribute.name))
+            for attribute in schema.attributes
+        ),
+        dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
+        if method.synthesis
+        else None,
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
-        sampler=sampler.name,
-        reproducible=not sampler.private,
-        notes=_notes(facts),
+        sampler=sampler.name if method.adds_noise else "none: no noise was added",
+        reproducible=not facts.private_noise,
+        notes=_notes(facts, method),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -200,7 +252,13 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
     return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
 
 
-def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fraction]) -> CertifiedAttribute:
+def _attribute(
+    attribute: Attribute,
+    method: Method,
+    shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    tree: str | None,
+) -> CertifiedAttribute:
     if attribute.role is not Role.PROTECT:
         return CertifiedAttribute(
             name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
@@ -212,47 +270,67 @@ def _attribute(attribute: Attribute, method: Method, shares: Mapping[str, Fracti
         role=attribute.role,
         type=attribute.type,
         unit=attribute.unit,
-        epsilon=as_text(shares[attribute.name]),
+        epsilon=as_text(shares[attribute.name]) if method.adds_noise else None,
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
-        domain=_bounds(attribute),
-        categories=_labels(attribute),
+        domain=_bounds(attribute, bounds.get(attribute.name)),
+        categories=_labels(attribute, tree),
         missing=attribute.missing,
+        missing_marks=attribute.missing_marks,
+        imputed=None if attribute.impute is None else str(attribute.impute),
         outside=attribute.outside if attribute.type.ranged else None,
     )
 
 
-def _bounds(attribute: Attribute) -> Bounds | None:
+def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
+    shown = domain.source is not Source.DATA
     return Bounds(
-        lower=shown_bound(domain.lower, kind), upper=shown_bound(domain.upper, kind), source=domain.source
+        lower=shown_bound(domain.lower, kind) if shown else None,
+        upper=shown_bound(domain.upper, kind) if shown else None,
+        source=domain.source,
+        epsilon=None if paid is None else as_text(paid),
     )
 
 
-def _labels(attribute: Attribute) -> Labels | None:
+def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
     declared = attribute.categories
     if declared is None:
         return None
     return Labels(
         taxonomy=declared.taxonomy,
         labels=declared.labels if declared.source is Source.DECLARED else None,
+        sha256=tree if declared.source is Source.DECLARED else None,
         order=declared.order,
         source=declared.source,
     )
 
 
-def _notes(facts: Facts) -> tuple[str, ...]:
+def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     notes = []
+    if not method.splits_budget:
+        each = as_text(facts.epsilon)
+        notes.append(f"as published, each attribute gets the whole ε = {each}, whatever its weight")
     if not facts.private_noise:
         notes.append("reproducible: not private")
+    if not facts.clipped:
+        notes.append("released numbers are not cut to their domain")
     if facts.bounds_from_data:
         notes.append(
             f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
         )
+    if facts.bounds_paid:
+        notes.append(
+            f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
+        )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.synthetic:
+        notes.append(
+            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+        )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
     if facts.rows_may_drop:

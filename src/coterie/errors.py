@@ -70,11 +70,11 @@ class MissingExtra(CoterieError):
         )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """'Did you mean …?' for a near miss, else the list of what there is."""
     names = sorted(known)
     folded = {candidate.casefold(): candidate for candidate in names}
-    close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     if close:
         return f"Did you mean '{folded[close[0]]}'?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")

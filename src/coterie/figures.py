@@ -16,6 +16,7 @@ from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.partition.summary import Summary
 from coterie.sensitivity.cluster_based import CLUSTER_BASED, fall, rise
 from coterie.table import Checked
+from coterie.taxonomy.ranks import encode
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 
@@ -35,11 +36,15 @@ class Protected:
     values: NDArray[Any]
     array: pa.Array
     noise: NoiseFigures
+    linked: bool = True  # False: synthetic, so row i has nothing to do with record i
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeFigures:
-    """Numbers have an error in variances; categories a mean semantic distance (001 eq. 3)."""
+    """Numbers have an error in variances; categories a mean semantic distance (001 eq. 3).
+
+    Synthetic columns are compared in sorted order.
+    """
 
     mean_squared_error: float | None
     variance_change: float | None  # 001 §4.2: |σ² − σ'²|/σ²
@@ -74,9 +79,13 @@ def internal_figures(checked: Checked, released: Mapping[str, Protected]) -> Int
 def _attribute(column: Column, released: Protected) -> AttributeFigures:
     noise = asdict(released.noise)
     if isinstance(column, CategoryColumn):
-        distance = float(column.distance[column.codes, released.values].mean())
-        return AttributeFigures(None, None, distance, **noise)
+        before, after = column.codes, released.values
+        if not released.linked:
+            before, after = (codes[np.argsort(encode(codes, column.order))] for codes in (before, after))
+        return AttributeFigures(None, None, float(column.distance[before, after].mean()), **noise)
     original, values = column.values, released.values
+    if not released.linked:
+        original, values = np.sort(original), np.sort(values)
     variance, error = float(original.var()), float(np.mean((values - original) ** 2))
     if variance == 0:  # a constant attribute has no variance to measure by: any error counts as 1
         return AttributeFigures(float(error > 0), float(values.var() > 0), None, **noise)

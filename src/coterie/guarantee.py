@@ -30,10 +30,14 @@ class Facts:
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
     bounds_from_data: tuple[str, ...] = ()
+    bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
+    taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False
+    clipped: bool = True
+    synthetic: bool = False  # no row stands for a record
     private_noise: bool = True
 
 
@@ -68,7 +72,7 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
     """The method's promise, weakened by what the user chose. Nothing here can strengthen it."""
     guarantee = promise(facts)
     if guarantee.status is Status.NONE:
-        return guarantee
+        return replace(guarantee, label=f"{guarantee.label}{_at_least(facts)}")
     if guarantee.rests_on_noise:
         if not facts.private_noise:
             return replace(
@@ -81,8 +85,9 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
             )
         refutation = _refutation(guarantee, facts)
         if refutation:
-            return replace(guarantee, value="unbounded", status=Status.REFUTED, label=refutation)
-    if guarantee.status not in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED):
+            label = f"{refutation}{_at_least(facts)}"
+            return replace(guarantee, value="unbounded", status=Status.REFUTED, label=label)
+    if guarantee.status is Status.REFUTED:
         return guarantee
     if facts.rows_may_drop:
         names = ", ".join(facts.rows_may_drop)
@@ -112,10 +117,18 @@ def _refutation(guarantee: Guarantee, facts: Facts) -> str | None:
     return None
 
 
+def _at_least(facts: Facts) -> str:
+    """What optimal groups do promise."""
+    if not facts.sizes_from_data:
+        return ""
+    return f"; every value is shared by at least {facts.k} records of its attribute"
+
+
 def _under(guarantee: Guarantee, condition: str) -> Guarantee:
     return replace(
         guarantee,
-        status=Status.CONDITIONAL,
+        # A heuristic under a condition is still a heuristic.
+        status=Status.HEURISTIC if guarantee.status is Status.HEURISTIC else Status.CONDITIONAL,
         label=f"{guarantee.label}; only if: {condition}",
         assumptions=(*guarantee.assumptions, condition),
     )

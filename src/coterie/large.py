@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
-from coterie.budget import Number, as_text, parse_epsilon
+from coterie.budget import Number, as_text
 from coterie.certificate import Certificate, Digest, certify
 from coterie.engines.scratch import Scratch, told
 from coterie.errors import ParameterError
@@ -28,8 +28,8 @@ from coterie.guarantee import Guarantee, settle
 from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.memory import parse_memory, room_for_work
 from coterie.methods import get_method
-from coterie.release import facts_of, shares_of, whole_seed
-from coterie.schema import Role, Schema
+from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
+from coterie.schema import Role, Schema, Source
 from coterie.streamed_columns import StreamedTable
 
 _LONGEST_RANGE = 1 << 20
@@ -64,7 +64,7 @@ def protect_file(
     schema: Schema,
     *,
     method: str,
-    epsilon: Number,
+    epsilon: Number | None = None,
     memory: int | str,
     scratch: str | Path,
     k: int | None = None,
@@ -77,14 +77,18 @@ def protect_file(
     """
     recipe = get_method(method)
     check_grouping(recipe)
-    total = parse_epsilon(epsilon)
+    total = total_epsilon(epsilon, recipe)
     seed = None if seed is None else whole_seed(seed)
+    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
+        raise ParameterError(
+            "Private bounds are found in memory only.", "Declare bounds, or run without a limit."
+        )
     limit = parse_memory(memory)
     warm_up()
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
-    k = recipe.check_k(k, table.records)
-    shares = shares_of(total, schema, recipe)
+    shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(k, table.records, sum(shares.values(), Fraction(0)) / len(shares))
     place = Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
@@ -98,11 +102,24 @@ def protect_file(
             continue
         chain.protect(group, sampler, advance)
         finished.add(names)
-    facts = facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False)
+    facts = replace(
+        facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False),
+        taxonomies=digests_of(table.beginning(attribute) for attribute in schema.protected),
+    )
     guarantee = settle(recipe.promise, facts)
     columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
     promise = partial(
-        certify, guarantee, facts, schema, recipe, shares, sampler(0), columns, datetime.now(UTC)
+        certify,
+        guarantee,
+        facts,
+        schema,
+        recipe,
+        shares,
+        {},
+        dependence,
+        sampler(0),
+        columns,
+        datetime.now(UTC),
     )
     cost = recipe.cost(total, len(schema.protected))
     return LargeRelease(method, cost, guarantee, table.records, promise, partial(_reader, chain), place)

@@ -41,6 +41,11 @@ def sampler_from(seed: int | None) -> SamplerAt:
 
 
 def check_grouping(method: Method) -> None:
+    if method.synthesis is not None:
+        raise ParameterError(
+            f"Method '{method.name}' draws its rows in memory.",
+            "Run it without a limit of memory, or on a sample.",
+        )
     if method.grouping not in (EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV):
         raise ParameterError(
             f"Groups by '{method.grouping.name}' are found in memory only.",

@@ -34,6 +34,24 @@ def _moment(text: str) -> date | datetime:
         raise ValueError("a bound must be a number, or a date such as 2026-01-31") from None
 
 
+def typed_bound(value: object, *, timestamp: bool) -> object:
+    """A bound of a date or a timestamp attribute as the right kind of moment: 2000-01-01 can mean either."""
+    moment = _moment(value) if isinstance(value, str) and not _is_number(value) else value
+    if timestamp and isinstance(moment, date) and not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not timestamp and isinstance(moment, datetime):
+        raise ValueError("the bound of a date is a date such as 2026-01-31, without a time")
+    return moment
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def as_date(days: float) -> str:
     return (_DAY_ONE + timedelta(days=int(days))).isoformat()
 

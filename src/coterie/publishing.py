@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from coterie.certificate import Certificate, Digest
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
-from coterie.io.publication import Staged, resume_table, stage, stage_bytes, temporary_for
+from coterie.io.publication import Staged, require_writer, resume_table, stage, stage_bytes, temporary_for
 from coterie.large import LargeRelease
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.release import Release
-from coterie.signing import sign
+from coterie.signing import load_private_key, sign
 
 Make = Callable[[], Release | LargeRelease]
 
@@ -59,23 +59,39 @@ class Destination:
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
-        resolved = [path.resolve() for path in self.files]
+        try:
+            resolved = [path.resolve() for path in self.files]
+            taken = [path for path in self.files if path.exists() and not self.force]
+            homeless = [path for path in self.files if not path.parent.is_dir()]
+        except (OSError, RuntimeError):  # a name too long, a link that leads to itself
+            raise OutputError("An output's name cannot be used here.", "Choose another name.") from None
         if len(set(resolved)) < len(resolved):
             raise OutputError("Two outputs have the same name.", "Give each its own file.")
-        for path in self.files:
-            if path.exists() and not self.force:
-                raise OutputError(
-                    f"{path} exists already.", "Choose another name, or replace it with --force."
-                )
-            if not path.parent.is_dir():
-                raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
+        for path in taken:
+            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+        for path in homeless:
+            raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
+        if not is_database(self.data):
+            require_writer(Path(self.data))
+        if self.key is not None:
+            load_private_key(self.key)
 
 
 def publish(make: Make, destination: Destination) -> Certificate:
     destination.refuse_early()
     certificate, staged = _stage_all(make(), destination, {})
-    for part in staged:
-        part.publish()
+    visible: list[Staged] = []
+    try:
+        for part in staged:
+            part.publish()
+            visible.append(part)
+    except BaseException:
+        for part in staged:
+            part.discard()
+        if not destination.force:  # what stands there now is ours: nothing was there before
+            for part in visible:
+                Path(part.target).unlink(missing_ok=True)
+        raise
     return certificate
 
 
@@ -88,6 +104,12 @@ def publish_charged(make: Make, destination: Destination, ledger: Ledger, purpos
         return _written(destination)
     pending = ledger.pending(purpose.population, purpose.target)
     if pending is not None and is_database(destination.data):
+        if pending.purpose.fingerprint != purpose.fingerprint:
+            raise LedgerError(
+                f"Release {pending.release} ({pending.purpose.method}) is charged and waits for its place as "
+                f"{purpose.target}; this is another request.",
+                "Run the command of that release again, unchanged: it finishes it. Or write to another table.",
+            )
         return _resume(pending, destination, ledger)
     destination.refuse_early()
     ledger.book().afford(purpose)
@@ -169,4 +191,10 @@ def _resume(entry: Entry, destination: Destination, ledger: Ledger) -> Certifica
 
 
 def _written(destination: Destination) -> Certificate:
-    return Certificate.from_json(destination.certificate_path.read_bytes())
+    try:
+        return Certificate.from_json(destination.certificate_path.read_bytes())
+    except OSError:
+        raise OutputError(
+            f"The release is in place, but its certificate is not at {destination.certificate_path}.",
+            "It is where the first run of this command put it.",
+        ) from None

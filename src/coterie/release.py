@@ -7,32 +7,39 @@ Each stage is a frozen value and reads only the one before it; the method names 
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
 
+from coterie.bounds.paid import pay_for_bounds
 from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
-from coterie.columns.column import Column
+from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import ParameterError
-from coterie.figures import InternalFigures, Protected, internal_figures, noise_figures
+from coterie.figures import InternalFigures, NoiseFigures, Protected, internal_figures, noise_figures
 from coterie.guarantee import Facts, Guarantee, settle
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
+from coterie.mechanism.mechanism import Mechanism
 from coterie.methods import get_method
 from coterie.methods.grouping import Find
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
-from coterie.schema import Missing, Role, Schema
+from coterie.partition.clustering import Clustering
+from coterie.schema import AttributeType, Missing, Role, Schema, Source
+from coterie.schema_file import as_schema
+from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
@@ -64,54 +71,71 @@ class Release:
 
 def protect(
     data: Any,
-    schema: Schema,
+    schema: Schema | str | Path | Mapping[str, Any],
     *,
     method: str,
-    epsilon: Number,
+    epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",
     seed: int | None = None,
     shuffle: bool = False,
+    clip: bool = True,
     progress: Progress | None = None,
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
 
+    The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
+
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
-    equal size by optimal ones of k to 2k−1 records. Without `seed` the noise is secure; with it
+    equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (001's and 004's
+    algorithms do not mention clipping; their experiments, and 000, clip). Without `seed` the noise is secure; with it
     the release can be repeated and protects nobody, which the certificate says.
     """
     recipe = get_method(method).grouped(grouping)
+    schema = as_schema(schema)
     if type(data).__module__.startswith("pyspark."):
         from coterie.spark_release import protect_frame  # which imports this module
 
-        if shuffle or grouping != "equal":
+        if shuffle or grouping != "equal" or not clip:
             raise ParameterError(
-                "On Spark, rows are not shuffled and groups are of equal size.",
-                "Leave out shuffle and grouping.",
+                "On Spark, rows are not shuffled, groups are of equal size, and numbers are clipped.",
+                "Leave out shuffle, grouping and clip.",
             )
         # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
         return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
-    total = parse_epsilon(epsilon)
+    total = total_epsilon(epsilon, recipe)
     table, restore = to_arrow(data)
-    checked = check(table, schema)
-    k = recipe.check_k(k, checked.records)
+    checked = check(table, schema) if clip else _uncut(check(table, schema))
+    shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
-    shares = shares_of(total, schema, recipe)
+    paid = pay_for_bounds(checked, schema, shares, sampler)
+    checked, schema, shares = paid.checked, paid.schema, paid.left
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
-    def one(column: Column) -> Protected:
-        result = protect_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
+    def noisy(column: Column) -> Noisy:
+        result = noisy_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
         if progress:
             progress(column.attribute.name)
         return result
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(checked.columns))) as pool:
-        results = dict(zip(checked.columns, pool.map(one, checked.columns.values()), strict=True))
+    names, columns = checked.columns.keys(), checked.columns.values()
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(columns))) as pool:
+        if recipe.synthesis is None:
+            attached = pool.map(lambda column: noisy(column).attached(), columns)
+            results = dict(zip(names, attached, strict=True))
+        else:
+            lists = dict(zip(names, pool.map(noisy, columns), strict=True))
+            results = _synthetic(recipe.synthesis, checked, lists, dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
-    facts = facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle)
+    facts = replace(
+        facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle),
+        taxonomies=digests_of(checked.columns.values()),
+        clipped=clip,
+    )
     guarantee = settle(recipe.promise, facts)
     promise = partial(
         certify,
@@ -120,6 +144,8 @@ def protect(
         schema,
         recipe,
         shares,
+        paid.spent,
+        dependence,
         sampler,
         tuple(released.column_names),
         datetime.now(UTC),
@@ -128,23 +154,54 @@ def protect(
     return Release(restore(released), released, method, cost, guarantee, promise, checked, results)
 
 
-def protect_column(
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """One column after its noise."""
+
+    column: Column
+    mechanism: Mechanism
+    clustering: Clustering
+    released: Any
+    figures: NoiseFigures
+
+    def attached(self) -> Protected:
+        """One draw a cluster, shared by its members."""
+        values, array = self.mechanism.rows(self.column, self.released, self.clustering)
+        return Protected(values, array, self.figures)
+
+    def synthetic(self, ranks: Ranks) -> Protected:
+        values, array = self.mechanism.rows(self.column, self.released, ranks)
+        return Protected(values, array, self.figures, linked=False)
+
+
+def noisy_column(
     column: Column, method: Method, clustering_of: Find, k: int, epsilon: Fraction, sampler: Sampler
-) -> Protected:
+) -> Noisy:
     """One column through the chain. The mechanism is that of the column's type."""
     mechanism = method.mechanism(column)
     clustering = clustering_of(column)
     centroids = mechanism.centroids(column, clustering)
     sensitivity = mechanism.sensitivity(column, centroids, k)
     released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
-    # One draw a cluster, shared by its members.
-    values, array = mechanism.rows(column, released, clustering)
-    return Protected(values, array, noise_figures(centroids, sensitivity, mechanism))
+    return Noisy(column, mechanism, clustering, released, noise_figures(centroids, sensitivity, mechanism))
 
 
-def shares_of(epsilon: Fraction, schema: Schema, method: Method) -> dict[str, Fraction]:
+def _synthetic(
+    synthesis: Synthesis, checked: Checked, noisy: Mapping[str, Noisy], epsilon: Fraction, sampler: Sampler
+) -> dict[str, Protected]:
+    """Rows drawn from the noisy distributions, and from the dependence between attributes that ε pays for."""
+    marginals = {name: column.released for name, column in noisy.items()}
+    ranks = synthesis.ranks(checked.columns, marginals, epsilon, sampler)
+    return {name: column.synthetic(ranks[name]) for name, column in noisy.items()}
+
+
+def shares_of(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str, Fraction], Fraction]:
+    """ε of every attribute, and of the dependence between them; together exactly ε (or m·ε, where not split)."""
     weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    return split(epsilon, weights) if method.splits_budget else dict.fromkeys(weights, epsilon)
+    dependence = method.dependence(epsilon, len(weights))
+    if not method.splits_budget:
+        return dict.fromkeys(weights, epsilon), dependence
+    return split(epsilon - dependence, weights), dependence
 
 
 def facts_of(
@@ -166,6 +223,7 @@ def facts_of(
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
@@ -174,7 +232,8 @@ def facts_of(
             if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
         ),
         shuffled=shuffled,
-        private_noise=sampler.private,
+        synthetic=method.synthesis is not None,
+        private_noise=sampler.private or not method.adds_noise,
     )
 
 
@@ -192,7 +251,36 @@ def _rows(
     return table if order is None else table.take(pa.array(order))
 
 
+def _uncut(checked: Checked) -> Checked:
+    """Numbers as the noise left them. Dates, ranks and labels have no values beyond their domain."""
+    plain = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+    columns = {
+        name: replace(column, clip=False)
+        if isinstance(column, NumericColumn) and column.attribute.type in plain
+        else column
+        for name, column in checked.columns.items()
+    }
+    return replace(checked, columns=columns)
+
+
+def digests_of(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
+    """By which a certificate names the trees of labels that were used."""
+    labelled = [column for column in columns if isinstance(column, CategoryColumn)]
+    return tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled)
+
+
+def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:
+    """ε as given. A method without noise needs none; one that was given is checked all the same."""
+    if epsilon is not None:
+        return parse_epsilon(epsilon)
+    if method.adds_noise:
+        raise ParameterError(
+            f"Method '{method.name}' needs a privacy budget.", "Give epsilon, for example 1."
+        )
+    return Fraction(1)
+
+
 def whole_seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
         raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
-    return seed
+    return operator.index(seed)

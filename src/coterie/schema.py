@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
-from coterie.moments import as_number
+from coterie.moments import as_number, typed_bound
 
 
 class AttributeType(StrEnum):
@@ -44,6 +44,15 @@ class Role(StrEnum):
 class Source(StrEnum):
     DECLARED = "declared"  # public knowledge, written by the user
     DATA = "data"  # a function of the data: leaks, and the certificate says so
+    DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
+
+
+class Search(StrEnum):
+    """Which bounds a `source: dp` domain looks for; the other one is public as written."""
+
+    BOTH = "both"
+    LOWER = "lower"
+    UPPER = "upper"
 
 
 class Missing(StrEnum):
@@ -67,11 +76,31 @@ class Order(StrEnum):
     FREQUENCY = "frequency"  # by frequency in the data (003 §5.1): discloses it
 
 
+_PRICE_OF_BOUNDS = Fraction(1, 5)
+
+
 def _exact_weight(value: object) -> Fraction:
+    return _exact(value, "weight")
+
+
+def _exact_share(value: object) -> Fraction | None:
+    return None if value is None else _exact(value, "share")
+
+
+def _exact(value: object, name: str) -> Fraction:
     try:
-        return parse_epsilon(value, "weight")  # type: ignore[arg-type]
+        return parse_epsilon(value, name)  # type: ignore[arg-type]
     except ParameterError as error:
         raise ValueError(error.problem) from None
+
+
+def _as_written(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _texts(value: object) -> object:
+    """A mark such as -9 may be written without quotes."""
+    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
 class _Frozen(BaseModel):
@@ -84,14 +113,29 @@ class Domain(_Frozen):
     lower: Annotated[float, BeforeValidator(as_number)]
     upper: Annotated[float, BeforeValidator(as_number)]
     source: Source = Source.DECLARED
+    search: Search | None = None  # `source: dp` only; both sides unless said otherwise
+    share: Annotated[Fraction | None, BeforeValidator(_exact_share)] = (
+        None  # of the attribute's ε, for its bounds
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
+        if self.source is not Source.DP and (self.search is not None or self.share is not None):
+            raise ValueError("search and share belong to a domain with `source: dp`")
+        if self.share is not None and self.share >= 1:
+            raise ValueError("the share of ε for bounds must be below 1: the values need some too")
         if self.lower > self.upper:
             raise ValueError("the domain is inverted: lower is above upper; swap them")
         if self.lower == self.upper:
             raise ValueError("the domain is empty: lower equals upper; widen it, or drop the attribute")
         return self
+
+    @property
+    def price(self) -> Fraction:
+        """The part of the attribute's ε that finding its bounds costs."""
+        if self.source is not Source.DP:
+            return Fraction(0)
+        return self.share if self.share is not None else _PRICE_OF_BOUNDS
 
     @property
     def width(self) -> Fraction:
@@ -112,6 +156,8 @@ class Categories(_Frozen):
     def _one_domain(self) -> Self:
         if (self.labels is None) == (self.taxonomy is None):
             raise ValueError("give either labels (a list) or taxonomy (a file), not both or neither")
+        if self.source is Source.DP:
+            raise ValueError("`source: dp` is for bounds; labels must be declared")
         if self.labels is not None and len(set(self.labels)) < len(self.labels):
             raise ValueError("a label is listed twice")
         if self.order is Order.LISTED and self.labels is None:
@@ -131,9 +177,31 @@ class Attribute(_Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
     missing: Missing = Missing.ERROR
-    missing_marks: tuple[str, ...] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
-    impute: str | float | None = None  # default: the middle of the domain, the most central label
+    missing_marks: Annotated[
+        tuple[str, ...], BeforeValidator(_texts)
+    ] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
+    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = (
+        None  # default: the middle of the domain, the most central label
+    )
     outside: Outside = Outside.ERROR
+
+    @model_validator(mode="before")
+    @classmethod
+    def _moments(cls, content: Any) -> Any:
+        """Dates and timestamps are spelled alike; the type says which one a bound is."""
+        if not isinstance(content, dict) or content.get("type") not in ("date", "timestamp"):
+            return content
+        timestamp, domain = content["type"] == "timestamp", content.get("domain")
+        if isinstance(domain, Mapping):
+            typed = {
+                side: typed_bound(domain[side], timestamp=timestamp)
+                for side in ("lower", "upper")
+                if domain.get(side) is not None
+            }
+            content = {**content, "domain": {**domain, **typed}}
+        if content.get("impute") is not None:
+            content = {**content, "impute": as_number(typed_bound(content["impute"], timestamp=timestamp))}
+        return content
 
     @model_validator(mode="after")
     def _fitting(self) -> Self:
@@ -172,6 +240,16 @@ class Attribute(_Frozen):
                 "(Bounds taken from the data leak them: `coterie schema draft --bounds-from-data` marks such.)",
             )
         return self.domain
+
+    def require_public(self) -> None:
+        """A protected attribute must say what is public about it: bounds, or labels."""
+        if self.type.ranged:
+            self.bounds()
+        elif self.type is not AttributeType.BOOLEAN and self.categories is None:
+            raise SchemaError(
+                f"Attribute '{self.name}' is protected but its labels are not declared.",
+                "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
+            )
 
     @property
     def domain_from_data(self) -> bool:

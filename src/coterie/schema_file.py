@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ def read_schema(source: str | Path) -> Schema:
         raise SchemaError(f"The schema is not valid YAML{place}: {reason}.", "Correct that line.") from None
     schema._folder = folder
     return schema
+
+
+def as_schema(source: Schema | str | Path | Mapping[str, Any]) -> Schema:
+    """A schema as such, or read from a path, YAML text or a mapping."""
+    if isinstance(source, Schema):
+        return source
+    return read_schema(source) if isinstance(source, str | Path) else schema_from(source)
 
 
 def schema_from(document: object) -> Schema:
@@ -103,8 +111,11 @@ def _attribute(name: str, content: object) -> Attribute:
             "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (untouched).",
         )
     domain, categories = content.get("domain"), content.get("categories")
-    if isinstance(domain, Mapping) and (domain.get("lower") is None or domain.get("upper") is None):
+    if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:
         content = {**content, "domain": None}  # a draft whose bounds are still open
+    for entry, example in (("domain", "{lower: 0, upper: 100}"), ("categories", "{labels: [a, b]}")):
+        if content.get(entry) is not None and not isinstance(content[entry], Mapping | list):
+            raise SchemaError(f"Attribute '{name}': {entry} is not a mapping.", f"Write {entry}: {example}.")
     if isinstance(categories, list):
         content = {**content, "categories": {"labels": categories}}
     if isinstance(content.get("categories"), Mapping) and isinstance(
@@ -116,7 +127,7 @@ def _attribute(name: str, content: object) -> Attribute:
     try:
         return Attribute(name=name, **content)
     except ValidationError as error:
-        raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", "Correct its entry.") from None
+        raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", _advice(error)) from None
 
 
 def _label(label: object) -> str:
@@ -129,7 +140,31 @@ def _first_fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"])
     message = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    if fault["type"] in _PLAIN_WORDS:
+        message = _PLAIN_WORDS[fault["type"]]
     return f"{place}: {message}" if place else message
+
+
+def _advice(error: ValidationError) -> str:
+    fault = error.errors(include_url=False)[0]
+    if fault["type"] == "enum":
+        known = re.findall(r"'([^']*)'", str(fault.get("ctx", {}).get("expected", "")))
+        return nearest(str(fault["input"]), known)
+    return "Correct its entry."
+
+
+# What pydantic says in its own terms, in ours.
+_PLAIN_WORDS = {
+    "enum": "there is no such choice",
+    "missing": "this entry is missing",
+    "extra_forbidden": "there is no such entry",
+    "tuple_type": "this must be a list, such as [a, b]",
+    "too_short": "describe at least one attribute",
+    "string_type": "this must be text",
+    "int_type": "this must be a whole number",
+    "int_parsing": "this must be a whole number",
+    "model_type": "this must be a mapping",
+}
 
 
 def _plain(attribute: Attribute) -> dict[str, Any]:
@@ -140,6 +175,9 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.weight != 1:
         content["weight"] = as_text(attribute.weight)
     return content
+
+
+_AS_WRITTEN = ("labels", "categories", "missing_marks")
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -154,7 +192,16 @@ def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any,
             raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
         if key in mapping:
             raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
+        if key in _AS_WRITTEN and isinstance(value_node, yaml.SequenceNode):
+            # Labels are text as they stand: yes, 010 and 1:30 are not true, 8 and 90.
+            mapping[key] = [
+                entry.value
+                if isinstance(entry, yaml.ScalarNode)
+                else loader.construct_object(entry, deep=True)
+                for entry in value_node.value
+            ]
+        else:
+            mapping[key] = loader.construct_object(value_node, deep=True)
     return mapping
 
 

@@ -11,8 +11,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from coterie.certificate import Certificate
-from coterie.errors import CertificateError, OutputError
+from coterie.certificate import Certificate, Signature
+from coterie.errors import CertificateError, OutputError, ParameterError
 
 
 def make_key(path: Path) -> str:
@@ -46,16 +46,21 @@ def make_key(path: Path) -> str:
 
 
 def sign(certificate: Certificate, key_file: Path) -> Certificate:
-    key = _load(key_file, private=True)
-    assert isinstance(key, Ed25519PrivateKey)
+    key = load_private_key(key_file)
     public = key.public_key()
-    signature = {
-        "algorithm": "Ed25519",
-        "public_key": base64.b64encode(public.public_bytes_raw()).decode(),
-        "fingerprint": fingerprint(public),
-        "value": base64.b64encode(key.sign(certificate.canonical())).decode(),
-    }
+    signature = Signature(
+        algorithm="Ed25519",
+        public_key=base64.b64encode(public.public_bytes_raw()).decode(),
+        fingerprint=fingerprint(public),
+        value=base64.b64encode(key.sign(certificate.canonical())).decode(),
+    )
     return certificate.model_copy(update={"signature": signature})
+
+
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    key = _load(path, private=True)
+    assert isinstance(key, Ed25519PrivateKey)
+    return key
 
 
 def check_signature(certificate: Certificate, trusted: Path | None) -> str | None:
@@ -70,12 +75,12 @@ def check_signature(certificate: Certificate, trusted: Path | None) -> str | Non
             )
         return None
     try:
-        raw = base64.b64decode(certificate.signature["public_key"], validate=True)
+        raw = base64.b64decode(certificate.signature.public_key, validate=True)
         public = Ed25519PublicKey.from_public_bytes(raw)
-        public.verify(
-            base64.b64decode(certificate.signature["value"], validate=True), certificate.canonical()
-        )
-    except (InvalidSignature, ValueError, KeyError):
+        public.verify(base64.b64decode(certificate.signature.value, validate=True), certificate.canonical())
+        if certificate.signature.fingerprint != fingerprint(public):
+            raise ValueError
+    except (InvalidSignature, ValueError):
         raise CertificateError(
             "The certificate's signature does not fit its content.",
             "It was changed after signing: do not rely on it.",
@@ -106,7 +111,7 @@ def _load(path: Path, *, private: bool) -> object:
     except (OSError, ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey if private else Ed25519PublicKey):
-        raise CertificateError(
+        raise ParameterError(
             f"The {kind} key file cannot be read as an Ed25519 key.",
             "Make a pair with `coterie certificate key FILE`; sign with FILE, verify with FILE.pub.",
         )

@@ -7,7 +7,7 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.budget import Number, parse_epsilon
+from coterie.budget import Number
 from coterie.certificate import Certificate, Digest, certify
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines.piece import Piece
@@ -29,8 +29,8 @@ from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.partition.clustering import Clustering, Shape
-from coterie.release import facts_of, shares_of, whole_seed
-from coterie.schema import Role, Schema
+from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
+from coterie.schema import Role, Schema, Source
 from coterie.spark_worker import check_rows, faults_in_words, filled_like, protect_piece, told
 from coterie.table import column_of, same_columns
 
@@ -50,28 +50,47 @@ class SparkRelease:
 
 
 def protect_frame(
-    frame: Any, schema: Schema, *, method: str, epsilon: Number, k: int | None = None, seed: int | None = None
+    frame: Any,
+    schema: Schema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    k: int | None = None,
+    seed: int | None = None,
 ) -> SparkRelease:
     """Protect a Spark frame. Rows keep their order."""
     recipe = get_method(method)
     check_grouping(recipe)
-    total = parse_epsilon(epsilon)
+    total = total_epsilon(epsilon, recipe)
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
     with told():
         base, records = numbered(plan.checked(frame).persist())
     if records < 2:
         raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
-    k = recipe.check_k(k, records)
-    shares = shares_of(total, schema, recipe)
+    shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(k, records, sum(shares.values(), Fraction(0)) / len(shares))
     sampler = sampler_from(seed)
     with told():
         released = plan.released(base, records, k, shares, sampler)
-    facts = facts_of(schema, recipe, total, records, k, sampler(0), shuffled=False)
+    facts = replace(
+        facts_of(schema, recipe, total, records, k, sampler(0), shuffled=False),
+        taxonomies=digests_of(plan.likes),
+    )
     guarantee = settle(recipe.promise, facts)
     columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
     promise = partial(
-        certify, guarantee, facts, schema, recipe, shares, sampler(0), columns, datetime.now(UTC)
+        certify,
+        guarantee,
+        facts,
+        schema,
+        recipe,
+        shares,
+        {},
+        dependence,
+        sampler(0),
+        columns,
+        datetime.now(UTC),
     )
     cost = recipe.cost(total, len(schema.protected))
     return SparkRelease(released, method, cost, guarantee, records, promise)
@@ -94,6 +113,10 @@ class _Plan:
             kinds = frame.limit(0).toArrow().schema
         likes = []
         for attribute in schema.protected:
+            if attribute.domain is not None and attribute.domain.source is Source.DP:
+                raise ParameterError(
+                    "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
+                )
             if attribute.order_from_data:
                 raise ParameterError(
                     f"'{attribute.name}' is ordered by frequency, which needs the whole column.",

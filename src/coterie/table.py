@@ -45,7 +45,7 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
     columns = dict(columns)
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
     gaps = {name: absent_in(column) for name, column in columns.items()}
-    gaps |= {name: column.is_null().to_numpy() for name, column in kept.items()}
+    gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for name, absent in gaps.items():
         if not absent.any():

@@ -24,7 +24,18 @@ def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 def arguments(url: str, folder: Path) -> list[object]:
     return [
         *("protect", url, "--table", "people", "--schema", folder / "schema.yaml"),
-        *("--method", "idp-cbls", "--epsilon", "1", "--k", "50", "--output", url, "--output-table", "released"),
+        *(
+            "--method",
+            "idp-cbls",
+            "--epsilon",
+            "1",
+            "--k",
+            "50",
+            "--output",
+            url,
+            "--output-table",
+            "released",
+        ),
         *("--certificate", folder / "released.json"),
         *("--ledger", folder / "ledger.sqlite", "--population", "people"),
     ]
@@ -82,6 +93,8 @@ def test_a_database_needs_a_place_for_the_certificate(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'data.db'}"
     prepare(url, tmp_path)
-    command = [part for part in arguments(url, tmp_path) if part not in ("--certificate", tmp_path / "released.json")]
+    command = [
+        part for part in arguments(url, tmp_path) if part not in ("--certificate", tmp_path / "released.json")
+    ]
     assert coterie(monkeypatch, *command) == 5
     assert "--certificate" in capsys.readouterr().err

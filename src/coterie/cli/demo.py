@@ -11,6 +11,7 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
+from coterie.budget import parse_epsilon
 from coterie.certificate import Digest
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import OutputError
@@ -39,8 +40,13 @@ def demo_command(
     """
     if output.exists() and not output.is_dir():
         raise OutputError(f"'{output}' is a file.", "Choose another folder with --output.")
-    output.mkdir(parents=True, exist_ok=True)
+    if output.is_dir() and any(output.iterdir()) and not force:
+        raise OutputError(f"'{output}' is not empty.", "Choose another folder, or overwrite with --force.")
     population, schema = demo_population(), demo_schema()
+    parse_epsilon(epsilon)
+    for method in all_methods().values():  # nothing is written before every method can run
+        method.check_k(None if method.fixed_k else k, population.num_rows)
+    output.mkdir(parents=True, exist_ok=True)
     stage(population, output / "population.csv", force=force).publish()
     stage_bytes(schema.to_yaml().encode(), output / "schema.yaml", force=force).publish()
     rows: list[dict[str, Any]] = []
@@ -54,7 +60,11 @@ def demo_command(
     ):
         started = time.perf_counter()
         release = protect(
-            population, schema, method=method.name, epsilon=epsilon, k=None if method.fixed_k else k
+            population,
+            schema,
+            method=method.name,
+            epsilon=epsilon,
+            k=None if method.fixed_k or method.public_k else k,
         )
         seconds = time.perf_counter() - started
         tables[method.name] = release.table

@@ -36,7 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 # What a steward wants to know of each state, beside its name.
 MEANING = {
     State.RESERVED: "under way, or interrupted before it was charged",
-    State.READY: "charged, not all in place yet: run `coterie ledger check`",
+    State.READY: "charged, not all in place yet: run its command again, or `coterie ledger check`",
     State.RELEASED: "",
     State.LOST: "charged, its files are gone",
     State.ABANDONED: "given back, nothing was published",

@@ -21,6 +21,11 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
+def complete_method(incomplete: str) -> list[str]:
+    """For the shell: names that begin so."""
+    return [name for name in all_methods() if name.startswith(incomplete)]
+
+
 def example_guarantee(method: Method) -> Guarantee:
     """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
     k = method.fixed_k or 10
@@ -39,6 +44,7 @@ def as_dict(method: Method) -> dict[str, Any]:
         "stages_for_categories": f"{method.grouping.name} · {method.categorical.stages}",
         "minimum_k": method.minimum_k,
         "fixed_k": method.fixed_k,
+        "k_may_be_left_out": method.public_k is not None,
         "status": guarantee.status.value,
         "model": guarantee.model,
         "scope": guarantee.scope,
@@ -78,7 +84,10 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command("show")
 def show_method(
-    name: Annotated[str, typer.Argument(help="A method's name, for example idp-cbls.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="A method's name, for example idp-cbls.", autocompletion=complete_method),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Explain one method: formula, promise, assumptions, known attack."""
@@ -91,6 +100,8 @@ def show_method(
         if content["fixed_k"]
         else f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
     )
+    if content["k_may_be_left_out"]:
+        k += "; left out, it follows from n, m and ε"
     lines = [
         f"[bold]What it does[/]   {content['title']}",
         f"[bold]Paper[/]          {content['papers']}",

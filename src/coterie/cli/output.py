@@ -33,10 +33,12 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def print_error(error: CoterieError, *, as_json: bool) -> None:
+def print_error(
+    error: CoterieError, *, as_json: bool, exit_code: int | None = None, name: str | None = None
+) -> None:
     if as_json:
-        content = {"error": type(error).__name__, "problem": error.problem, "advice": error.advice}
-        errors.print_json(json.dumps({**content, "exit_code": error.exit_code}))
+        content = {"error": name or type(error).__name__, "problem": error.problem, "advice": error.advice}
+        errors.print_json(json.dumps({**content, "exit_code": exit_code or error.exit_code}))
     else:
         errors.print(f"[bold #D55E00]Error:[/] {escape(error.problem)}\n       {escape(error.advice)}")
 

@@ -14,9 +14,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
 from coterie.cli.large import Where, scratch_beside
+from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.errors import ParameterError
-from coterie.io.address import is_database
+from coterie.errors import OutputError, ParameterError
+from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
 from coterie.ledger import Ledger, Purpose, without_credentials
@@ -38,15 +39,26 @@ def protect_command(
         ),
     ],
     method: Annotated[
-        str, typer.Option("--method", "-m", help="See `coterie methods`. There is no default: choose.")
-    ],
-    epsilon: Annotated[
         str,
-        typer.Option("--epsilon", "-e", help="Total privacy budget, split over the protected attributes."),
+        typer.Option(
+            "--method",
+            "-m",
+            help="See `coterie methods`. There is no default: choose.",
+            autocompletion=complete_method,
+        ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
     ],
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            "--epsilon",
+            "-e",
+            help="Total privacy budget, split over the protected attributes. (dp-mdav gives the whole to each, "
+            "as published; ir and mdav add no noise and need none.)",
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
     grouping: Annotated[
         str,
@@ -60,6 +72,9 @@ def protect_command(
         typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
+    clip: Annotated[
+        bool, typer.Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
+    ] = True,
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
@@ -101,10 +116,20 @@ def protect_command(
         inputs=((data, table) if table else data, schema_file),
         force=force,
     )
+    if query and force and is_database(output) and Address.parse(output).same_database(Address.parse(data)):
+        raise OutputError(
+            "A query may read any table of the database, so --force could overwrite what it reads.",
+            "Write to a new table without --force, or read with --table instead of --query.",
+        )
     # A misspelt name should not cost the time of reading the table.
-    recipe, total = get_method(method).grouped(grouping), parse_epsilon(epsilon)
+    recipe = get_method(method).grouped(grouping)
+    if epsilon is None and recipe.adds_noise:
+        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
+    total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
     where = Where(engine, memory, scratch, master)
+    if where.streamed and not clip:
+        raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
     where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
 
     def make() -> Release | LargeRelease:
@@ -122,7 +147,7 @@ def protect_command(
                     scratch=folder,
                     advance=lambda share: bar.advance(task, share),
                 )
-        source = read_table(data, table=table, query=query)
+        source = read_table(data, table=table, query=query, schema=schema)
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))
             return protect(
@@ -134,6 +159,7 @@ def protect_command(
                 grouping=grouping,
                 seed=seed,
                 shuffle=shuffle,
+                clip=clip,
                 progress=lambda _: bar.advance(task),
             )
 
@@ -153,6 +179,11 @@ def protect_command(
             written = publish(make, destination)
         else:
             assert population is not None
+            if not recipe.adds_noise:
+                raise ParameterError(
+                    f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
+                    "Leave out --ledger, or choose a method with noise.",
+                )
             if seed is not None:
                 raise ParameterError(
                     "A seeded release protects nobody, so it is not charged to a ledger.",
@@ -161,7 +192,7 @@ def protect_command(
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                request = (method, epsilon, k, grouping, shuffle, schema.to_yaml(), data, table, query)
+                request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
                 purpose = Purpose(
                     population,
                     recipe.cost(total, len(schema.protected)),
@@ -210,9 +241,9 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
         )
         return
     console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(shown)}[/].")
-    console.print(
-        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
-    )
+    status, label = certificate.guarantee.status, certificate.guarantee.label
+    said = label.removeprefix(f"{status}; ")  # some labels begin with their status
+    console.print(f"Promise: {styled_status(status)}. {escape(said)}.")
     for note in certificate.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")
     console.print(f"Certificate: {escape(str(destination.certificate_path))}")

@@ -9,11 +9,11 @@ import typer
 from rich.markup import escape
 
 from coterie.cli.output import console, print_json
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, SchemaError
 from coterie.io.draft import draft_schema
 from coterie.io.publication import stage_bytes
 from coterie.io.reading import read_table
-from coterie.schema import Role, Schema
+from coterie.schema import Attribute, Role, Schema
 
 app = typer.Typer(
     help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
@@ -44,13 +44,21 @@ def draft(
     text = draft_schema(read_table(data, table=table, query=query), bounds_from_data=bounds_from_data)
     stage_bytes(text.encode(), output, force=force, inputs=((data, table) if table else data,)).publish()
     schema = Schema.from_yaml(output)
-    still_open = [attribute.name for attribute in schema.protected if attribute.domain is None]
+    still_open = [attribute.name for attribute in schema.protected if _is_open(attribute)]
     if as_json:
-        print_json({"schema": str(output), "bounds_to_fill": still_open})
+        print_json({"schema": str(output), "to_fill": still_open})
         return
     console.print(f"Wrote {escape(str(output))}: {len(schema.attributes)} attributes.")
     if still_open:
-        console.print(f"Now fill the public bounds of: {escape(', '.join(still_open))}.")
+        console.print(f"Now fill in what is public about: {escape(', '.join(still_open))}.")
+
+
+def _is_open(attribute: Attribute) -> bool:
+    try:
+        attribute.require_public()
+    except SchemaError:
+        return True
+    return False
 
 
 @app.command("check")
@@ -60,8 +68,10 @@ def check(
 ) -> None:
     """Read a schema and say whether it is ready to protect with."""
     schema = Schema.from_yaml(schema_file)
+    if not schema.protected:
+        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     for attribute in schema.protected:
-        attribute.bounds()
+        attribute.require_public()
     roles = {role.value: [attribute.name for attribute in schema.with_role(role)] for role in Role}
     if as_json:
         print_json({"ready": True, "roles": roles})

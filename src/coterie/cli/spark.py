@@ -24,7 +24,7 @@ def protect_on_spark(
     *,
     master: str | None,
     method: str,
-    epsilon: str,
+    epsilon: str | None,
     k: int | None,
     seed: int | None,
 ) -> Certificate:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
-from coterie.columns.numbers import without_marks
+from coterie.columns.numbers import is_text, without_marks
 from coterie.errors import DataError, SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.taxonomy.adult import adult
@@ -26,6 +26,7 @@ from coterie.taxonomy.tree import Edge, Taxonomy
 
 MISSING_LABEL = "(missing)"
 _BOOLEAN = ("false", "true")
+_TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 
 
 def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
@@ -34,7 +35,7 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
     if attribute.missing is Missing.OWN_CATEGORY:
         taxonomy, codes = _with_missing(taxonomy, codes, attribute)
     distance = distance_matrix(taxonomy)
-    restore = _restorer(column.type, taxonomy.categories)
+    restore = _restorer(column.type, taxonomy.categories, attribute.missing is Missing.OWN_CATEGORY)
     return CategoryColumn(
         attribute, codes, taxonomy, distance, _order(attribute, taxonomy, distance, codes), restore
     )
@@ -81,11 +82,8 @@ def filled(column: CategoryColumn, absent: NDArray[np.bool_]) -> CategoryColumn:
 
 
 def _declared(attribute: Attribute) -> Categories:
-    if attribute.categories is None:
-        raise SchemaError(
-            f"Attribute '{attribute.name}' is protected but its labels are not declared.",
-            "Write categories: {labels: […]} or categories: {taxonomy: FILE} in the schema.",
-        )
+    attribute.require_public()
+    assert attribute.categories is not None
     return attribute.categories
 
 
@@ -118,6 +116,8 @@ def _codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute)
         column = column.cast(kind.value_type)
     encoded = pc.dictionary_encode(without_marks(column, attribute)).combine_chunks()
     found = encoded.dictionary.to_pylist()
+    if attribute.type is AttributeType.BOOLEAN:
+        found = [_TRUTH.get(label.casefold(), label) for label in found]
     known = {label: code for code, label in enumerate(labels)}
     # An empty cell is a missing value; -2 marks a label that nobody declared.
     lookup = np.array(
@@ -128,11 +128,14 @@ def _codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute)
     unknown = codes == -2
     if unknown.any():
         row = int(unknown.argmax())
-        near = get_close_matches(found[places[row]], labels, n=3, cutoff=0.3) or list(labels[:3])
+        folded = {label.casefold(): label for label in reversed(labels)}
+        close = get_close_matches(found[places[row]].casefold(), folded, n=3, cutoff=0.3)
+        near = [folded[label] for label in close] or list(labels[:3])
         raise DataError(
             f"Column '{attribute.name}' has {int(unknown.sum())} value(s) that are not among its {len(labels)} labels, "
             f"the first in row {row + 1}.",
-            f"The nearest labels are: {', '.join(near)}. Correct the values, or add the label to the domain.",
+            f"The nearest labels are: {', '.join(near)}. "
+            "Correct the values, declare the label, or name what marks a missing value (`missing_marks`).",
         )
     return codes
 
@@ -167,9 +170,15 @@ def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Co
     )
 
 
-def _restorer(kind: pa.DataType, labels: Sequence[str]) -> Callable[[Codes], pa.Array]:
-    """Released codes as labels of the type that came in; the missing label is a null again."""
-    values = pa.array([None if label == MISSING_LABEL else label for label in labels], pa.large_string())
+def _restorer(
+    kind: pa.DataType, labels: Sequence[str], own_missing: bool = False
+) -> Callable[[Codes], pa.Array]:
+    """Released codes as labels of the type that came in, where it can hold them all; ours for missing is a null again."""
+    shown = [None if own_missing and label == MISSING_LABEL else label for label in labels]
+    values = pa.array(shown, pa.string())
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    typed = values.cast(plain) if not pa.types.is_null(plain) else values
+    try:
+        typed = values if is_text(plain) or pa.types.is_null(plain) else values.cast(plain)
+    except pa.ArrowInvalid:  # a label such as 'other' in a column of numbers
+        typed = values
     return lambda codes: typed.take(pa.array(codes))

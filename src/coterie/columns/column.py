@@ -27,6 +27,7 @@ class NumericColumn:
     domain: Domain
     step: float | None  # released values are whole multiples of it
     restore: Callable[[Floats], pa.Array]
+    clip: bool = True  # whether released values are cut to the domain
 
     @property
     def position(self) -> Floats:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +75,7 @@ def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     name, kind = attribute.name, column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view():
+    if is_text(kind):
         column = _text_as_numbers(column, attribute)
     elif pa.types.is_null(kind):
         column = column.cast(pa.float64())
@@ -89,6 +91,9 @@ def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
         )
     # Arrow hands nulls over as NaN, and a single chunk without nulls without a copy.
     values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    marks = [float(mark) for mark in attribute.missing_marks if _is_number(pa.scalar(mark))]
+    if marks:
+        values = np.where(np.isin(values, marks), np.nan, values)
     infinite = np.isinf(values)
     if infinite.any():
         raise DataError(
@@ -111,12 +116,20 @@ def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     is_date = attribute.type is AttributeType.DATE
     unit, to = ("D", pa.date32()) if is_date else ("us", pa.timestamp("us"))
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if is_text(kind):
         column = without_marks(column, attribute)
     elif pa.types.is_timestamp(kind) and kind.tz is not None:
-        column = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.timestamp("us"))
+        # The day on the wall where it happened; a moment is the same everywhere.
+        column = pc.local_timestamp(column) if is_date else column.cast(pa.timestamp("us", tz="UTC"))
     try:
-        moments = column.cast(to, safe=False)
+        try:
+            moments = column.cast(to, safe=False)
+        except pa.ArrowInvalid:
+            if is_date:
+                raise
+            moments = column.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(to)  # text with Z or +02:00
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         shape = "2026-01-31" if is_date else "2026-01-31T12:00:00"
         raise DataError(
@@ -132,18 +145,29 @@ def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
 def _restorer(kind: pa.DataType, attribute: Attribute) -> Callable[[Floats], pa.Array]:
     """From released numbers to values of the type that came in, as far as it can hold them."""
     if attribute.type is AttributeType.DATE:
-        return lambda values: pa.array(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32())
+        naive = pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
+        day = kind if naive else pa.date32()
+        return lambda values: pa.array(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32()).cast(day)
     if attribute.type is AttributeType.TIMESTAMP:
-        target = kind if pa.types.is_timestamp(kind) else pa.timestamp("s")
-        return lambda values: (
-            pa.array(values.astype(np.int64)).cast(pa.timestamp("s", tz=target.tz)).cast(target)
-        )
+        return partial(_timestamps, kind=kind if pa.types.is_timestamp(kind) else pa.timestamp("s"))
     if attribute.type is AttributeType.INTEGER:
         return lambda values: pa.array(values.astype(np.int64))
     if pa.types.is_decimal(kind):
         # Rounded to the column's own places; more digits than doubles carry would be noise anyway.
         return lambda values: pa.array(values).cast(pa.decimal128(38, kind.scale), safe=False)
     return lambda values: pa.array(values)
+
+
+def _timestamps(values: Floats, kind: pa.TimestampType) -> pa.Array:
+    seconds = pa.array(values.astype(np.int64)).cast(pa.timestamp("s", tz=kind.tz))
+    try:
+        return seconds.cast(kind)
+    except pa.ArrowInvalid:  # nanoseconds reach from 1677 to 2262 only; the domain may be wider
+        return seconds
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
 def _beyond_doubles(column: pa.ChunkedArray) -> bool:
@@ -158,6 +182,14 @@ def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedAr
     return pc.if_else(pc.is_in(trimmed, marks), pa.scalar(None, trimmed.type), trimmed)
 
 
+def kept_gaps(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.bool_]:
+    """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks."""
+    if is_text(column.type):
+        column = without_marks(column, attribute)
+    absent = column.is_null(nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
+    return np.asarray(absent.to_numpy(), dtype=np.bool_)
+
+
 def _text_as_numbers(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     name, trimmed = attribute.name, without_marks(column, attribute)
     try:
@@ -165,9 +197,12 @@ def _text_as_numbers(column: pa.ChunkedArray, attribute: Attribute) -> pa.Chunke
     except pa.ArrowInvalid:
         pass
     row = next(row for row, text in enumerate(trimmed, start=1) if not _is_number(text))
+    comma = re.fullmatch(r"[+-]?[0-9]+,[0-9]+", trimmed[row - 1].as_py() or "")
     raise DataError(
         f"Column '{name}' holds text that is not a number, first in row {row}.",
-        f"Correct that row, name what marks a missing value (`missing_marks`), or declare another type for '{name}'.",
+        "Its numbers have a decimal comma: write them with a point."
+        if comma
+        else f"Correct that row, name what marks a missing value (`missing_marks`), or declare another type for '{name}'.",
     )
 
 

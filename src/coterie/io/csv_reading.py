@@ -11,6 +11,7 @@ import gzip
 import io
 import mmap
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import TextIO
 
@@ -25,7 +26,8 @@ _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
-def read_csv(path: Path) -> pa.Table:
+def read_csv(path: Path, text: Collection[str] = ()) -> pa.Table:
+    """Columns named in `text` are taken as they stand: 01234 stays a label with its zero."""
     content = _content(path)
     header, delimiter = _header(path)
     check_names(header)
@@ -40,7 +42,11 @@ def read_csv(path: Path) -> pa.Table:
         table = pacsv.read_csv(
             pa.BufferReader(pa.py_buffer(content)),
             parse_options=options,
-            convert_options=pacsv.ConvertOptions(null_values=[""], strings_can_be_null=True),
+            convert_options=pacsv.ConvertOptions(
+                null_values=[""],
+                strings_can_be_null=True,
+                column_types={name: pa.string() for name in text if name in header},
+            ),
         )
     except pa.ArrowInvalid:
         # Arrow's message quotes the row: it may not be shown, so the line is looked for again.
@@ -111,6 +117,11 @@ def _ragged(path: Path, delimiter: str, expected: int) -> DataError:
         with _lines(path) as lines:
             reader = csv.reader(lines, delimiter=delimiter)
             for row in reader:
+                if row and len(row) != expected and "\n" in row[-1] and next(reader, None) is None:
+                    return DataError(
+                        f"Line {start} of {path} opens a quote that does not close in that line.",
+                        "Close it, or write a quote inside a cell twice.",
+                    )
                 if row and len(row) != expected:
                     return DataError(
                         f"Line {start} of {path} has {len(row)} cells; the header has {expected}.",

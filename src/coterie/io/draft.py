@@ -1,6 +1,7 @@
 """A commented first schema for a table: the user fills the bounds, which are public knowledge, not data.
 
-Unless bounds are explicitly taken from the data, the draft holds names and types only, and no value.
+Unless bounds are explicitly taken from the data, the draft holds no value: names, types, and whether a column has gaps,
+few labels or one value only. It is a working paper of the steward, not for publication.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _OPENING = f"""\
 #   certificate names it).
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
-# missing: error, drop row, impute (a public value stands in) or own category (categories only).
+# missing: error, drop row, impute (a public value stands in; `impute:` names it) or own category (categories only).
+#   missing_marks: ["?"] names texts that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
 # Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
@@ -72,7 +74,8 @@ def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
     if kind is AttributeType.BOOLEAN:
         return lines
     if kind in (AttributeType.DATE, AttributeType.TIMESTAMP):
-        return lines + "    outside: error\n" + _open("Write dates like 1900-01-01.")
+        example = "1900-01-01" if kind is AttributeType.DATE else "1900-01-01T00:00:00"
+        return lines + "    outside: error\n" + _open(f"Write bounds like {example}.")
     return lines + "    outside: error\n" + _domain(column, kind, factor)
 
 

@@ -26,6 +26,8 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
     """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again."""
     if isinstance(frame, dict):
         return _from_dict(frame), lambda table: table.to_pydict()
+    if isinstance(frame, pa.RecordBatch):
+        return to_arrow(pa.Table.from_batches([frame]))
     if isinstance(frame, pa.Table):
         check_names(frame.column_names)
         return frame, lambda table: table

@@ -17,10 +17,19 @@ import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
-from coterie.io.formats import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
+from coterie.io.formats import STREAM_WRITERS, WRITERS, Writer, ending, ending_advice, ending_problem
 from coterie.io.staged_file import StagedFile, stage_file, temporary_for
 
-__all__ = ["Source", "Staged", "StagedFile", "resume_table", "stage", "stage_bytes", "temporary_for"]
+__all__ = [
+    "Source",
+    "Staged",
+    "StagedFile",
+    "require_writer",
+    "resume_table",
+    "stage",
+    "stage_bytes",
+    "temporary_for",
+]
 
 # A file or URL; or (URL, table) for a table of a database.
 Source = str | Path | tuple[str, str]
@@ -67,12 +76,11 @@ def stage(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
         )
     path = Path(target)
+    require_writer(path)
     writers: Mapping[str, Callable[[Any, BinaryIO], None]] = STREAM_WRITERS if streamed else WRITERS
     writer = writers.get(ending(path))
     if writer is None:
-        if streamed and ending(path) in WRITERS:
-            raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
-        raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+        raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
     _refuse_overwriting(path, inputs)
     try:
         return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
@@ -81,6 +89,14 @@ def stage(
             f"{path} cannot be written: the format has no place for a type of this table.",
             "Write .parquet or .arrow, or drop columns that are no numbers, text, dates or truth values.",
         ) from None
+
+
+def require_writer(path: Path) -> Writer:
+    """The writer for a file's ending, or a sentence about endings."""
+    writer = WRITERS.get(ending(path))
+    if writer is None:
+        raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+    return writer
 
 
 def stage_bytes(

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import is_database
+from coterie.io.csv_reading import read_csv
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.names import check_names
+from coterie.schema import Schema
 
 
-def read_table(source: str | Path, *, table: str | None = None, query: str | None = None) -> pa.Table:
-    """Read CSV, Parquet or Arrow (by the file's ending), or a `table` or `query` of a database (by URL)."""
+def read_table(
+    source: str | Path,
+    *,
+    table: str | None = None,
+    query: str | None = None,
+    schema: Schema | None = None,
+) -> pa.Table:
+    """Read CSV, Parquet or Arrow (by the file's ending), or a `table` or `query` of a database (by URL).
+
+    CSV knows no types: with a `schema`, columns of labels are read as text, so that 01234 keeps its zero.
+    """
     if is_database(source):
         from coterie.io.database_reading import read_database
 
@@ -25,12 +37,13 @@ def read_table(source: str | Path, *, table: str | None = None, query: str | Non
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
             )
-        found = _read_file(Path(source))
+        labelled = [a.name for a in schema.attributes if not a.type.ranged] if schema else []
+        found = _read_file(Path(source), labelled)
     check_names(found.column_names)
     return found
 
 
-def _read_file(path: Path) -> pa.Table:
+def _read_file(path: Path, labelled: Collection[str]) -> pa.Table:
     reader = READERS.get(ending(path))
     if path.is_dir():
         raise DataError(f"{path} is a folder.", "Give one file.")
@@ -41,7 +54,7 @@ def _read_file(path: Path) -> pa.Table:
     try:
         if path.is_file() and path.stat().st_size == 0:
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
-        return reader(path)
+        return read_csv(path, labelled) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
             f"{path} cannot be read ({_reason(error)}).", "Check its permissions and the disk."
@@ -57,5 +70,5 @@ def _neighbours(path: Path) -> str:
         names = [entry.name for entry in path.parent.iterdir() if ending(entry) in READERS]
     except OSError:
         return f"There is no folder {path.parent} that can be read; check the path."
-    suggestion = nearest(path.name, names)
+    suggestion = nearest(path.name, names, cutoff=0.8)
     return suggestion if suggestion.startswith("Did") else "Check the path."

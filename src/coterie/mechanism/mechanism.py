@@ -39,6 +39,9 @@ class Mechanism(Protocol):
         sampler: Sampler,
     ) -> Any: ...
 
-    def rows(self, column: Any, released: Any, clustering: Clustering) -> tuple[Any, pa.Array]:
-        """Every record gets its cluster's value: as the numbers or codes of the column, and as they go out."""
+    def rows(self, column: Any, released: Any, place: Any) -> tuple[Any, pa.Array]:
+        """Every row gets its value: as the numbers or codes of the column, and as they go out.
+
+        `place` is the clustering (a record gets its cluster's value), or the ranks of synthetic rows.
+        """
         ...

@@ -17,6 +17,8 @@ from coterie.partition.clustering import Clustering
 from coterie.partition.summary import Summary
 from coterie.sensitivity.bound import Bound
 
+_FARTHEST = 2.0**53  # whole numbers beyond are not exact as doubles
+
 
 @dataclass(frozen=True, slots=True)
 class Centroid:
@@ -69,15 +71,14 @@ class LaplaceOnCentroids:
         domain = column.domain
         grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
-        noisy = np.clip(noisy, domain.lower, domain.upper)
+        lower, upper = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+        noisy = np.clip(noisy, lower, upper)
         if column.step is not None:
             # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
             per_unit = round(1 / column.step)
-            noisy = np.clip(np.rint(noisy * per_unit) / per_unit, domain.lower, domain.upper)
+            noisy = np.clip(np.rint(noisy * per_unit) / per_unit, lower, upper)
         return noisy
 
-    def rows(
-        self, column: NumericColumn, released: Floats, clustering: Clustering
-    ) -> tuple[Floats, pa.Array]:
-        values = local.attach(released, clustering)
+    def rows(self, column: NumericColumn, released: Floats, place: Clustering) -> tuple[Floats, pa.Array]:
+        values = local.attach(released, place)
         return values, column.restore(values)

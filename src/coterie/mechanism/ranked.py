@@ -42,8 +42,8 @@ class RankedCategories:
         noisy = self.numeric.noise(_ranks(column), centroids, sensitivity, epsilon, sampler)
         return decode(noisy, column.order)
 
-    def rows(self, column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:
-        codes = released[clustering.labels]
+    def rows(self, column: CategoryColumn, released: Codes, place: Clustering) -> tuple[Codes, pa.Array]:
+        codes = released[place.labels]
         return codes, column.restore(codes)
 
 

@@ -51,8 +51,8 @@ class MarginalityCentroid:
     ) -> Codes:
         return marginality_centroids(centroids.counts, column.taxonomy, column.distance)
 
-    def rows(self, column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:
-        return _rows(column, released, clustering)
+    def rows(self, column: CategoryColumn, released: Codes, place: Clustering) -> tuple[Codes, pa.Array]:
+        return _rows(column, released, place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ class ExponentialMechanism:
         name = column.attribute.name
         return exponential_mechanism(centroids.marginality, epsilon, float(sensitivity[0]), sampler, name)
 
-    def rows(self, column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:
-        return _rows(column, released, clustering)
+    def rows(self, column: CategoryColumn, released: Codes, place: Clustering) -> tuple[Codes, pa.Array]:
+        return _rows(column, released, place)
 
 
 def _scores(column: CategoryColumn, clustering: Clustering) -> Scores:

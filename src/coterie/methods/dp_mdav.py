@@ -20,6 +20,11 @@ from coterie.sensitivity.domain_over_k_each import DOMAIN_OVER_K_EACH
 
 def _promise(facts: Facts) -> Guarantee:
     refuted = refuted_dp("001 §2.4 claims ε-DP")
+    if facts.kept:
+        names = ", ".join(facts.kept)
+        return replace(
+            refuted, label=f"{calibrated(facts)} ({names}, released untouched, tells the rows apart)"
+        )
     if not facts.shuffled:
         return replace(refuted, label=calibrated(facts))
     total = as_text(len(facts.protected) * facts.epsilon)

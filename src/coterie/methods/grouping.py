@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from coterie.columns.column import CategoryColumn, Column, Floats
 from coterie.engines import local
 from coterie.partition.clustering import Clustering
+from coterie.partition.graded_ranking import graded_ranking, graded_sizes
 from coterie.partition.insensitive_mdav import insensitive_mdav, squared_distances
 from coterie.partition.mdav import mdav, mdav_mixed
 from coterie.partition.optimal_univariate import optimal_univariate
@@ -43,6 +44,10 @@ def mdav_sizes(records: int, k: int) -> Sizes:
     return _tidy([(k, count), (records - count * k, 1)])
 
 
+def smaller_ends(records: int, k: int) -> Sizes:
+    return _tidy([(int(size), 1) for size in graded_sizes(records, k)])
+
+
 def _tidy(sizes: Sequence[tuple[int, int]]) -> Sizes:
     total: dict[int, int] = {}
     for size, clusters in sizes:
@@ -60,6 +65,10 @@ def _alone(columns: Sequence[Column], k: int) -> Find:
 
 def _ranked(columns: Sequence[Column], k: int) -> Find:
     return lambda column: local.rank(column.position, k)
+
+
+def _graded(columns: Sequence[Column], k: int) -> Find:
+    return lambda column: graded_ranking(column.position, k)
 
 
 def _optimal(columns: Sequence[Column], k: int) -> Find:
@@ -88,8 +97,12 @@ def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
 
 
 def _standardised(values: Floats) -> Floats:
-    spread = values.std()
-    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
+    largest = np.abs(values).max()
+    if largest == 0:
+        return values
+    unit = values / largest  # squares of values near 1e290 would overflow
+    spread = unit.std()
+    return np.asarray((unit - unit.mean()) / spread if spread > 0 else np.zeros_like(values))
 
 
 def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
@@ -128,6 +141,7 @@ def _from_corner(columns: Sequence[Column]) -> tuple[Floats, Floats, Floats]:
 
 EACH_ALONE = Grouping("each record alone", _alone, equal_sizes)
 INDIVIDUAL_RANKING = Grouping("individual ranking", _ranked, equal_sizes)
+GRADED_RANKING = Grouping("individual ranking, smaller groups at both ends", _graded, smaller_ends)
 OPTIMAL_UNIVARIATE = Grouping("optimal univariate groups of k to 2k−1", _optimal, None)
 MDAV = Grouping("MDAV", partial(_shared, _by_mdav), mdav_sizes, multivariate=True)
 INSENSITIVE_MDAV = Grouping("insensitive MDAV", partial(_shared, _by_corner), equal_sizes, multivariate=True)

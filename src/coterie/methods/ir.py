@@ -21,6 +21,7 @@ METHOD = Method(
     grouping=INDIVIDUAL_RANKING,
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),
+    adds_noise=False,
     promise=_promise,
     why="Group means are released as they are. Rows are not k-anonymous either: each attribute is grouped apart.",
     attack="Nearest-neighbour linkage finds almost every record.",

@@ -32,6 +32,7 @@ METHOD = Method(
     grouping=MDAV,
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),
+    adds_noise=False,
     promise=_promise,
     why="Group means are released as they are; a row can be any of the k or more records of its group.",
     attack="Attribute inference: a group of similar records gives away what they have in common.",

@@ -1,7 +1,8 @@
 """The promise shared by releases that put noisy centroids back on the rows: refuted.
 
 Which rows share a value is a deterministic function of the data. n = 4, k = 2, D = (0, .1, .9, 1), and D' replaces the
-second value by .95: "rows 1 and 2 agree, rows 3 and 4 agree" has probability 1 under D and 0 under D', at every ε.
+second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0 under D and above 1/2 under D', at every
+ε (not 1: after clipping both groups may land on the same bound).
 """
 
 from __future__ import annotations
@@ -31,6 +32,6 @@ def refuted_dp(citation: str) -> Guarantee:
 
 def calibrated(facts: Facts) -> str:
     return (
-        f"noise calibrated for ε = {as_text(facts.epsilon)}; the release shows which records share a rank group, "
+        f"noise calibrated for ε = {as_text(facts.epsilon)}; the release shows which records share a group, "
         "so it is not differentially private"
     )

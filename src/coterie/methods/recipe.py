@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -10,6 +12,7 @@ from coterie.errors import ParameterError, nearest
 from coterie.guarantee import Promise
 from coterie.mechanism.mechanism import Mechanism
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
+from coterie.synthesis.synthesis import Synthesis
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
@@ -33,7 +36,10 @@ class Method:
     rank: int
     minimum_k: int = 1
     fixed_k: int | None = None
+    adds_noise: bool = True  # False: no ε describes it, and no ledger can count it
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
+    synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
+    public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
 
     def mechanism(self, column: Column) -> Mechanism:
         return self.numeric if isinstance(column, NumericColumn) else self.categorical
@@ -55,8 +61,14 @@ class Method:
             )
         return replace(self, grouping=GROUPINGS[grouping])
 
-    def check_k(self, k: int | None, records: int) -> int:
-        """The k to use, or a sentence about why it is impossible."""
+    def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:
+        """The part of ε that goes to the dependence between attributes, where rows are synthetic."""
+        return epsilon * self.synthesis.share(attributes) if self.synthesis else Fraction(0)
+
+    def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:
+        """The k to use, or a sentence about why it is impossible. `epsilon` is the mean share of an attribute."""
+        if k is None and self.public_k is not None and epsilon is not None:
+            return self.public_k(records, epsilon)
         if self.fixed_k is not None:
             if k not in (None, self.fixed_k):
                 raise ParameterError(
@@ -68,8 +80,9 @@ class Method:
             raise ParameterError(
                 f"Method '{self.name}' needs k, the number of records a group.", "Give k, for example --k 10."
             )
-        if isinstance(k, bool) or not isinstance(k, int):
+        if isinstance(k, bool) or not hasattr(k, "__index__"):  # NumPy's integers are welcome
             raise ParameterError("k is not a whole number.", "Give a whole number such as 10.")
+        k = operator.index(k)
         if k < self.minimum_k:
             raise ParameterError(
                 f"k = {k} is too small for '{self.name}'.", f"Its smallest k is {self.minimum_k}."

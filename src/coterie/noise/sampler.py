@@ -53,11 +53,12 @@ def laplace_scales(sensitivities: Floats, epsilon: Fraction) -> Floats:
     return scales
 
 
-def shuffled_order(sampler: Sampler, count: int) -> NDArray[np.int64]:
+def shuffled_order(
+    sampler: Sampler, count: int, stream: str = "coterie: order of the rows"
+) -> NDArray[np.int64]:
     """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
     for attempt in itertools.count():  # a stream of its own each time: seeded streams repeat themselves
-        name = "coterie: order of the rows"
-        words = sampler.uniform_words(count, f"{name}, attempt {attempt + 1}" if attempt else name)
+        words = sampler.uniform_words(count, f"{stream}, attempt {attempt + 1}" if attempt else stream)
         order = np.argsort(words, kind="stable")
         if count < 2 or not np.any(words[order][1:] == words[order][:-1]):
             return order

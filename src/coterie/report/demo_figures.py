@@ -46,9 +46,9 @@ def distributions(original: pa.Table, releases: Mapping[str, pa.Table], schema: 
     for axis, attribute in zip(axes.flat, attributes, strict=False):
         values = original.column(attribute.name).to_numpy()
         edges = _edges(values, whole=attribute.type is AttributeType.INTEGER)
-        axis.hist(values, edges, color="#cccccc", label="original")
+        axis.hist(np.clip(values, edges[0], edges[-1]), edges, color="#cccccc", label="original")
         for colour, (name, table) in zip(COLOURS, releases.items(), strict=False):
-            released = table.column(attribute.name).to_numpy()
+            released = np.clip(table.column(attribute.name).to_numpy(), edges[0], edges[-1])
             axis.hist(released, edges, histtype="step", color=colour, label=name, linewidth=1.2)
         axis.set_yscale("log")
         axis.locator_params(axis="x", nbins=4)
@@ -58,7 +58,9 @@ def distributions(original: pa.Table, releases: Mapping[str, pa.Table], schema: 
         axis.set_visible(False)
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8, frameon=False)
-    figure.suptitle(f"Attributes before and after\n{caption}", fontsize=10)
+    figure.suptitle(
+        f"Attributes before and after\n{caption}; the last bar holds everything beyond", fontsize=10
+    )
     return figure
 
 

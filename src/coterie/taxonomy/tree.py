@@ -76,7 +76,10 @@ class Taxonomy:
     @classmethod
     def flat(cls, labels: Iterable[str], root: str = FLAT_ROOT) -> Taxonomy:
         """A plain list of labels: depth one, every label equally far from every other."""
-        return cls.build([Edge(root, None), *(Edge(label, root) for label in labels)])
+        listed = list(labels)
+        while root in listed:  # a label may be called like our root
+            root += "*"
+        return cls.build([Edge(root, None), *(Edge(label, root) for label in listed)])
 
     @classmethod
     def from_dict(cls, document: object) -> Taxonomy:

@@ -1,0 +1,85 @@
+"""The tables that all peers get, and the measures that all are compared by.
+
+Real data if the shared folder is here (COTERIE_DATA, or ../shared/data beside the repository), else the demo population.
+Domains are those of the papers' experiments, [0, 1.5 · max], taken as public for the comparison.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+from scipy.spatial.distance import jensenshannon
+
+from coterie import Schema, demo_population, demo_schema
+from coterie.schema import Role
+
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+_CENSUS = ("AFNLWGT", "AGI", "FEDTAX", "STATETAX", "POTHVAL", "FICA")
+_ADULT = ("age", "fnlwgt", "education-num", "hours-per-week")
+
+
+def tables(most: int = 6000) -> dict[str, tuple[pa.Table, pa.Table, Schema]]:
+    """Name → (people to protect, people held back, schema); at most so many rows of each table."""
+    folder = Path(os.environ.get("COTERIE_DATA", _BESIDE))
+    found = {}
+    for name, file, columns in (
+        ("census", "casc_census.csv", _CENSUS),
+        ("adult", "adult_train.csv.gz", _ADULT),
+    ):
+        if (folder / file).is_file():
+            table = pacsv.read_csv(folder / file).select(columns)
+            found[name] = _split(table.slice(0, most), _schema(table))
+    if not found:
+        table = demo_population(min(most, 3000)).drop_columns(["person"])
+        kept = tuple(a for a in demo_schema().attributes if a.role is Role.PROTECT)
+        found["demo"] = _split(table, demo_schema().model_copy(update={"attributes": kept}))
+    return found
+
+
+def _split(table: pa.Table, schema: Schema) -> tuple[pa.Table, pa.Table, Schema]:
+    order = np.random.default_rng(1).permutation(table.num_rows)
+    held = table.num_rows // 4
+    return table.take(pa.array(order[held:])), table.take(pa.array(order[:held])), schema
+
+
+def _schema(table: pa.Table) -> Schema:
+    entries = {
+        name: {
+            "type": "integer",
+            "role": "protect",
+            "domain": {"lower": 0, "upper": int(np.ceil(1.5 * max(table[name].to_pylist())))},
+        }
+        for name in table.column_names
+    }
+    return Schema.from_dict({"attributes": entries})
+
+
+def divergence(original: pa.Table, released: pa.Table, schema: Schema) -> float:
+    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (001 §4.2)."""
+    found = []
+    for attribute in schema.protected:
+        domain = attribute.bounds()
+        shares = [
+            np.histogram(
+                np.clip(table[attribute.name].to_numpy(), domain.lower, domain.upper),
+                100,
+                (domain.lower, domain.upper),
+            )[0]
+            for table in (original, released)
+        ]
+        found.append(float(jensenshannon(*shares, base=2)) ** 2)
+    return float(np.mean(found))
+
+
+def correlation_error(original: pa.Table, released: pa.Table, schema: Schema) -> float:
+    """Mean absolute difference of the rank correlations of all pairs."""
+    matrices = []
+    for table in (original, released):
+        ranks = [np.argsort(np.argsort(table[a.name].to_numpy(), kind="stable")) for a in schema.protected]
+        matrices.append(np.corrcoef(ranks))
+    pairs = np.triu_indices(len(schema.protected), 1)
+    return float(np.mean(np.abs(matrices[0] - matrices[1])[pairs]))

@@ -1,0 +1,113 @@
+"""Attribute inference: everything about a person is known but one attribute, which the nearest released row supplies.
+
+Part of every success is general knowledge: it works as well on people who are not in the release. That part is measured on
+a control group and taken off (Giomi et al., Anonymeter, 2023): only the rest is due to a person's being in the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.attacks._nearest import affordable, nearest_without_each
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.evidence import ReleaseEvidence, Seen, Values
+from coterie.attacks.finding import Finding, NotRun, graded, percent
+from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+
+NAME = "attribute-inference"
+MOST_TARGETS = 1000
+TOLERANCE = 0.05  # a number counts as guessed within 5 % of the true value, as Anonymeter has it
+_COARSE = 0.01  # dates: within 1 % of the domain
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    attributes = evidence.attributes
+    secrets = [place for place, attribute in enumerate(attributes) if attribute.protected]
+    if len(attributes) < 2:
+        return NotRun(NAME, "there is only one attribute: nothing is left to know the person by")
+    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+        return NotRun(NAME, "too few people for any interval")
+    draws = evidence.draws(NAME)
+    most = affordable(MOST_TARGETS, evidence.rows)
+    people = draws.choice(evidence.people, min(evidence.people, most), replace=False)
+    confidence = 1 - (1 - CONFIDENCE) / len(secrets)  # the worst attribute is looked for among all
+    attack = _rates(evidence, [a.original[people] for a in attributes], secrets, confidence)
+    if evidence.others:
+        others = draws.choice(evidence.others, min(evidence.others, most), replace=False)
+        control = _rates(evidence, [_control(a)[others] for a in attributes], secrets, confidence)
+    else:
+        control = {s: _constant_guess(attributes[s], people, confidence) for s in secrets}
+    risks = {attributes[s].name: over_control(attack[s], control[s]) for s in secrets}
+    worst = max(secrets, key=lambda s: risks[attributes[s].name].low)
+    name = attributes[worst].name
+    nothing = Estimate.exact(0.0)
+    compared = "of people who are not in it" if evidence.others else "by always guessing the commonest value"
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        risks[name],
+        nothing,
+        ATTACK.baseline,
+        graded(risks[name], nothing),
+        f"Worst attribute '{name}': guessed for {percent(attack[worst].value)} of the people in the release and "
+        f"{percent(control[worst].value)} {compared}; the release itself gives away {percent(max(risks[name].value, 0.0))}.",
+        {
+            f"{what} for {key}": getattr(risk, end)
+            for key, risk in risks.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
+    )
+
+
+def _rates(
+    evidence: ReleaseEvidence, targets: Sequence[Values], secrets: Sequence[int], confidence: float
+) -> dict[int, Estimate]:
+    rows = nearest_without_each(evidence.attributes, targets, secrets, evidence.clock)
+    rates = {}
+    for secret in secrets:
+        attribute = evidence.attributes[secret]
+        hits = guessed(attribute, attribute.released[rows[secret]], targets[secret])
+        rates[secret] = proportion(int(hits.sum()), len(hits), confidence)
+    return rates
+
+
+def guessed(attribute: Seen, guess: Values, truth: Values) -> NDArray[np.bool_]:
+    if not attribute.is_number:
+        return np.asarray(guess == truth)
+    if attribute.relative:
+        return np.asarray(np.abs(guess - truth) <= TOLERANCE * np.abs(truth))
+    coarse = _COARSE * attribute.width
+    return np.asarray(np.abs(guess - truth) <= (coarse if coarse >= (attribute.step or 0) else 0))
+
+
+def _constant_guess(attribute: Seen, people: NDArray[np.int64], confidence: float) -> Estimate:
+    """What one guess for everybody gets: the best of 200 values that the release suggests."""
+    candidates = np.unique(np.quantile(attribute.released, np.linspace(0, 1, 200), method="nearest"))
+    truth = attribute.original[people]
+    seen = attribute.released[:: max(len(attribute.released) // 5000, 1)]
+    best = max(candidates, key=lambda value: int(guessed(attribute, np.full(len(seen), value), seen).sum()))
+    hits = guessed(attribute, np.full(len(truth), best), truth)
+    return proportion(int(hits.sum()), len(hits), confidence)
+
+
+def _control(attribute: Seen) -> Values:
+    assert attribute.control is not None  # only asked for when there are others
+    return attribute.control
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Attribute inference",
+    subject=Subject.RELEASE,
+    story="A colleague knows all but one attribute of a person, finds the released row nearest in those, and reads the "
+    "missing one there.",
+    inputs=("all other attributes of the person", "the released rows"),
+    statistic="share of secrets given away beyond general knowledge (worst attribute)",
+    baseline="the same guesses about people who are not in the release (or, without a control group, one constant guess)",
+    cost="targets × rows × attributes; at most 1,000 targets on each side",
+    run=_run,
+    rank=30,
+)

@@ -1,0 +1,82 @@
+"""What an attack reports: a statistic with its interval, beside what anyone would get without the release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coterie.attacks.intervals import Estimate
+
+SEVERE_FROM = 0.1  # one in ten of those whom chance would have spared
+
+
+class Level(StrEnum):
+    NOTHING = "nothing found"  # not told apart from the baseline; a better attacker may find more
+    SOME = "some risk"
+    SEVERE = "severe risk"
+
+
+class Unit(StrEnum):
+    SHARE = "share"  # 0 to 1
+    AREA = "area"  # under the curve: 0.5 is blind
+    EPSILON = "epsilon"  # privacy loss
+    TIMES = "times"  # a multiple of what is claimed
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`baseline` is what the same attacker gets without the release, or on people who are not in it."""
+
+    attack: str
+    statistic: str
+    estimate: Estimate
+    baseline: Estimate
+    baseline_story: str
+    level: Level
+    words: str
+    details: Mapping[str, float | int | str] = field(default_factory=dict)
+    seconds: float = 0.0
+    unit: Unit = Unit.SHARE
+
+    @property
+    def gain(self) -> Estimate:
+        """What the attacker has beyond the baseline, as a share of what was left to gain; of shares and areas only."""
+        start = self.baseline.value
+        if self.unit not in (Unit.SHARE, Unit.AREA) or start >= 1:
+            return Estimate.exact(0.0)
+        low, value, high = (
+            (end - start) / (1 - start)
+            for end in (self.estimate.low, self.estimate.value, self.estimate.high)
+        )
+        return Estimate(max(value, 0.0), max(low, 0.0), max(high, 0.0), self.estimate.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class NotRun:
+    """An attack that gave no result, and why. Never silence."""
+
+    attack: str
+    reason: str
+
+
+def graded(estimate: Estimate, baseline: Estimate) -> Level:
+    """By how much the lower end clears the baseline's upper end, as a share of what was left to gain."""
+    if estimate.low <= baseline.high or baseline.high >= 1:
+        return Level.NOTHING
+    gain = (estimate.low - baseline.high) / (1 - baseline.high)
+    return Level.SEVERE if gain >= SEVERE_FROM else Level.SOME
+
+
+def percent(share: float) -> str:
+    """Readable at both ends: 97 %, 0.04 %. The blank does not break."""
+    if share != share:
+        return "unknown"
+    shown = 100 * share
+    return f"{shown:.0f}\u00a0%" if shown == 0 or abs(shown) >= 9.95 else f"{shown:.2g}\u00a0%"
+
+
+def interval_words(estimate: Estimate) -> str:
+    if estimate.low == estimate.high:
+        return percent(estimate.value)
+    return f"{percent(estimate.value)} (95\u00a0% interval {percent(max(estimate.low, 0.0))} to {percent(estimate.high)})"

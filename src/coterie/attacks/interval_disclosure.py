@@ -1,0 +1,81 @@
+"""Interval disclosure: whose true value lies close around the released one (Domingo-Ferrer and Torra 2001, by rank).
+
+The attacker has found a person's row and claims that the true value lies among the 5 % of released values nearest in rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.evidence import ReleaseEvidence, Rows, Seen
+from coterie.attacks.finding import Finding, NotRun, graded, percent
+from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+
+NAME = "interval-disclosure"
+WINDOW = 0.05
+MOST_TARGETS = 20_000
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    truth = evidence.truth
+    if truth is None:
+        return NotRun(
+            NAME, "which released row belongs to which person is not known (give the order of rows)"
+        )
+    if evidence.people < FEWEST_TRIALS:
+        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+    attributes = [attribute for attribute in evidence.attributes if attribute.protected]
+    draws = evidence.draws(NAME)
+    people = draws.choice(evidence.people, min(evidence.people, MOST_TARGETS), replace=False)
+    strangers = draws.choice(evidence.rows, len(people))
+    confidence = 1 - (1 - CONFIDENCE) / len(attributes)
+    hits: dict[str, Estimate] = {}
+    chance: dict[str, Estimate] = {}
+    for attribute in attributes:
+        for rows, rates in ((truth[people], hits), (strangers, chance)):
+            inside = _inside(attribute, people, rows)
+            rates[attribute.name] = proportion(int(inside.sum()), len(people), confidence)
+    risks = {name: over_control(hits[name], chance[name]) for name in hits}
+    worst = max(risks, key=lambda name: risks[name].low)
+    nothing = Estimate.exact(0.0)
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        risks[worst],
+        nothing,
+        ATTACK.baseline,
+        graded(risks[worst], nothing),
+        f"Worst attribute '{worst}': the true value lies in the narrow interval around the released one for "
+        f"{percent(hits[worst].value)} of people; around a stranger's for {percent(chance[worst].value)}.",
+        {f"risk for {name}": risk.value for name, risk in risks.items()},
+    )
+
+
+def _inside(attribute: Seen, people: Rows, rows: Rows) -> NDArray[np.bool_]:
+    values, released = attribute.original[people], attribute.released[rows]
+    if not attribute.is_number:
+        return np.asarray(values == released)
+    ordered = np.sort(attribute.released)
+    reach = max(round(WINDOW / 2 * len(ordered)), 1)
+    below = np.searchsorted(ordered, released, side="left") - reach
+    above = np.searchsorted(ordered, released, side="right") - 1 + reach
+    low = ordered[np.maximum(below, 0)]
+    high = ordered[np.minimum(above, len(ordered) - 1)]
+    return np.asarray((low <= values) & (values <= high))
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Interval disclosure",
+    subject=Subject.RELEASE,
+    story="Someone knows which row is a person's and claims that the true value is among the 5 % of released values "
+    "around it.",
+    inputs=("which row is the person's", "the released rows"),
+    statistic="share of values inside the interval beyond chance (worst attribute)",
+    baseline="the same interval around a stranger's row",
+    cost="sorting each attribute; at most 20,000 targets",
+    run=_run,
+    rank=15,
+)

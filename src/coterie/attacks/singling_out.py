@@ -1,0 +1,184 @@
+"""Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
+
+Descriptions are taken from released rows and a few attributes, in two styles. *Tails*: at least or at most the released
+number, on the side away from the median, or the same label, as Giomi et al. (Anonymeter, 2023) do. *Boxes*: close
+around the released number. The style that finds more counts, and its interval is widened for the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.clock import Clock
+from coterie.attacks.evidence import ReleaseEvidence, Rows, Values
+from coterie.attacks.finding import Finding, NotRun, graded, percent
+from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+
+NAME = "singling-out"
+MOST_DESCRIPTIONS = 500
+MOST_ATTRIBUTES = 4
+MOST_PEOPLE = 20_000
+
+STYLES = ("tails", "boxes")
+_DEALS = 100
+_MIXES = 5
+WINDOW = 0.05  # a box spans 5 % of the released values
+
+Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+        return NotRun(NAME, "too few people for any interval")
+    draws = evidence.draws(NAME)
+    # Whether one person fits depends on how many there are: both groups must be of one size.
+    size = min(evidence.people, MOST_PEOPLE, evidence.others or evidence.people)
+    people = draws.choice(evidence.people, size, replace=False)
+    inside = [attribute.original[people] for attribute in evidence.attributes]
+    # Where only some people are looked at, only their rows are described.
+    rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
+    released = [attribute.released[rows] for attribute in evidence.attributes]
+    found: dict[str, tuple[Estimate, Estimate, float]] = {}
+    for style in STYLES:
+        descriptions = _descriptions(evidence, released, style, draws)
+        if evidence.others:
+            others = draws.choice(evidence.others, size, replace=False)
+            outside = [a.control[others] for a in evidence.attributes if a.control is not None]
+            found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
+        else:
+            mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
+            mixed = [_descriptions(evidence, mix, style, draws) for mix in mixes]
+            found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
+    found = {style: rates for style, rates in found.items() if rates[0].trials >= FEWEST_TRIALS}
+    if not found:
+        return NotRun(NAME, "the release gives too few different descriptions")
+    risks = {style: _risk(*rates) for style, rates in found.items()}
+    style = max(risks, key=lambda name: risks[name].low)
+    (attack, baseline, _), nothing = found[style], Estimate.exact(0.0)
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        risks[style],
+        nothing,
+        ATTACK.baseline,
+        graded(risks[style], nothing),
+        f"{percent(attack.value)} of descriptions taken from the release ({style}) fit exactly one person in it; "
+        f"{percent(baseline.value)} do so by chance.",
+        {"style": style}
+        | {
+            f"{what} by {name}": getattr(risk, end)
+            for name, risk in risks.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
+    )
+
+
+def _against_control(
+    descriptions: Sequence[Description],
+    inside: Sequence[Values],
+    outside: Sequence[Values],
+    clock: Clock,
+    draws: np.random.Generator,
+) -> tuple[Estimate, Estimate, float]:
+    """Rates in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
+
+    Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
+    """
+    pool = [np.concatenate(pair) for pair in zip(inside, outside, strict=True)]
+    fitting = [_who_fits(description, pool, clock) for description in descriptions]
+    owner = np.repeat(np.arange(len(fitting)), [len(who) for who in fitting])
+    who = np.concatenate(fitting)
+    size = len(inside[0])
+
+    def ones(member: NDArray[np.bool_]) -> int:
+        return int(np.sum(np.bincount(owner, weights=member[who], minlength=len(fitting)) == 1))
+
+    def both(order: NDArray[np.int64]) -> tuple[int, int]:
+        member = np.zeros(2 * size, dtype=np.bool_)
+        member[order[:size]] = True
+        return ones(member), ones(~member)
+
+    hits, control = both(np.arange(2 * size))
+    dealt = [both(draws.permutation(2 * size)) for _ in range(_DEALS)]
+    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt]))
+    return _rate(hits, len(fitting)), _rate(control, len(fitting)), spread
+
+
+def _against_mixed_rows(
+    descriptions: Sequence[Description],
+    mixed: Sequence[Sequence[Description]],
+    inside: Sequence[Values],
+    clock: Clock,
+) -> tuple[Estimate, Estimate, float]:
+    """Rates of real and of mixed descriptions, and how much mixtures differ among themselves."""
+    hits = sum(len(_who_fits(description, inside, clock)) == 1 for description in descriptions)
+    rates = [np.mean([len(_who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
+    trials = sum(len(mix) for mix in mixed)
+    control = _rate(round(float(np.mean(rates)) * trials), trials)
+    return _rate(hits, len(descriptions)), control, float(np.std(rates, ddof=1))
+
+
+def _risk(attack: Estimate, control: Estimate, spread: float) -> Estimate:
+    """Risk over control, with an interval at least as wide as dealing anew shows it must be."""
+    risk = over_control(attack, control)
+    half = 2.24 * spread / max(1 - control.value, 1e-9)  # 97.5 %: two styles were tried
+    low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
+    return Estimate(risk.value, low, min(high, 1.0), risk.trials)
+
+
+def _rate(hits: int, trials: int) -> Estimate:
+    return proportion(hits, trials, 1 - (1 - CONFIDENCE) / len(STYLES))
+
+
+def _descriptions(
+    evidence: ReleaseEvidence, released: Sequence[Values], style: str, draws: np.random.Generator
+) -> list[Description]:
+    count = len(released)
+    ordered = [np.sort(values) for values in released]
+    rows: Rows = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
+    found = set()
+    for row in rows:
+        size = int(draws.integers(min(2, count), min(MOST_ATTRIBUTES, count) + 1))
+        places = np.sort(draws.choice(count, size, replace=False)).tolist()
+        parts = []
+        for place in places:
+            value = float(released[place][row])
+            number = evidence.attributes[place].is_number
+            parts.append((place, *(_range(value, ordered[place], style) if number else (value, value))))
+        found.add(tuple(parts))
+    return sorted(found)
+
+
+def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
+    if style == "tails":
+        return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
+    reach = max(round(WINDOW / 2 * len(ordered)), 1)
+    low = max(int(np.searchsorted(ordered, value, "left")) - reach, 0)
+    high = min(int(np.searchsorted(ordered, value, "right")) - 1 + reach, len(ordered) - 1)
+    return float(ordered[low]), float(ordered[high])
+
+
+def _who_fits(description: Description, people: Sequence[Values], clock: Clock) -> Rows:
+    clock.check()
+    fits = np.ones(len(people[0]), dtype=np.bool_)
+    for place, low, high in description:
+        fits &= (low <= people[place]) & (people[place] <= high)
+    return np.flatnonzero(fits)
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Singling out",
+    subject=Subject.RELEASE,
+    story="Someone has nothing but the release and writes a description that exactly one person of the original fits.",
+    inputs=("the released rows",),
+    statistic="share of descriptions that fit one person, beyond chance",
+    baseline="the same descriptions on people who are not in the release (or descriptions that mix different rows)",
+    cost="descriptions × people; at most 500 descriptions in each style and 20,000 people",
+    run=_run,
+    rank=50,
+)

@@ -1,0 +1,88 @@
+"""Tie linkage: match people to rows by which rows share values, never by the values themselves.
+
+Noise changes what a group is called, not who is in it. So this attack works at every ε on releases that put noisy
+centroids back on the rows (`dp-ir` and its kin), also when the rows are shuffled. Two attackers are tried: one holds the
+original values, the other the file, whose order tells how equal values were ranked. The better counts, with an interval
+widened for the choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.attacks._tie_matching import match_by_ties
+from coterie.attacks._tie_patterns import UNKNOWN, tie_patterns
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.evidence import ReleaseEvidence
+from coterie.attacks.finding import Finding, Level, NotRun, graded, interval_words, percent
+from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, proportion
+
+NAME = "tie-linkage"
+# What the attacker holds → whether it tells in which order equal values were ranked.
+HOLDINGS = {"the original values": False, "the original file": True}
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    if evidence.truth is None:
+        return NotRun(
+            NAME, "which released row belongs to which person is not known (give the order of rows)"
+        )
+    if evidence.people < FEWEST_TRIALS:
+        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+    draws = evidence.draws(NAME)
+    chance = Estimate.exact(1 / evidence.rows)
+    count = round(evidence.known * evidence.people)
+    seeds = draws.choice(evidence.people, count, replace=False)
+    others = np.setdiff1d(np.arange(evidence.people), seeds)
+    if len(others) < FEWEST_TRIALS:
+        return NotRun(NAME, "almost everybody's row is known already: nobody is left to find")
+    details: dict[str, float | int | str] = {"people whose row is known": count}
+    found: dict[str, Estimate] = {}
+    known = np.full(evidence.people, UNKNOWN, dtype=np.int64)
+    known[seeds] = evidence.truth[seeds]
+    for holding, by_order in HOLDINGS.items():
+        patterns = tie_patterns(evidence, by_order=by_order)
+        if patterns and count:
+            guesses = match_by_ties(patterns, known, evidence.clock, draws)
+            hits = int(np.sum(guesses[others] == evidence.truth[others]))
+            found[holding] = proportion(hits, len(others), 1 - (1 - CONFIDENCE) / len(HOLDINGS))
+            details[f"linked by {holding}"] = found[holding].value
+    if not found:
+        nobody = proportion(0, len(others))
+        why = "no two rows share a value" if count else "nobody's row is known to start from"
+        words = f"There is nothing to start from: {why}."
+        return Finding(NAME, ATTACK.statistic, nobody, chance, ATTACK.baseline, Level.NOTHING, words, details)
+    best = max(found, key=lambda holding: found[holding].value)
+    estimate = found[best]
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        estimate,
+        chance,
+        ATTACK.baseline,
+        graded(estimate, chance),
+        f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best} finds the rows of "
+        f"{interval_words(estimate)} of the others from shared values alone; "
+        f"a blind guess would find {percent(chance.value)}.",
+        details,
+    )
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Tie linkage",
+    subject=Subject.RELEASE,
+    story="Someone holds the original values and knows the released rows of a few people (their own, friends', those of a "
+    "public figure). They look only at which rows share values, and extend from the known rows to all others.",
+    inputs=(
+        "the original values, or the original file",
+        "the rows of a share of people (`known`)",
+        "k, which is public",
+        "the released rows, in any order",
+    ),
+    statistic="share of the other people linked to their own row",
+    baseline="a blind guess: one in the number of rows",
+    cost="sorting each attribute, a few times",
+    run=_run,
+    rank=10,
+)

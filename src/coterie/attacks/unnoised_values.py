@@ -1,0 +1,73 @@
+"""Zero-noise groups in a release: rows that share a value, and that value is exactly the mean of their true values.
+
+Noise made for a group's own spread is 0 where all members are equal (000 Prop. 3), so such values go out as they are. By
+chance a value with noise can round to the true mean too: it then misses it by one step just as often.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.attacks.attack import Attack, Outcome, Subject
+from coterie.attacks.evidence import ReleaseEvidence, Rows, Seen
+from coterie.attacks.finding import Finding, NotRun, graded, percent
+from coterie.attacks.intervals import CONFIDENCE, Estimate, proportion
+
+NAME = "unnoised-values"
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    if evidence.truth is None:
+        return NotRun(
+            NAME, "which released row belongs to which person is not known (give the order of rows)"
+        )
+    attributes = [a for a in evidence.attributes if a.protected and a.is_number]
+    if not attributes:
+        return NotRun(NAME, "no protected attribute is a number")
+    confidence = 1 - (1 - CONFIDENCE) / len(attributes)
+    exact: dict[str, Estimate] = {}
+    chance: dict[str, Estimate] = {}
+    for attribute in attributes:
+        hits, misses, groups = _counts(attribute, evidence.truth)
+        exact[attribute.name] = proportion(hits, groups, confidence)
+        # Without a step, hitting the mean by chance has probability 0.
+        stepped = attribute.step is not None
+        chance[attribute.name] = proportion(misses, groups, confidence) if stepped else Estimate.exact(0.0)
+    worst = max(exact, key=lambda name: exact[name].low - chance[name].high)
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        exact[worst],
+        chance[worst],
+        ATTACK.baseline,
+        graded(exact[worst], chance[worst]),
+        f"Worst attribute '{worst}': {percent(exact[worst].value)} of the released values are exactly the mean of the "
+        f"people who share them; {percent(chance[worst].value)} would be by chance.",
+        {f"without noise in {name}": share.value for name, share in exact.items()},
+    )
+
+
+def _counts(attribute: Seen, truth: Rows) -> tuple[int, int, int]:
+    """Groups released exactly; groups one step off, both sides averaged; all groups."""
+    values, group = np.unique(attribute.released[truth], return_inverse=True)
+    means = np.bincount(group, weights=attribute.original) / np.bincount(group)
+    if attribute.step is None:
+        return int(np.sum(np.abs(values - means) <= 1e-9 * attribute.width)), 0, len(values)
+    steps = np.rint((values - means) / attribute.step)
+    return int(np.sum(steps == 0)), int(np.ceil(np.sum(np.abs(steps) == 1) / 2)), len(values)
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Values without noise",
+    subject=Subject.RELEASE,
+    story="Someone who knows the method looks for groups of equal true values, which get no noise: their value is "
+    "published as it is.",
+    inputs=("the method, which is public", "the released rows"),
+    statistic="share of released values that carry no noise (worst attribute)",
+    baseline="values one step off, which noise makes as likely",
+    cost="sorting each attribute",
+    run=_run,
+    rank=12,
+    personal=False,
+)

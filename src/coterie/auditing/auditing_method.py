@@ -1,0 +1,127 @@
+"""audit_method(): a method with its parameters, tried on a population again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.attacks import Attack, Subject
+from coterie.attacks.clock import Clock
+from coterie.attacks.evidence import MethodEvidence
+from coterie.auditing.audit import Audit, Promised
+from coterie.auditing.auditing_release import audit_release, positive
+from coterie.auditing.running import chosen, run_attacks
+from coterie.budget import Number, as_text, parse_epsilon
+from coterie.errors import DataError, ParameterError
+from coterie.guarantee import Guarantee, settle
+from coterie.io.frames import to_arrow
+from coterie.methods import get_method
+from coterie.noise.secure import SecureSampler
+from coterie.odds import odds_in_words
+from coterie.population import demo_population, demo_schema
+from coterie.release import facts_of as releasefacts_of  # one place decides what a promise rests on
+from coterie.release import protect
+from coterie.schema import Schema
+
+CONTROL_SHARE = 0.2
+
+
+def audit_method(
+    method: str,
+    *,
+    epsilon: Number,
+    k: int | None = None,
+    population: Any = None,
+    schema: Schema | None = None,
+    shuffle: bool = False,
+    known: float = 0.04,
+    runs: int = 1000,
+    neighbours: tuple[Any, Any] | None = None,
+    seconds: float | None = None,
+    seed: int = 1,
+    attacks: Iterable[str | Attack] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Attack a method: what it does to a population (the demo's unless given), and what repeated runs give away.
+
+    A fifth of the population is held back as the control group of the attacks on one release.
+    """
+    start = time.perf_counter()
+    clock = Clock(positive(seconds))
+    if (population is None) != (schema is None):
+        raise ParameterError("A population and its schema belong together.", "Give both, or neither.")
+    if runs < 100:
+        raise ParameterError("Fewer than 100 runs show nothing about ε.", "Give runs of at least 100.")
+    table = demo_population() if population is None else to_arrow(population)[0]
+    described = demo_schema() if schema is None else schema
+    if table.num_rows < 10:
+        raise DataError("The population has fewer than ten people.", "Give a larger table.")
+    wanted = list(attacks) if attacks is not None else None
+    total = parse_epsilon(epsilon)
+
+    def release(part: pa.Table, number: int) -> pa.Table:
+        made = protect(part, described, method=method, epsilon=total, k=k, seed=number, shuffle=shuffle)
+        return made.table
+
+    guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
+    pair = None if neighbours is None else (to_arrow(neighbours[0])[0], to_arrow(neighbours[1])[0])
+    evidence = MethodEvidence(
+        method=method,
+        epsilon=as_text(total),
+        k=k,
+        population=table,
+        schema=described,
+        release=release,
+        shuffled=shuffle,
+        seed=seed,
+        clock=clock,
+        neighbours=pair,
+        runs=runs,
+        known=known,
+        guarantee=guarantee,
+    )
+    repeated = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
+    order = np.random.default_rng(seed).permutation(table.num_rows)
+    split = max(round(CONTROL_SHARE * table.num_rows), 1)
+    held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    # In row order: the auditor shuffles rows itself, and knows whose row is whose.
+    once = audit_release(
+        inside,
+        protect(inside, described, method=method, epsilon=total, k=k, seed=seed).table,
+        described,
+        control=held_back,
+        in_order=True,
+        known=known,
+        k=get_method(method).fixed_k or k,
+        seconds=None if seconds is None else max(seconds - (time.perf_counter() - start), 1e-3),
+        seed=seed,
+        attacks=wanted,
+        progress=progress,
+    )
+    promised = Promised(method, guarantee.status, guarantee.label, odds_in_words(guarantee))
+    return replace(
+        once,
+        subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
+        promised=promised,
+        findings=(*once.findings, *repeated.findings),
+        not_run=(*once.not_run, *repeated.not_run),
+        seconds=time.perf_counter() - start,
+        complete=once.complete and repeated.complete,
+    )
+
+
+def _guarantee(
+    method: str, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
+) -> Guarantee:
+    """What a real release of this population would promise: private noise, the schema's bounds."""
+    recipe = get_method(method)
+    share = (epsilon - recipe.dependence(epsilon, len(schema.protected))) / len(schema.protected)
+    size = recipe.check_k(k, records, share if recipe.splits_budget else epsilon)
+    facts = releasefacts_of(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
+    return settle(recipe.promise, facts)

@@ -1,0 +1,60 @@
+"""A control group must be people who are not in the release; else the baseline hides the risk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.attacks.evidence import Seen
+from coterie.errors import DataError
+from coterie.schema import Role, Schema
+
+_ERROR_RATE = 0.001
+_ADVICE = "Take the control group from people of the same population who were not in the protected table."
+
+
+def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.Table, schema: Schema) -> None:
+    """By identifier where both tables have one; else by whole rows that occur more often than chance repeats rows."""
+    from scipy.stats import binom  # half a second to load: only those who need it pay
+
+    for attribute in schema.with_role(Role.IDENTIFIER):
+        if attribute.name in control.column_names and attribute.name in original.column_names:
+            mine = set(original.column(attribute.name).cast(pa.string()).to_pylist())
+            shared = sum(
+                1 for value in control.column(attribute.name).cast(pa.string()).to_pylist() if value in mine
+            )
+            if shared:
+                raise DataError(
+                    f"The control group overlaps the release: {shared} of its {control.num_rows} people are in the original "
+                    f"(same '{attribute.name}').",
+                    _ADVICE,
+                )
+            return
+    originals, controls = _row_codes(attributes)
+    copies = np.bincount(originals, minlength=int(controls.max()) + 1)
+    shared = int(np.sum(copies[controls] > 0))
+    # How often a person of the original has a double there: what chance alone does in such data.
+    doubles = float(np.mean(copies[originals] > 1))
+    if binom.sf(shared - 1, len(controls), doubles) < _ERROR_RATE and shared:
+        raise DataError(
+            f"The control group overlaps the release: {shared} of its {len(controls)} rows stand in the original too "
+            f"(about {doubles * len(controls):.0f} would by chance).",
+            _ADVICE,
+        )
+
+
+def _row_codes(attributes: Sequence[Seen]) -> tuple[np.ndarray, np.ndarray]:
+    codes = np.zeros(len(attributes[0].original) + len(_control(attributes[0])), dtype=np.int64)
+    for attribute in attributes:
+        both = np.concatenate([attribute.original, _control(attribute)])
+        values = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1].astype(np.int64)
+    people = len(attributes[0].original)
+    return codes[:people], codes[people:]
+
+
+def _control(attribute: Seen) -> np.ndarray:
+    assert attribute.control is not None  # only called when there is a control group
+    return attribute.control

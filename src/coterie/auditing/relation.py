@@ -1,0 +1,105 @@
+"""Do the two tables belong together at all? Asked before any attack, because a stranger's table resists every attack.
+
+Three signs, each with a fixed error rate over all attributes: row i resembles person i (rank correlation); rows that
+share a value were people with close values (ties, which noise leaves alone); and the columns have alike distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie.attacks.evidence import Rows, Seen, Values
+
+_ERROR_RATE = 0.001  # of taking strangers for relatives, over all attributes
+_ALIKE = 0.25  # largest gap between two distribution functions that still counts as alike
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    rows_correspond: bool  # row by row, in the order given
+    ties_correspond: bool
+    columns_alike: bool
+
+    @property
+    def found(self) -> bool:
+        return self.rows_correspond or self.ties_correspond or self.columns_alike
+
+    @property
+    def in_order(self) -> bool:
+        return self.rows_correspond or self.ties_correspond
+
+
+UNRELATED = (
+    "The two tables show no relation: neither rows, nor shared values, nor distributions correspond. Either this is not a "
+    "release of that table, or its noise drowned everything. Attacks that find nothing mean nothing here."
+)
+DROWNED = "Nothing of the original is visible in the release: its noise drowned everything, for analysts too."
+OUT_OF_ORDER = (
+    "Row i of the release does not resemble person i: the rows are shuffled or synthetic. Linkage cannot be scored unless "
+    "you give the order of the rows (--order), or the certificate that says they are in order."
+)
+
+
+def relation(attributes: Sequence[Seen], truth: Rows | None, draws: np.random.Generator) -> Relation:
+    columns = [a for a in attributes if a.protected] or list(attributes)
+    level = _ERROR_RATE / (2 * len(columns))
+    rows = ties = False
+    if truth is not None and len(truth) > 3:
+        rows = any(_correlated(a, truth) < level for a in columns)
+        ties = any(_ties_follow(a, truth, draws) < level for a in columns)
+    gaps = [_gap(a.original, a.released) for a in columns]
+    return Relation(rows, ties, float(np.median(gaps)) <= _ALIKE)
+
+
+def _correlated(attribute: Seen, truth: Rows) -> float:
+    """p-value of Spearman's rank correlation (numbers) or of the number of agreements (labels)."""
+    from scipy.stats import norm, rankdata  # half a second to load: only those who need it pay
+
+    released = attribute.released[truth]
+    if attribute.is_number:
+        return _from_correlation(rankdata(attribute.original), rankdata(released))
+    codes, n = attribute.original.astype(np.int64), len(truth)
+    other = released.astype(np.int64)
+    size = int(max(codes.max(), other.max(), 0)) + 2  # code -1 is a missing label of a kept column
+    mine, theirs = np.bincount(codes + 1, minlength=size) / n, np.bincount(other + 1, minlength=size) / n
+    expected = float(mine @ theirs)
+    spread = math.sqrt(max(expected * (1 - expected) / n, 1e-300))
+    return float(norm.sf((float(np.mean(codes == other)) - expected) / spread))
+
+
+def _from_correlation(left: Values, right: Values) -> float:
+    from scipy.stats import norm  # half a second to load: only those who need it pay
+
+    if left.std() == 0 or right.std() == 0:
+        return 1.0
+    return float(norm.sf(float(np.corrcoef(left, right)[0, 1]) * math.sqrt(len(left) - 1)))
+
+
+def _ties_follow(attribute: Seen, truth: Rows, draws: np.random.Generator) -> float:
+    """p-value: are people whose rows share a value closer in rank than people drawn at random?"""
+    from scipy.stats import norm, rankdata  # half a second to load: only those who need it pay
+
+    released, ranks = attribute.released[truth], rankdata(attribute.original)
+    mixed = draws.permutation(len(truth))
+    order = mixed[np.argsort(released[mixed], kind="stable")]
+    tied = released[order][1:] == released[order][:-1]
+    if tied.sum() < 10:
+        return 1.0
+    gaps = np.abs(ranks[order][1:] - ranks[order][:-1])[tied]
+    chance = np.abs(ranks[draws.permutation(len(ranks))] - ranks)
+    pooled = math.sqrt(
+        max(float(chance.var()), 1e-300) / len(gaps) + max(float(chance.var()), 1e-300) / len(chance)
+    )
+    return float(norm.sf((float(chance.mean()) - float(gaps.mean())) / pooled))
+
+
+def _gap(left: Values, right: Values) -> float:
+    """The largest difference between two distribution functions (Kolmogorov and Smirnov)."""
+    points = np.concatenate([left, right])
+    below = np.searchsorted(np.sort(left), points, side="right") / len(left)
+    other = np.searchsorted(np.sort(right), points, side="right") / len(right)
+    return float(np.abs(below - other).max())

@@ -1,0 +1,232 @@
+"""coterie audit: what an attacker still gets from a release, or from a method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from typer.core import TyperGroup
+
+from coterie.attacks.finding import Level
+from coterie.auditing import Audit, audit_method, audit_release
+from coterie.certificate import Certificate
+from coterie.cli.certificate import read_certificate
+from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.errors import CertificateError, DataError, OutputError, ParameterError
+from coterie.io.publication import stage_bytes
+from coterie.io.reading import read_table
+from coterie.report.audit_figure import audit_figure
+from coterie.report.audit_page import audit_page, shown
+from coterie.report.style import as_png
+from coterie.schema import Schema
+from coterie.verification import released_digest
+
+LEVEL_STYLE = {Level.NOTHING: "#009E73", Level.SOME: "#E69F00", Level.SEVERE: "bold #D55E00"}
+
+
+class ReleaseByDefault(TyperGroup):
+    """`coterie audit A B` is `coterie audit release A B`; `coterie audit method NAME` attacks a method."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["release", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=ReleaseByDefault,
+    no_args_is_help=True,
+    help="Attack a release or a method, and say what an attacker still gets.\n\n"
+    "coterie audit ORIGINAL RELEASED --schema S --output DIR\n\n"
+    "coterie audit method idp-cbls --epsilon 0.1 --k 10 --output DIR",
+)
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for audit.html, audit.json and audit.png.")
+]
+Known = Annotated[float, typer.Option(help="Share of people whose released row the attacker knows already.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", help="Time budget; what is not run within it is named.")
+]
+Only = Annotated[list[str] | None, typer.Option("--attack", help="Run only this attack; may be repeated.")]
+Seed = Annotated[int, typer.Option(help="For the attackers' samples: the same seed gives the same audit.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+@app.command("release")
+def release_command(
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table before protection.")],
+    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table.")],
+    schema_file: Annotated[Path, typer.Option("--schema", "-s", help="The schema of the original.")],
+    output: Output,
+    control: Annotated[
+        str | None, typer.Option(help="People of the same population who are not in the release.")
+    ] = None,
+    known: Known = 0.04,
+    order: Annotated[
+        Path | None,
+        typer.Option(
+            help="For shuffled rows: a file with one line for each released row, the original row's number from 0."
+        ),
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists."),
+    ] = None,
+    seconds: Seconds = None,
+    attack: Only = None,
+    seed: Seed = 1,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
+    _refuse_early(output, force=force)
+    schema = Schema.from_yaml(schema_file)
+    with _progress(quiet=as_json) as tell:
+        audit = audit_release(
+            read_table(original, schema=schema),
+            read_table(released, schema=schema),
+            schema,
+            control=None if control is None else read_table(control, schema=schema),
+            known=known,
+            order=None if order is None else _order(order),
+            certificate=_certificate(released, certificate),
+            seconds=seconds,
+            seed=seed,
+            attacks=attack,
+            progress=tell,
+        )
+    _write(audit, output, force=force, as_json=as_json)
+
+
+@app.command("method")
+def method_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A method (`coterie methods`).")],
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total privacy budget.")],
+    output: Output,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    data: Annotated[str | None, typer.Option(help="A population to try it on; else the demo's.")] = None,
+    schema_file: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of --data.")] = None,
+    shuffle: Annotated[bool, typer.Option("--shuffle", help="Rows are released in random order.")] = False,
+    neighbours: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two tables that differ in one record, for the empirical ε."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Runs on each neighbour for the empirical ε.")] = 1000,
+    known: Known = 0.04,
+    seconds: Seconds = None,
+    attack: Only = None,
+    seed: Seed = 1,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a method: its release of a population, and what many runs of it give away."""
+    _refuse_early(output, force=force)
+    if (data is None) != (schema_file is None):
+        raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
+    pair = None if neighbours is None else (read_table(neighbours[0]), read_table(neighbours[1]))
+    with _progress(quiet=as_json) as tell:
+        audit = audit_method(
+            name,
+            epsilon=epsilon,
+            k=k,
+            population=None if data is None else read_table(data),
+            schema=None if schema_file is None else Schema.from_yaml(schema_file),
+            shuffle=shuffle,
+            known=known,
+            runs=runs,
+            neighbours=pair,
+            seconds=seconds,
+            seed=seed,
+            attacks=attack,
+            progress=tell,
+        )
+    _write(audit, output, force=force, as_json=as_json)
+
+
+def _certificate(released: str, given: Path | None) -> Certificate | None:
+    """Only the certificate of these very bytes says anything about them."""
+    path = given or Path(f"{released}.certificate.json")
+    if given is None and not path.is_file():
+        return None
+    certificate = read_certificate(path)
+    if released_digest(released, None, certificate) != certificate.release.digest.value:
+        raise CertificateError(
+            f"The release and {path} do not belong together: the digests differ.",
+            "Give the certificate of this release with --certificate, or move that file away.",
+        )
+    return certificate
+
+
+def _order(path: Path) -> list[int]:
+    try:
+        return [int(line) for line in path.read_text(encoding="utf-8").split()]
+    except OSError as error:
+        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
+    except ValueError:
+        raise DataError(
+            "The order of rows is not a list of whole numbers.", "Write one number a line."
+        ) from None
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
+        task = bar.add_task("Reading", total=None)
+        yield lambda title: bar.update(task, description=escape(title))
+
+
+def _refuse_early(output: Path, *, force: bool) -> None:
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output} is not a folder.", "Choose another place.")
+    for name in ("audit.html", "audit.json", "audit.png"):
+        if (output / name).exists() and not force:
+            raise OutputError(
+                f"{output / name} exists already.", "Choose another folder, or replace it with --force."
+            )
+
+
+def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(audit.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    for name, written in (
+        ("audit.json", content.encode()),
+        ("audit.png", as_png(audit_figure(audit))),
+        ("audit.html", audit_page(audit).encode()),
+    ):
+        stage_bytes(written, output / name, force=force).publish()
+    if as_json:
+        print_json(audit.to_dict())
+        return
+    console.print(_table(audit))
+    for note in audit.notes:
+        console.print(f"[#E69F00]Note:[/] {escape(note)}")
+    for missed in audit.not_run:
+        console.print(f"[#E69F00]Not run:[/] {escape(missed.attack)}: {escape(missed.reason)}.")
+    if audit.promised:
+        console.print(f"Promise: {styled_status(audit.promised.status)}. {escape(audit.promised.label)}.")
+        console.print(escape(audit.promised.odds))
+    console.print(f"[{LEVEL_STYLE[audit.level]}]{audit.level.value.capitalize()}.[/] {escape(audit.verdict)}")
+    console.print(f"The page is [bold]{output}/audit.html[/] [bold #D55E00](do not publish)[/].")
+
+
+def _table(audit: Audit) -> Table:
+    table = Table(
+        title=f"Audit of the {audit.subject}", caption=f"{audit.people:,} people, {audit.seconds:.1f} s"
+    )
+    table.add_column("attack", no_wrap=True)
+    for column in ("found", "measured (95 % interval)", "baseline"):
+        table.add_column(column)
+    for finding in audit.findings:
+        level = f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]"
+        measured, baseline = shown(finding.estimate, finding.unit), shown(finding.baseline, finding.unit)
+        table.add_row(finding.attack, level, measured, baseline)
+    return table

@@ -1,0 +1,196 @@
+"""coterie compare: the whole grid of methods, k and ε, and one page that says what to take from it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.compare.comparison import compare
+from coterie.compare.grid import make_grid
+from coterie.compare.sample import sample_schema, synthetic_sample
+from coterie.errors import OutputError, ParameterError
+from coterie.io.reading import read_table
+from coterie.report.comparison_report import write_comparison
+from coterie.report.ranking import UNITS, best_cells
+from coterie.schema import Schema
+from coterie.utility.measure import Settings
+
+
+def compare_command(
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file.")],
+    schema_file: Annotated[Path, typer.Option("--schema", "-s", help="Types, roles and public bounds.")],
+    methods: Annotated[
+        str, typer.Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
+    ],
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results, figures and report.")],
+    k: Annotated[str, typer.Option("--k", "-k", help="Records a group, separated by commas.")] = "",
+    runs: Annotated[int, typer.Option(help="Runs a cell; the figures are their mean.")] = 10,
+    seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
+    bins: Annotated[str, typer.Option(help="Histograms: domain, value or auto.")] = "auto",
+    target: Annotated[
+        str | None, typer.Option(help="Class column: the example releases are also classified.")
+    ] = None,
+    threshold: Annotated[float | None, typer.Option(help="Make two classes of the target.")] = None,
+    tune_on: Annotated[
+        str | None,
+        typer.Option(
+            help="A public table of the same columns, or the word 'synthetic': the grid runs on it instead of INPUT, "
+            "so that choosing from the report discloses nothing."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Start anew in a folder that holds another comparison.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.
+
+    Example: coterie compare people.csv -s schema.yaml -m laplace,dp-ir,idp-cbls -e 0.1,1 -k 5,10,50 -o comparison
+    """
+    grid = make_grid(_words(methods), _words(epsilon), _whole_numbers(k), runs, seed)
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
+    schema = Schema.from_yaml(schema_file)
+    table, sample = read_table(data, schema=schema), None
+    if tune_on == "synthetic":
+        table, sample = (
+            synthetic_sample(schema, table.num_rows, seed),
+            "a synthetic table drawn from the public bounds",
+        )
+        schema = sample_schema(schema)
+    elif tune_on is not None:
+        table, sample = read_table(tune_on, schema=schema), Path(tune_on).name
+    settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
+    started = time.perf_counter()
+    try:
+        with _bar(quiet=as_json) as bar:
+            task = bar.add_task("Comparing", total=None)
+            found = compare(
+                table,
+                schema,
+                grid,
+                settings=settings,
+                folder=output,
+                force=force,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+            seconds = time.perf_counter() - started
+            bar.update(task, description="Drawing")
+            said = write_comparison(
+                found,
+                table,
+                output,
+                title=f"Comparison on {sample or Path(data).name}",
+                sample=sample,
+                settings=settings,
+            )
+    except KeyboardInterrupt:
+        errors.print(
+            f"Stopped. Finished cells are kept in {escape(str(output))}/; the same command goes on from them."
+        )
+        raise typer.Exit(130) from None
+    best = best_cells(found)
+    if as_json:
+        print_json(
+            {
+                "output": str(output),
+                "verdict": {"headline": said.headline, "points": list(said.points)},
+                "cells": len(found.results.cells),
+                "resumed": found.resumed,
+                "seconds": round(seconds, 3),
+                "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in found.skipped],
+                "best": [
+                    {
+                        "epsilon": entry.cell.key[2],
+                        "method": entry.cell.method,
+                        "k": entry.cell.k,
+                        "error": entry.error,
+                        "measure": entry.measure,
+                        "status": entry.guarantee.status.value,
+                        "label": entry.guarantee.label,
+                    }
+                    for entry in best
+                ],
+            }
+        )
+        return
+    console.print(f"[bold]{escape(said.headline)}[/]")
+    for point in said.points:
+        console.print(f"· {escape(point)}")
+    shown = Table(title="The best k of each method", caption="error: mean over attributes and runs")
+    for heading in ("ε", "method", "promise", "best k", "error", "measured as", "in words"):
+        shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
+    for entry in best:
+        shown.add_row(
+            entry.cell.key[2],
+            entry.cell.method,
+            styled_status(entry.guarantee.status.value),
+            str(entry.cell.k) if entry.cell.k > 1 else "–",
+            f"{entry.error:.3g}",
+            UNITS[entry.measure],
+            entry.words,
+        )
+    console.print(shown)
+    for left_out in found.skipped:
+        console.print(f"[#E69F00]Skipped:[/] {left_out.method}, k = {left_out.k}: {escape(left_out.reason)}")
+    if found.resumed:
+        console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
+    console.print(
+        f"{len(found.results.cells)} cells × {grid.runs} runs in {seconds:.1f} s. Open [bold]{output}/report.html[/]."
+    )
+    if sample is None:
+        console.print(
+            "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
+        )
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _whole_numbers(text: str) -> list[int]:
+    """Numbers and ranges: 5,10,50 or 5-100:5 (from, to, step)."""
+    found: list[int] = []
+    for word in _words(text):
+        try:
+            if "-" in word:
+                ends, _, step = word.partition(":")
+                low, high = ends.split("-")
+                found += range(int(low), int(high) + 1, int(step or 1))
+            else:
+                found.append(int(word))
+        except ValueError:
+            raise ParameterError(
+                "k holds something that is not a whole number.", "Write --k 5,10,50 or --k 5-100:5."
+            ) from None
+    return found
+
+
+def _bar(*, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("cells"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        disable=quiet,
+    )

@@ -1,0 +1,109 @@
+"""coterie evaluate: what a release is still worth, measure by measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from coterie.certificate import Certificate
+from coterie.cli.output import console, print_json
+from coterie.errors import CoterieError
+from coterie.io.reading import read_table
+from coterie.methods import get_method
+from coterie.schema import Schema
+from coterie.utility import all_measures, get_measure
+from coterie.utility.evaluation import WARNING, Evaluation, evaluate
+from coterie.utility.measure import Settings
+
+NAMES = ", ".join(all_measures())
+
+
+def evaluate_command(
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table before protection.")],
+    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The release of that very table.")],
+    schema_file: Annotated[
+        Path, typer.Option("--schema", "-s", help="The schema that the release was made with.")
+    ],
+    measures: Annotated[
+        str | None, typer.Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
+    ] = None,
+    shuffled: Annotated[
+        bool,
+        typer.Option(
+            "--shuffled",
+            help="Rows are shuffled or synthetic, so not linked. A certificate beside the release says so.",
+        ),
+    ] = False,
+    bins: Annotated[
+        str, typer.Option(help="Histograms: domain (1/100 of it), value (one bin a value) or auto.")
+    ] = "auto",
+    target: Annotated[str | None, typer.Option(help="Class column, for classification.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Make two classes of the target: at most this, and above it.")
+    ] = None,
+    classifier: Annotated[
+        str, typer.Option(help="Any scikit-learn classifier, by its name.")
+    ] = "RandomForestClassifier",
+    queries: Annotated[int, typer.Option(help="How many random range counts to ask.")] = 1000,
+    seed: Annotated[int, typer.Option(help="For the queries and the classifier.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Measure a release against its original. The figures come from the original data: do not publish them.
+
+    Example: coterie evaluate people.csv out.csv --schema schema.yaml
+    """
+    chosen = [name.strip() for name in measures.split(",") if name.strip()] if measures else None
+    for name in chosen or ():
+        get_measure(name)  # a misspelt name should not cost the time of reading two tables
+    settings = Settings(
+        bins=bins, queries=queries, target=target, threshold=threshold, classifier=classifier, seed=seed
+    )
+    schema = Schema.from_yaml(schema_file)
+    found = evaluate(
+        read_table(original, schema=schema),
+        read_table(released, schema=schema),
+        schema,
+        measures=chosen,
+        settings=settings,
+        shuffled=shuffled or _certified_as_unlinked(released),
+    )
+    if as_json:
+        print_json(found.to_dict())
+        return
+    _print(found)
+
+
+def _certified_as_unlinked(released: str) -> bool:
+    """Whether a certificate that lies beside the release says that its rows are shuffled or synthetic."""
+    beside = Path(f"{released}.certificate.json")
+    try:
+        certificate = Certificate.from_json(beside.read_bytes())
+        return certificate.release.shuffled or get_method(certificate.method).synthesis is not None
+    except (OSError, CoterieError):
+        return False
+
+
+def _print(found: Evaluation) -> None:
+    table = Table(title="What the release is worth", caption=WARNING)
+    table.add_column("measure", style="bold")
+    table.add_column("value", justify="right")
+    table.add_column("how to read it", overflow="fold")
+    table.add_column("worst attribute", overflow="fold")
+    for name, result in found.measures.items():
+        measure = get_measure(name)
+        if result.value is None:
+            table.add_row(name, "–", f"[#E69F00]not taken:[/] {escape(result.reason or '')}", "")
+            continue
+        worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
+        shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else ""
+        bound = (
+            f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
+        )
+        table.add_row(name, f"{result.value:.4g}{bound}", measure.meaning, shown)
+    console.print(table)
+    for note in found.notes:
+        console.print(f"[#E69F00]Note:[/] {escape(note)}.")

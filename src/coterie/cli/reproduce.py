@@ -1,0 +1,102 @@
+"""coterie reproduce: repeat a figure or table of the papers, and say whether it came out."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from coterie.cli.output import console, errors, print_json
+from coterie.errors import OutputError
+from coterie.papers import all_experiments, get_experiment
+from coterie.papers.data import available
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME…", help="Experiments such as 001-table1; 'all'; or 'list'.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")
+    ] = Path("reproduced"),
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
+
+    Example: coterie reproduce 001-table1 -o reproduced
+    """
+    if [name.casefold() for name in names] == ["list"]:
+        _list(as_json=as_json)
+        return
+    wanted = (
+        list(all_experiments())
+        if [name.casefold() for name in names] == ["all"]
+        else list(dict.fromkeys(names))
+    )
+    for name in wanted:
+        get_experiment(name)  # say so before hours of work, not after
+    if output.exists() and not output.is_dir():
+        raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
+    found: list[dict[str, Any]] = []
+    for name in wanted:
+        experiment = get_experiment(name)
+        started = time.perf_counter()
+        with errors.status(f"{name}: {experiment.title} (about {experiment.seconds:.0f} s)"):
+            verdict = experiment.run(output)
+        seconds = time.perf_counter() - started
+        found.append({**_findings(output / f"{name}.json"), "verdict": verdict, "seconds": round(seconds, 1)})
+        if not as_json:
+            style = "#009E73" if verdict.startswith("reproduced") else "#D55E00"
+            word, _, rest = verdict.partition(" ")
+            console.print(f"[bold]{name}[/] [bold {style}]{word}[/] {escape(rest)} [dim]({seconds:.1f} s)[/]")
+    if as_json:
+        print_json(found)
+        return
+    reproduced = sum(entry["verdict"].startswith("reproduced") for entry in found)
+    console.print(
+        f"{reproduced} of {len(found)} reproduced in full. Figures and data are in [bold]{escape(str(output))}/[/]."
+    )
+
+
+def _findings(path: Path) -> dict[str, Any]:
+    """What an experiment wrote beside its figure, if it writes such a file."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"experiment": path.stem}
+    return content if isinstance(content, dict) else {"experiment": path.stem}
+
+
+def _list(*, as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "name": experiment.name,
+            "title": experiment.title,
+            "paper": experiment.paper,
+            "data": list(experiment.data),
+            "data_here": all(available(name) for name in experiment.data),
+            "seconds": experiment.seconds,
+        }
+        for experiment in all_experiments().values()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(title="Experiments", caption="coterie reproduce NAME -o FOLDER, or all")
+    for heading in ("name", "what", "paper", "data", "about"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        here = "" if row["data_here"] else " [#E69F00](to be fetched)[/]"
+        table.add_row(
+            f"[bold]{row['name']}[/]",
+            row["title"],
+            row["paper"],
+            ", ".join(row["data"]) + here,
+            f"{row['seconds']:.0f} s",
+        )
+    console.print(table)

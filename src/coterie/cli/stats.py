@@ -1,0 +1,287 @@
+"""coterie stats: plan the split of a budget over statistics, publish them, list the allocators."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from coterie.certificate import Certificate
+from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.errors import CertificateError, ParameterError
+from coterie.io.publication import stage_bytes
+from coterie.signing import check_signature
+from coterie.statistics.accounting import currency
+from coterie.statistics.allocators import DEFAULT, allocators
+from coterie.statistics.as_in_paper import plan_as_in_paper
+from coterie.statistics.plan import Plan
+from coterie.statistics.plan_figure import draw_plan
+from coterie.statistics.planning import plan
+from coterie.statistics.publishing import Published, release
+from coterie.statistics.reading import read_specification
+from coterie.statistics.solving import solve_budget
+from coterie.statistics.sources import open_source
+from coterie.statistics.statistics_certificate import StatisticsCertificate
+
+app = typer.Typer(
+    help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
+)
+Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a YAML file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
+AsInPaper = Annotated[
+    bool,
+    typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
+]
+
+
+@app.command("plan")
+def plan_command(
+    spec: Spec,
+    allocator: ByName = DEFAULT,
+    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
+    solve: Annotated[
+        str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")
+    ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
+    proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
+    as_in_paper: AsInPaper = False,
+    data: Annotated[str | None, typer.Option(help="Only with --as-in-paper: the data it looks at.")] = None,
+    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Split the budget so that the statistics and equations get most accurate. Never looks at the data.
+
+    Example: coterie stats plan spec.yaml --figure plan.png
+    """
+    specification = read_specification(spec)
+    if solve not in (None, "epsilon", "rho", "budget"):
+        raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
+    if as_in_paper != (data is not None):
+        raise ParameterError(
+            "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
+        )
+    with _busy(as_json) as busy:
+        busy.add_task("Planning")
+        if as_in_paper:
+            with open_source(data, table) as source:
+                chosen = plan_as_in_paper(specification, source, allocator)
+        elif solve is not None:
+            chosen = solve_budget(specification)
+        else:
+            chosen = plan(specification, allocator, compare=None if compare else ())
+        picture = draw_plan(chosen) if figure is not None else b""
+    if figure is not None:
+        stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
+    if as_json:
+        print_json(chosen.to_dict())
+    else:
+        _show(chosen, proofs)
+        if figure is not None:
+            console.print(f"Figure: {escape(str(figure))}")
+
+
+@app.command("release")
+def release_command(
+    spec: Spec,
+    data: Annotated[str, typer.Option("--data", "-d", help="CSV, Parquet or Arrow file; or postgresql://…")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The released file (.csv or .json).")],
+    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    allocator: ByName = DEFAULT,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
+    ] = None,
+    sign_with: Annotated[
+        Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
+    ] = None,
+    as_in_paper: AsInPaper = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the statistics, add noise, write them with intervals and a certificate; charge once.
+
+    Asking again with the same specification returns the stored release and spends nothing.
+
+    Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
+    """
+    specification = read_specification(spec)
+    with _busy(as_json) as busy:
+        task = busy.add_task("Reading")
+        published = release(
+            specification,
+            data,
+            output,
+            table=table,
+            allocator=allocator,
+            seed=seed,
+            ledger=ledger,
+            key=sign_with,
+            as_in_paper=as_in_paper,
+            progress=lambda message: busy.update(task, description=message),
+        )
+    _report(published, as_json)
+
+
+@app.command("verify")
+def verify_command(
+    released: Annotated[Path, typer.Argument(metavar="OUT", help="The released file.")],
+    certificate_file: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Its certificate.")],
+    key: Annotated[Path | None, typer.Option(help="The issuer's public key (.pub).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say whether released statistics and a certificate belong together. Exit code 7 if they do not."""
+    try:
+        certificate = StatisticsCertificate.from_json(certificate_file.read_bytes())
+        content = released.read_bytes()
+    except OSError as error:
+        raise CertificateError(f"A file cannot be read ({error.strerror}).", "Check both paths.") from None
+    signer = check_signature(_as_certificate(certificate), key)
+    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
+        raise CertificateError(
+            "The release and the certificate do not belong together: the digests differ.",
+            "The file was changed after it was certified, or this is another release's certificate.",
+        )
+    if as_json:
+        print_json(
+            {"match": True, "signer": signer, "guarantee": certificate.guarantee.model_dump(mode="json")}
+        )
+    else:
+        console.print("[bold #009E73]They belong together.[/]")
+        console.print(
+            f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
+        )
+
+
+@app.command("allocators")
+def allocators_command(as_json: AsJson = False) -> None:
+    """List the ways of splitting a budget."""
+    if as_json:
+        print_json([{"name": a.name, "title": a.title, "source": a.source} for a in allocators().values()])
+        return
+    shown = Table("allocator", "what it does", "source", box=None, pad_edge=False)
+    for allocator in allocators().values():
+        mark = " (default)" if allocator.name == DEFAULT else ""
+        shown.add_row(f"[bold]{allocator.name}[/]{mark}", allocator.title, allocator.source)
+    console.print(shown)
+
+
+def _as_certificate(certificate: StatisticsCertificate) -> Certificate:
+    """Signatures are over `canonical()` bytes, which both kinds of certificate have."""
+    return certificate  # type: ignore[return-value]
+
+
+def _busy(quiet: bool) -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=errors,
+        transient=True,
+        disable=quiet,
+    )
+
+
+def _show(chosen: Plan, proofs: bool) -> None:
+    specification = chosen.specification
+    console.print(
+        f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
+        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
+    )
+    if len(chosen.rows) > 1:
+        _show_comparison(chosen)
+    split = Table(
+        "measured", currency(specification.budget), "noise", "scale", "sensitivity", box=None, pad_edge=False
+    )
+    design = chosen.design
+    for m, budget, quantity in zip(
+        design.measurements, chosen.budgets, design.metric.quantities, strict=True
+    ):
+        sensitivity = m.bound.nominal(specification.neighbours, m.where.everyone)
+        split.add_row(
+            escape(m.name),
+            f"{float(budget):.5g}",
+            quantity.family.value,
+            f"{chosen.scales[m.name]:.4g}",
+            f"{sensitivity:.4g}",
+        )
+    console.print(split)
+    expected = Table("target", "expected error", "±", "median", "95 %", "how", box=None, pad_edge=False)
+    for error in chosen.errors:
+        how = "closed form" if error.closed_form else "Sobol"
+        numbers = [f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)]
+        expected.add_row(escape(error.name), *numbers, how)
+    console.print(expected)
+    for loss in chosen.guess_losses:
+        console.print(
+            f"If the expected values are off by {loss.off_by:.0%}: score {loss.mean_loss:.1%} worse than the best "
+            f"split for the truth on average, {loss.worst_loss:.1%} at worst."
+        )
+    for formula, proof in dict.fromkeys((m.bound.formula, m.bound.proof) for m in design.measurements):
+        console.print(f"Sensitivity: {escape(formula)}")
+        if proofs:
+            console.print(f"  [dim]{escape(proof)}[/]")
+    console.print(
+        f"Based on: {escape(specification.expected_from)}. The data were not looked at."
+        if not chosen.as_in_paper
+        else "[bold #D55E00]Based on the data themselves.[/]"
+    )
+    for warning in chosen.warnings:
+        console.print(f"[#E69F00]Note:[/] {escape(warning)}")
+
+
+def _show_comparison(chosen: Plan) -> None:
+    """allocator × (score, predicted errors), as many targets as the window is wide."""
+    worst = any(row.worst_score is not None for row in chosen.rows)
+    room = max(2, (console.width - 36) // 11)
+    shown = [error.name for error in chosen.errors][-room:]  # equations stand last: they are the point
+    table = Table(box=None, pad_edge=False)
+    for heading in ("allocator", "score", *(["worst"] if worst else [])):
+        table.add_column(heading, no_wrap=True)
+    for name in shown:
+        table.add_column(escape(name), min_width=9, overflow="fold")
+    for row in chosen.rows:
+        if row.not_applicable:
+            continue
+        by_name = {error.name: error.mean for error in row.errors}
+        extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
+        table.add_row(row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown))
+    console.print(table)
+    left = len(chosen.errors) - len(shown)
+    if left > 0:
+        console.print(f"[dim]and {left} more targets; --json lists all[/]")
+    for row in chosen.rows:
+        if row.not_applicable:
+            console.print(f"[dim]{row.allocator}: {escape(row.not_applicable)}[/]")
+
+
+def _report(published: Published, as_json: bool) -> None:
+    certificate = published.certificate
+    if as_json:
+        print_json(
+            {
+                "output": str(published.path),
+                "certificate": str(published.certificate_path),
+                "again": published.again,
+                "plan": certificate.plan,
+                "guarantee": certificate.guarantee.model_dump(mode="json"),
+                "notes": list(certificate.notes),
+            }
+        )
+        return
+    if published.again:
+        console.print("This release is stored already: [bold]nothing was spent[/].")
+    console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
+    console.print(
+        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
+    )
+    for note in certificate.notes:
+        console.print(f"[#E69F00]Note:[/] {escape(note)}")
+    console.print(f"Certificate: {escape(str(published.certificate_path))}")

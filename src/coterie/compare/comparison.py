@@ -1,0 +1,144 @@
+"""compare(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._version import __version__
+from coterie.columns.column import Column, NumericColumn
+from coterie.compare.checkpoint import Checkpoint, open_checkpoint
+from coterie.compare.engine import Block, run_cells
+from coterie.compare.grid import Cell, Grid, Skipped
+from coterie.compare.results import Results, gather
+from coterie.compare.sorted_table import sort_once
+from coterie.compare.whole_release import measure_releases, needs_whole_release
+from coterie.errors import ParameterError
+from coterie.io.digest import table_digest
+from coterie.io.frames import to_arrow
+from coterie.methods import get_method
+from coterie.schema import Schema
+from coterie.table import Checked, check
+from coterie.utility import all_measures, get_measure
+from coterie.utility.measure import Measure, Settings
+
+# done, total: how many cells are finished, of how many
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    grid: Grid
+    schema: Schema
+    records: int
+    results: Results
+    skipped: tuple[Skipped, ...]
+    resumed: int  # cells that were found finished
+
+
+def grid_measures(
+    columns: Iterable[Column], names: Sequence[str] | None = None, *, synthetic: bool = False
+) -> list[Measure]:
+    """The measures that a grid can give for these columns: those that follow from cluster values.
+
+    Unless it is named, the one that matches by rank comes only with synthetic methods: it is what they are ranked by, and
+    sorting every cell costs more than all else.
+    """
+    kinds = {isinstance(column, NumericColumn) for column in columns}
+    chosen = []
+    for measure in map(get_measure, dict.fromkeys(names or all_measures())):
+        by = measure.attribute
+        if not names and measure.name == "sse-matched" and not synthetic:
+            continue
+        if by is None or (by.clusters is None and by.drawn is None):
+            if names:
+                raise ParameterError(
+                    f"'{measure.name}' looks at whole rows, so a grid does not give it.",
+                    "Take it from a release with `coterie evaluate`.",
+                )
+        elif (by.clusters is not None and True in kinds) or (by.drawn is not None and False in kinds):
+            chosen.append(measure)
+    return chosen
+
+
+def compare(
+    data: Any,
+    schema: Schema,
+    grid: Grid,
+    *,
+    measures: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run the grid. With `folder`, finished cells are kept there and an interrupted run goes on from them."""
+    table, _ = to_arrow(data)
+    settings = settings or Settings()
+    checked = check(table, schema)
+    cells, skipped = grid.plan(checked.records)
+    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
+    attributes = tuple(attribute.name for attribute in schema.protected)
+    names = tuple(measure.name for measure in chosen)
+    checkpoint: Checkpoint | None = None
+    blocks: list[Block] = []
+    if folder is not None:
+        content = {
+            "coterie": __version__,
+            "table": table_digest(table),
+            "schema": schema.to_yaml(),
+            "seed": grid.seed,
+            "runs": grid.runs,
+            "measures": names,
+            "settings": asdict(settings),
+        }
+        checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
+        blocks = checkpoint.finished(cells)
+    done: set[Cell] = {cell for block in blocks for cell in block.cells}
+    remaining = [cell for cell in cells if cell not in done]
+    resumed = len(done)
+    if progress:
+        progress(resumed, len(cells))
+    pending: list[Block] = []
+    try:
+        for block in _work(table, schema, checked, remaining, grid, chosen, settings):
+            if pending and pending[-1].cells[0].k != block.cells[0].k:
+                blocks += pending
+                if checkpoint:
+                    checkpoint.keep(pending)
+                pending = []
+            pending.append(block)
+            done.update(block.cells)
+            if progress:
+                progress(len(done), len(cells))
+    finally:  # an interruption keeps what is finished
+        blocks += pending
+        if checkpoint:
+            checkpoint.keep(pending)
+    results = gather(blocks, cells, attributes, names)
+    return Comparison(grid, schema, checked.records, results, tuple(skipped), resumed)
+
+
+def _work(
+    table: pa.Table,
+    schema: Schema,
+    checked: Checked,
+    cells: Sequence[Cell],
+    grid: Grid,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Iterator[Block]:
+    """Cells that share their work first, then those that cannot."""
+    whole = [cell for cell in cells if needs_whole_release(get_method(cell.method), schema)]
+    shared = [cell for cell in cells if cell not in set(whole)]
+    if shared:
+        sorted_table = sort_once(checked.columns)
+        yield from run_cells(sorted_table, shared, grid.runs, grid.seed, measures, settings)
+    for cell in whole:
+        values = measure_releases(table, schema, cell, grid.runs, grid.seed, measures, settings)
+        yield Block((cell,), values)

@@ -1,0 +1,91 @@
+"""Which cells a comparison has, and which it cannot have and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from coterie.budget import Number, as_text, parse_epsilon
+from coterie.errors import ParameterError
+from coterie.methods import get_method
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Cell:
+    """One choice of method, k and ε; all its runs belong to it."""
+
+    method: str
+    k: int
+    epsilon: Fraction
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        return self.method, self.k, as_text(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A choice that was left out, and the sentence that says why."""
+
+    method: str
+    k: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Run r of every cell draws its noise as `protect(…, seed=seed + r)` does."""
+
+    methods: tuple[str, ...]
+    epsilons: tuple[Fraction, ...]
+    ks: tuple[int, ...]
+    runs: int = 10
+    seed: int = 0
+
+    def plan(self, records: int) -> tuple[list[Cell], list[Skipped]]:
+        """Cells in the order of work: all methods and ε of one k together. Impossible ones come back with a reason."""
+        cells: dict[Cell, None] = {}
+        skipped: list[Skipped] = []
+        for method in map(get_method, self.methods):
+            for k in (method.fixed_k,) if method.fixed_k else self.ks:
+                try:
+                    method.check_k(k, records)
+                except ParameterError as error:
+                    skipped.append(Skipped(method.name, k, error.problem))
+                    continue
+                cells.update(dict.fromkeys(Cell(method.name, k, epsilon) for epsilon in self.epsilons))
+        order = {name: place for place, name in enumerate(self.methods)}
+        planned = sorted(cells, key=lambda cell: (cell.k, order[cell.method], cell.epsilon))
+        if not planned:
+            raise ParameterError(
+                "No cell of the grid is possible: " + skipped[0].reason if skipped else "The grid is empty.",
+                f"Choose k between 3 and {records}, and at least one method.",
+            )
+        return planned, skipped
+
+
+def make_grid(
+    methods: Sequence[str], epsilons: Iterable[Number], ks: Iterable[int], runs: int = 10, seed: int = 0
+) -> Grid:
+    """Check what the user wrote; repeated entries count once."""
+    names = tuple(dict.fromkeys(methods))
+    if not names:
+        raise ParameterError(
+            "No method was named.", "Give some, for example --methods laplace,dp-ir,idp-cbls."
+        )
+    for name in names:
+        get_method(name)
+    total = tuple(sorted({parse_epsilon(epsilon) for epsilon in epsilons}))
+    if not total:
+        raise ParameterError("No ε was named.", "Give some, for example --epsilon 0.1,1.")
+    sizes = tuple(sorted(set(ks)))
+    if any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
+        raise ParameterError("k is not a whole number from 1 up.", "Give for example --k 5,10,50.")
+    if not sizes and not all(get_method(name).fixed_k for name in names):
+        raise ParameterError("No k was named.", "Give some, for example --k 5,10,50.")
+    if runs < 1:
+        raise ParameterError("A cell needs at least one run.", "Give --runs 10.")
+    if seed < 0:
+        raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
+    return Grid(names, total, sizes, runs, seed)

@@ -1,0 +1,41 @@
+"""What the aggregator wants of one owner: always the whole picture, never an event, so nothing can be missed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.canonical import canonical, sha256
+from coterie.federation.states import StudyState
+from coterie.federation.storage.parties import Owner
+from coterie.federation.storage.studies import contributions_by, study_row
+
+
+def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
+    """Every study of this owner, with its state and what the aggregator holds of the contribution."""
+    found = []
+    with aggregator.database.reading() as connection:
+        for contribution in contributions_by(connection, owner.id):
+            row = study_row(connection, contribution.study)
+            if row is None or row.state is StudyState.DRAFT:
+                continue
+            found.append(
+                {
+                    "id": row.id,
+                    "study": row.signed.content(),
+                    "state": row.state.value,
+                    "reason": row.reason,
+                    "contribution": contribution.state.value,
+                    "contribution_reason": contribution.reason,
+                    "group_key": json.loads(row.group_key) if row.group_key else None,
+                    "receipt": json.loads(contribution.receipt) if contribution.receipt else None,
+                    "release": _release(row.release_sha256, row.release_size),
+                }
+            )
+    content = {"owner": owner.name, "studies": found}
+    return {"version": sha256(canonical(content))[:32], **content}
+
+
+def _release(digest: str | None, size: int | None) -> dict[str, Any] | None:
+    return None if digest is None else {"sha256": digest, "size": size}

@@ -1,0 +1,93 @@
+"""The aggregator's folder: keys, TLS certificate, settings, received chunks, releases."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.federation import tls
+from coterie.federation.errors import FederationError
+from coterie.federation.keys import Keys, fingerprint, write_private
+from coterie.federation.storage.database import Database
+from coterie.federation.storage.parties import add_token
+
+_SETTINGS = "aggregator.json"
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """An opened home. Paths below it are made from numbers and hashes of ours, never from what a peer says."""
+
+    folder: Path
+    keys: Keys
+    url: str
+    database: Database
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint(self.keys.public)
+
+    @property
+    def tls_certificate(self) -> str:
+        return (self.folder / tls.CERTIFICATE).read_text()
+
+    def chunk_folder(self, study: str, owner: int) -> Path:
+        return self.folder / "chunks" / study / str(owner)
+
+    def chunk(self, study: str, owner: int, number: int) -> Path:
+        return self.chunk_folder(study, owner) / f"{number:05d}.parquet"
+
+    def release(self, study: str) -> Path:
+        return self.folder / "releases" / f"{study}.parquet"
+
+    def workspace(self, study: str) -> Path:
+        return self.folder / "work" / study
+
+    @classmethod
+    def open(cls, folder: Path, database: str | None = None) -> Aggregator:
+        try:
+            settings = json.loads((folder / _SETTINGS).read_bytes())
+            url, stored = settings["url"], settings["database"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FederationError(
+                f"{folder} is not the folder of an aggregator.",
+                f"Make one: coterie aggregator init {folder} --url https://HOST:PORT",
+            ) from None
+        return cls(folder, Keys.load(folder), url, Database.open(database or stored))
+
+    def close(self) -> None:
+        self.database.close()
+
+
+def init(folder: Path, url: str, names: Sequence[str], database: str | None) -> tuple[Aggregator, str]:
+    """A new aggregator, and the token that opens its status page. The token is shown once and stored as a hash."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise FederationError(f"{folder} is not empty.", "Choose a new folder.")
+        os.chmod(folder, 0o700)
+        for part in ("chunks", "releases", "work"):
+            (folder / part).mkdir(mode=0o700)
+    except OSError as error:
+        raise FederationError(
+            f"{folder} cannot be made ({error.strerror}).", "Choose another place."
+        ) from None
+    Keys.generate().save(folder)
+    tls.make_certificate(folder, names)
+    address = database or f"sqlite:///{(folder / 'aggregator.sqlite').resolve()}"
+    # 0600: the address of a database may hold a password.
+    settings = json.dumps({"url": url.rstrip("/"), "database": address}, indent=2)
+    write_private(folder / _SETTINGS, settings.encode())
+    previous = os.umask(0o077)
+    try:
+        aggregator = Aggregator.open(folder)
+    finally:
+        os.umask(previous)
+    token = secrets.token_urlsafe(32)
+    with aggregator.database.writing() as connection:
+        add_token(connection, token, "made at init")
+    return aggregator, token

@@ -1,0 +1,238 @@
+"""What owners may do with a study: answer, hand over the group key, report, send chunks, seal, withdraw."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Connection, Select, insert, select
+
+from coterie.federation.aggregator.faults import Fault, not_found
+from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.answers import Answer, Manifest, Receipt, opened_group_key
+from coterie.federation.canonical import sha256
+from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.states import SHOWN, ContributionState, StudyState, may_follow
+from coterie.federation.storage.parties import Owner
+from coterie.federation.storage.studies import (
+    Contribution,
+    StudyRow,
+    contribution,
+    contributions_by,
+    move_contribution,
+    set_group_key,
+    study_row,
+)
+from coterie.federation.storage.tables import chunks
+from coterie.federation.wire import now, stamp
+
+_C = ContributionState
+
+
+def answer(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, str]:
+    """Step 2 of 003, or a refusal at any point before the noise is drawn. Repeating an answer changes nothing."""
+    signed = signed_from(body)
+    opened = signed.opened("answer", Answer, key=owner.key)
+    if opened.study != study or opened.owner != owner.name:
+        raise Fault(422, "unacceptable", "The answer is about another study or owner.")
+    state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
+    with aggregator.database.writing() as connection:
+        row, mine = _mine(connection, owner, study)
+        if mine.answer is not None and signed_from(mine.answer).document == signed.document:
+            return {"state": mine.state.value}
+        _require_open(row)
+        if state is _C.APPROVED:
+            asked = {attribute.name for attribute in row.study.attributes}
+            unknown = [name for name in opened.attributes if name not in asked]
+            if unknown:
+                raise Fault(422, "unacceptable", "The answer offers attributes that the study does not have.")
+        move_contribution(connection, mine, state, answer=signed.text(), reason=opened.reason)
+    return {"state": state.value}
+
+
+def group_key(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, str]:
+    """The lead owner's sealed key; exactly one sealed copy for every other owner of the roster."""
+    signed = signed_from(body)
+    with aggregator.database.writing() as connection:
+        row, _ = _mine(connection, owner, study)
+        if row.study.lead != owner.name:
+            raise Fault(409, "conflict", "Only the lead owner of a vertical study makes the group key.")
+        if row.group_key is not None and signed_from(row.group_key).document == signed.document:
+            return {"state": "kept"}
+        key = opened_group_key(signed.text(), row.study)
+        expected = sorted(entry.owner for entry in row.study.roster if entry.owner != owner.name)
+        if key.study != study or sorted(entry.owner for entry in key.sealed) != expected:
+            raise Fault(422, "unacceptable", "The group key is not sealed to each other owner exactly once.")
+        _require_open(row)
+        set_group_key(connection, study, owner.name, signed)
+    return {"state": "kept"}
+
+
+def progress(aggregator: Aggregator, owner: Owner, study: str, state: ContributionState) -> dict[str, str]:
+    """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
+    with aggregator.database.writing() as connection:
+        row, mine = _mine(connection, owner, study)
+        if mine.state is state:
+            return {"state": state.value}
+        if state is not _C.WITHDRAWN:
+            _require_collecting(row)
+        move_contribution(connection, mine, state)
+    return {"state": state.value}
+
+
+def manifest(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, object]:
+    """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
+    signed = signed_from(body)
+    opened = signed.opened("manifest", Manifest, key=owner.key)
+    if opened.study != study or opened.owner != owner.name:
+        raise Fault(422, "unacceptable", "The manifest is about another study or owner.")
+    with aggregator.database.writing() as connection:
+        row, mine = _mine(connection, owner, study)
+        if mine.manifest is not None:
+            if sha256(signed_from(mine.manifest).canonical()) != sha256(signed.canonical()):
+                raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
+        else:
+            _require_collecting(row)
+            move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
+        missing = _missing(connection, mine, len(opened.chunks))
+    return {"missing": [] if mine.receipt else missing}
+
+
+def chunk(aggregator: Aggregator, owner: Owner, study: str, number: int, body: bytes) -> dict[str, object]:
+    """One chunk, kept under a name of ours once its hash is right. Sending it again changes nothing."""
+    with aggregator.database.reading() as connection:
+        row, mine = _mine(connection, owner, study)
+    if mine.state is not _C.UPLOADING:
+        if mine.receipt is not None:
+            return {"number": number}
+        raise Fault(
+            409,
+            "conflict",
+            f"A contribution that is {mine.state} takes no chunks.",
+            "Send the manifest first.",
+        )
+    claimed = mine.opened_manifest(owner.key).chunks
+    if number >= len(claimed):
+        raise Fault(404, "not found", "The manifest has no such chunk.")
+    if len(body) != claimed[number].size or sha256(body) != claimed[number].sha256:
+        raise Fault(
+            422, "chunk", "The chunk is not the one that the manifest names.", "Send it again.", number=number
+        )
+    _require_collecting(row)
+    _keep(aggregator.chunk(study, owner.id, number), body)
+    with aggregator.database.writing() as connection:
+        if not connection.execute(_chunk(mine, number)).first():
+            connection.execute(insert(chunks).values(study=study, owner=owner.id, number=number))
+    return {"number": number}
+
+
+def seal(aggregator: Aggregator, owner: Owner, study: str) -> dict[str, object]:
+    """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
+    with aggregator.database.reading() as connection:
+        row, mine = _mine(connection, owner, study)
+        if mine.receipt is not None:
+            return signed_from(mine.receipt).content()
+        if mine.manifest is None:
+            raise Fault(
+                409, "conflict", "There is nothing to seal yet.", "Send the manifest and its chunks first."
+            )
+        opened = mine.opened_manifest(owner.key)
+        missing = _missing(connection, mine, len(opened.chunks))
+    _require_collecting(row)
+    for number, claimed in enumerate(opened.chunks):
+        # Read back from the disk: the receipt is about what is kept, not about what once arrived.
+        if (
+            number not in missing
+            and _file_sha256(aggregator.chunk(study, owner.id, number)) != claimed.sha256
+        ):
+            missing.append(number)
+    if missing:
+        raise Fault(
+            409, "incomplete", "Some chunks are missing.", "Send them, then seal.", missing=sorted(missing)
+        )
+    receipt = Receipt(
+        study=study,
+        owner=owner.name,
+        manifest=sha256(signed_from(mine.manifest).canonical()),
+        rows=opened.rows,
+        at=stamp(now()),
+    )
+    signed = Signed.of(receipt, "receipt", aggregator.keys)
+    with aggregator.database.writing() as connection:
+        move_contribution(connection, mine, _C.DELIVERED, receipt=signed.text())
+    return signed.content()
+
+
+def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
+    """Step 8: owners get a copy. Only owners who were asked, and only when it is out."""
+    with aggregator.database.reading() as connection:
+        row, _ = _mine(connection, owner, study)
+    if row.state is not StudyState.RELEASED:
+        raise Fault(409, "conflict", f"The study is {row.state}; there is no release.")
+    return row
+
+
+def _mine(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+    """A study that this owner is in; for all others it does not exist."""
+    row = study_row(connection, study)
+    mine = contribution(connection, study, owner.id)
+    if row is None or mine is None or row.state is StudyState.DRAFT:
+        raise not_found()
+    return row, mine
+
+
+def _require_open(row: StudyRow) -> None:
+    if row.state not in SHOWN - {StudyState.ASSEMBLING, StudyState.RELEASED}:
+        raise Fault(409, "conflict", f"The study is {row.state}.")
+
+
+def _require_collecting(row: StudyRow) -> None:
+    if row.state is not StudyState.COLLECTING:
+        raise Fault(409, "conflict", f"The study is {row.state}; it does not collect.")
+
+
+def _chunk(mine: Contribution, number: int) -> Select[int]:
+    return select(chunks.c.number).where(
+        chunks.c.study == mine.study, chunks.c.owner == mine.owner, chunks.c.number == number
+    )
+
+
+def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
+    query = select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
+    there = set(connection.execute(query).scalars())
+    return [number for number in range(count) if number not in there]
+
+
+def _keep(path: Path, body: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with open(
+            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
+        ) as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def withdraw_all(aggregator: Aggregator, owner: Owner) -> None:
+    """An owner who leaves takes back what it has not delivered."""
+    with aggregator.database.writing() as connection:
+        for mine in contributions_by(connection, owner.id):
+            if may_follow(mine.state, _C.WITHDRAWN):
+                move_contribution(connection, mine, _C.WITHDRAWN)

@@ -1,0 +1,143 @@
+"""Moves studies on: from the answers to the collection, from the last delivery to the release, or to an end.
+
+Called again and again; each call looks at the whole state and does what is due, so a crash loses nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import secrets
+import shutil
+
+from coterie.federation.aggregator.assembly import assemble
+from coterie.federation.aggregator.checking import disagreement, wrong_content
+from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.errors import Conflict
+from coterie.federation.states import LEFT, ContributionState, StudyState, is_final
+from coterie.federation.storage.studies import (
+    Contribution,
+    StudyRow,
+    all_studies,
+    contributions_of,
+    move_contribution,
+    move_study,
+    study_row,
+)
+from coterie.federation.wire import now
+
+_C, _S = ContributionState, StudyState
+_MOVING = frozenset({_S.PUBLISHED, _S.COLLECTING, _S.ASSEMBLING})
+log = logging.getLogger("coterie.aggregator")
+
+
+def tend(aggregator: Aggregator) -> int:
+    """One round over all studies; how many were moved."""
+    with aggregator.database.reading() as connection:
+        rows = all_studies(connection, _MOVING)
+    moved = sum(_tend(aggregator, row.id) for row in rows)
+    _forget(aggregator)
+    return moved
+
+
+def _forget(aggregator: Aggregator) -> None:
+    """When a study has ended nobody needs its parts any more, least of all with their pseudonyms."""
+    for folder in (aggregator.folder / "chunks").iterdir():
+        with aggregator.database.reading() as connection:
+            row = study_row(connection, folder.name)
+        if row is None or is_final(row.state):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tend(aggregator: Aggregator, study: str) -> bool:
+    with aggregator.database.reading() as connection:
+        row = study_row(connection, study)
+        parts = contributions_of(connection, study)
+    assert row is not None
+    try:
+        if row.state is _S.PUBLISHED:
+            moved = _answers(aggregator, row, parts)
+        elif row.state is _S.COLLECTING:
+            moved = _collect(aggregator, row, parts)
+        else:
+            assemble(aggregator, row, parts)
+            moved = True
+    except Conflict:
+        return True  # an owner was quicker: look again
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
+        return False
+    except Exception as error:
+        # One study that cannot be moved must not stop the others. Its kind only: a message might hold a value.
+        log.error("study %s cannot be moved on (%s)", study[:12], type(error).__name__)
+        return False
+    if moved:
+        with aggregator.database.reading() as connection:
+            after = study_row(connection, study)
+        assert after is not None
+        log.info("study %s is %s", study[:12], after.state)
+    return moved
+
+
+def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+    """Steps 1–3: enough owners approve, and their attributes fit together."""
+    study = row.study
+    keys = {entry.owner: entry.key for entry in study.roster}
+    approved = [part for part in parts if part.state is _C.APPROVED]
+    reason = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1] for part in approved})
+    reason = reason or _too_few(row, parts)
+    if reason:
+        return _move(aggregator, row, _S.FAILED, reason=reason)
+    if len(approved) >= study.minimum and (not study.vertical or row.group_key):
+        return _move(aggregator, row, _S.COLLECTING)
+    if now() > study.due:
+        return _move(aggregator, row, _S.EXPIRED, reason="not enough owners had answered at the deadline")
+    return False
+
+
+def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
+    """Steps 4–6 are the owners'. Look at what they delivered, and see whether that was all."""
+    study = row.study
+    keys = {entry.owner: entry.key for entry in study.roster}
+    for part in parts:
+        if part.state is _C.DELIVERED:
+            wrong = wrong_content(aggregator, study, part, keys[part.name])
+            with aggregator.database.writing() as connection:
+                move_contribution(connection, part, _C.REJECTED if wrong else _C.ACCEPTED, reason=wrong)
+            return True
+    for part in parts:
+        # Somebody who approves after the others have begun must not make their work void.
+        if part.state is _C.APPROVED:
+            late = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1]})
+            if late:
+                with aggregator.database.writing() as connection:
+                    move_contribution(connection, part, _C.REJECTED, reason=late)
+                return True
+    accepted = sum(part.state is _C.ACCEPTED for part in parts)
+    settled = accepted + sum(part.state in LEFT for part in parts)
+    too_few = _too_few(row, parts)
+    overdue = now() > study.due
+    goes_on = overdue and study.at_deadline == "go on with the minimum" and accepted >= study.minimum
+    if too_few:
+        return _move(aggregator, row, _S.FAILED, reason=too_few)
+    if settled == len(parts) or goes_on:
+        return _move(aggregator, row, _S.ASSEMBLING, shuffle_key=secrets.token_hex(32))
+    if overdue:
+        return _move(aggregator, row, _S.EXPIRED, reason="not every owner had delivered at the deadline")
+    return False
+
+
+def _move(aggregator: Aggregator, row: StudyRow, state: StudyState, **values: str) -> bool:
+    with aggregator.database.writing() as connection:
+        move_study(connection, row, state, **values)
+    return True
+
+
+def _too_few(row: StudyRow, parts: list[Contribution]) -> str | None:
+    gone = [part.name for part in parts if part.state in LEFT]
+    if row.study.vertical and row.study.lead in gone and row.group_key is None:
+        return "the lead owner left before it made the group key"
+    if len(parts) - len(gone) < row.study.minimum:
+        return f"fewer owners than the minimum are left: {', '.join(gone)} refused, withdrew or were rejected"
+    return None

@@ -1,0 +1,104 @@
+"""The certificate of the joined release: the study, every owner's certificate, and what they come to together."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from coterie._version import __version__
+from coterie.budget import as_text
+from coterie.certificate import Certificate, Digest, Promised
+from coterie.federation.answers import Answer
+from coterie.federation.composition import composed, nominal
+from coterie.federation.envelope import Document, Signed
+from coterie.federation.study import Study
+from coterie.federation.wire import now, stamp
+
+KIND = "federated certificate"
+
+
+class OwnerPart(Document):
+    """One owner's share. `answer` carries its signature on the disjointness statement."""
+
+    owner: str
+    epsilon: str
+    rows: int
+    answer: Signed
+    certificate: dict[str, Any]
+
+
+class FederatedCertificate(Document):
+    coterie_federated_certificate: Literal[1] = 1
+    tool: str
+    issued: str
+    study: Signed
+    epsilon: str
+    rule: str
+    guarantee: Promised
+    owners: tuple[OwnerPart, ...]
+    absent: tuple[str, ...]
+    rows: int
+    columns: tuple[str, ...]
+    digest: Digest
+    aggregator_learned: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def certify(
+    study: Study,
+    signed: Signed,
+    answers: dict[str, tuple[Signed, Answer]],
+    certificates: dict[str, Certificate],
+    rows: int,
+    columns: tuple[str, ...],
+    digest: Digest,
+) -> FederatedCertificate:
+    disjoint = {owner: answer.disjoint for owner, (_, answer) in answers.items()}
+    epsilon, rule = nominal(study, disjoint)
+    parts = tuple(
+        OwnerPart(
+            owner=owner,
+            epsilon=as_text(study.share(owner)),
+            rows=certificates[owner].release.rows,
+            answer=envelope,
+            certificate=certificates[owner].model_dump(mode="json"),
+        )
+        for owner, (envelope, _) in answers.items()
+    )
+    return FederatedCertificate(
+        tool=f"coterie {__version__}",
+        issued=stamp(now()),
+        study=signed,
+        epsilon=as_text(epsilon),
+        rule=rule,
+        guarantee=composed(study, disjoint, certificates),
+        owners=parts,
+        absent=tuple(entry.owner for entry in study.roster if entry.owner not in answers),
+        rows=rows,
+        columns=columns,
+        digest=digest,
+        aggregator_learned=_learned(study),
+        notes=_notes(study, answers),
+    )
+
+
+def _learned(study: Study) -> tuple[str, ...]:
+    learned = ["the protected table of each owner, and how many rows it has"]
+    if study.vertical:
+        learned += [
+            "how many people the owners have in common, and which protected rows belong to one person",
+            "nothing about ids: rows were joined by keyed pseudonyms, dropped before publication; "
+            "but the aggregator together with any owner (who holds the group key) can test ids",
+        ]
+    return tuple(learned)
+
+
+def _notes(study: Study, answers: dict[str, tuple[Signed, Answer]]) -> tuple[str, ...]:
+    notes = ["rows were put in random order; the order was drawn by the aggregator and then forgotten"]
+    if study.seed is not None:
+        notes.append("reproducible: not private (the study names a seed)")
+    absent = len(study.roster) - len(answers)
+    if absent:
+        notes.append(f"{absent} owner(s) of the roster did not contribute")
+    if study.vertical:
+        notes.append("only people held by every contributing owner are in the release")
+    return tuple(notes)

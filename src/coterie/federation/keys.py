@@ -1,0 +1,120 @@
+"""Keys of owners and aggregators: Ed25519 for signing, X25519 for sealing. Files that only their owner can read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from coterie.federation.errors import FederationError
+
+SIGNING, SEALING = "signing.pem", "sealing.pem"
+_KEY = re.compile(r"[A-Za-z0-9+/]{43}=")
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """Both private keys of one party. No repr: a private key must not reach a log."""
+
+    signing: Ed25519PrivateKey
+    sealing: X25519PrivateKey
+
+    @classmethod
+    def generate(cls) -> Keys:
+        return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @property
+    def public(self) -> str:
+        return as_text(self.signing.public_key().public_bytes_raw())
+
+    @property
+    def sealing_public(self) -> str:
+        return as_text(self.sealing.public_key().public_bytes_raw())
+
+    def sign(self, kind: str, content: bytes) -> str:
+        return as_text(self.signing.sign(_framed(kind, content)))
+
+    def save(self, folder: Path) -> None:
+        for name, key in ((SIGNING, self.signing), (SEALING, self.sealing)):
+            content = key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            write_private(folder / name, content)
+
+    @classmethod
+    def load(cls, folder: Path) -> Keys:
+        signing, sealing = (_load(folder / name) for name in (SIGNING, SEALING))
+        if not isinstance(signing, Ed25519PrivateKey) or not isinstance(sealing, X25519PrivateKey):
+            raise _unreadable(folder)
+        return cls(signing, sealing)
+
+
+def verify(key: str, kind: str, content: bytes, signature: str) -> bool:
+    """Whether `key` signed this content as a document of this kind. Ed25519 verification is constant in time."""
+    try:
+        public = Ed25519PublicKey.from_public_bytes(raw_key(key))
+        public.verify(base64.b64decode(signature, validate=True), _framed(kind, content))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def fingerprint(key: str) -> str:
+    """The same short name as on signed certificates (coterie.signing)."""
+    return "SHA256:" + hashlib.sha256(raw_key(key)).hexdigest()[:32]
+
+
+def raw_key(key: str) -> bytes:
+    if not _KEY.fullmatch(key):
+        raise ValueError("not a key of 32 bytes")
+    return base64.b64decode(key, validate=True)
+
+
+def as_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Mode 0600 from the first byte, never over an existing file."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise FederationError(
+            f"{path} cannot be written ({error.strerror}).", "Choose a new folder that you may write."
+        ) from None
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _framed(kind: str, content: bytes) -> bytes:
+    """The kind is signed too: a signature on one kind of document is worth nothing on another."""
+    return f"coterie {kind} 1\n".encode() + content
+
+
+def _load(path: Path) -> object:
+    try:
+        if path.stat().st_mode & 0o077:
+            raise FederationError(
+                f"The key file {path} can be read by others.", f"Close it first: chmod 600 {path}"
+            )
+        return serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError):
+        raise _unreadable(path.parent) from None
+
+
+def _unreadable(folder: Path) -> FederationError:
+    return FederationError(
+        f"The keys in {folder} cannot be read.", "Name the folder that `init` or `join` made, unchanged."
+    )

@@ -1,0 +1,152 @@
+"""Yes or no: is the study what its hash says, do policy or person agree, does the table fit, is there budget?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from coterie.budget import as_text
+from coterie.errors import BudgetExceeded, CoterieError, LedgerError
+from coterie.federation.answers import Answer, GroupKey, SealedKey
+from coterie.federation.envelope import Signed, validated
+from coterie.federation.errors import FederationError
+from coterie.federation.keys import write_private
+from coterie.federation.owner.home import Home
+from coterie.federation.owner.policy import Policy, Source, read_policy
+from coterie.federation.owner.refusal import Refusal, refusal
+from coterie.federation.owner.table import Prepared, prepare_table
+from coterie.federation.pseudonyms import new_group_key
+from coterie.federation.sealing import seal
+from coterie.federation.study import KIND, Study
+from coterie.federation.wire import now, stamp
+from coterie.ledger import Ledger, Purpose
+from coterie.methods import get_method
+
+
+def opened_study(home: Home, study: str, envelope: Any) -> Study:
+    """The study as the aggregator signed it. Anything wrong with it is a reason to refuse, not to fail."""
+    try:
+        signed = validated(Signed, envelope, "study")
+        opened = signed.opened(KIND, Study, key=home.aggregator)
+    except FederationError as error:
+        raise refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
+    if opened.id != study:
+        raise refusal("the study was tampered with: its content does not have the hash that is its name")
+    if opened.aggregator != home.aggregator:
+        raise refusal("the study names another aggregator than the one that this owner pinned")
+    entry = opened.entry(home.owner)
+    if entry is None or entry.key != home.keys.public or entry.sealing_key != home.keys.sealing_public:
+        raise refusal("the roster does not hold this owner with its own keys")
+    return opened
+
+
+def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
+    """Where the data are if the answer is yes, a Refusal if it is no, None while nobody has decided."""
+    said = home.journal.decision(study.id)
+    if said is not None:
+        if said["decision"] == "refuse":
+            raise refusal(str(said["reason"]))
+        return validated(Source, said["source"], "decision")
+    policy = read_policy(home.policy_file)
+    if policy is None:
+        if unattended:
+            raise refusal("this owner runs unattended and has no policy")
+        return None
+    policy.require(study, home.owner)
+    _require_lifetime(home, policy)
+    return Source(**{name: getattr(policy, name) for name in Source.model_fields})
+
+
+def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
+    """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
+    prepared = prepare_table(study, home.owner, source)
+    require_budget(home, study, source)
+    answer = Answer(
+        study=study.id,
+        owner=home.owner,
+        decision="approve",
+        attributes=tuple(attribute.name for attribute in study.asked_of(home.owner)),
+        disjoint=source.disjoint and not study.vertical,
+        at=stamp(now()),
+    )
+    return Signed.of(answer, "answer", home.keys), prepared
+
+
+def refuse(home: Home, study: str, reason: Refusal) -> Signed:
+    answer = Answer(
+        study=study,
+        owner=home.owner,
+        decision="refuse",
+        reason=reason.reason[:2000],
+        figures=reason.figures,
+        at=stamp(now()),
+    )
+    return Signed.of(answer, "answer", home.keys)
+
+
+def sealed_group_key(home: Home, study: Study) -> Signed:
+    """The lead owner's part: one key a study, made once, kept here, sealed to every other owner."""
+    path = home.study(study.id) / "group-key.json"
+    key_path = home.study(study.id) / "group.key"
+    if path.exists():
+        return validated(Signed, json.loads(path.read_bytes()), "group key")
+    key_path.unlink(missing_ok=True)  # a key whose envelope was never finished was never used
+    secret = new_group_key()
+    write_private(key_path, secret)
+    sealed = tuple(
+        SealedKey(owner=entry.owner, sealed=seal(secret, entry.sealing_key, study.id))
+        for entry in study.roster
+        if entry.owner != home.owner
+    )
+    signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), "group key", home.keys)
+    temporary = path.with_suffix(".new")
+    temporary.unlink(missing_ok=True)
+    write_private(temporary, signed.canonical())
+    temporary.replace(path)
+    return signed
+
+
+def require_budget(home: Home, study: Study, source: Source) -> None:
+    if study.seed is not None:
+        return
+    purpose = study_purpose(home, study, source)
+    try:
+        book = Ledger.inspect(source.ledger or home.default_ledger)
+        if any(
+            entry.purpose.fingerprint == study.id and entry.state.charged for entry in book.entries.values()
+        ):
+            return  # paid for already: what was computed then is sent
+        book.afford(purpose)
+    except BudgetExceeded:
+        balance = book.balance(source.population)
+        raise refusal(
+            "the population's lifetime budget would be exceeded",
+            requested=as_text(purpose.epsilon),
+            remaining=as_text(balance.remaining),
+            limit=as_text(balance.lifetime),
+        ) from None
+    except LedgerError as error:
+        raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+
+
+def study_purpose(home: Home, study: Study, source: Source) -> Purpose:
+    share = study.share(home.owner)
+    cost = get_method(study.method).cost(share, len(study.asked_of(home.owner)))
+    target = str((home.study(study.id) / "manifest.json").absolute())
+    return Purpose(source.population, cost, study.method, "", target, study.id)
+
+
+def _require_lifetime(home: Home, policy: Policy) -> None:
+    """The first study of a population makes its account, with the lifetime that the policy promises."""
+    if policy.lifetime is None:
+        return
+    path = policy.ledger or home.default_ledger
+    try:
+        known = Ledger.inspect(path).lifetimes
+    except LedgerError:
+        known = {}
+    if policy.population not in known:
+        try:
+            Ledger.add_population(path, policy.population, policy.lifetime)
+        except CoterieError as error:
+            raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None

@@ -1,0 +1,195 @@
+"""The line to the aggregator: outward only, pinned TLS, every request signed, every answer's signature checked."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import httpx
+
+from coterie.federation import wire
+from coterie.federation.canonical import canonical, parsed
+from coterie.federation.errors import (
+    Conflict,
+    FederationError,
+    InvitationSpent,
+    NotAccepted,
+    ProtocolMismatch,
+    Unreachable,
+    Untrusted,
+)
+from coterie.federation.keys import Keys, verify
+from coterie.federation.tls import authority_context, pinned_context
+
+_PATIENCE = httpx.Timeout(20.0, read=60.0)
+
+
+class AnswerFault(FederationError):
+    """The aggregator understood, and said no: `status` and the parts of its answer."""
+
+    def __init__(self, status: int, content: dict[str, Any]) -> None:
+        super().__init__(str(content.get("problem", "")), str(content.get("advice", "")))
+        self.status = status
+        self.content = content
+
+
+class Client:
+    """One owner speaking to one aggregator. `session` names the running process; without it one can only look."""
+
+    def __init__(
+        self,
+        url: str,
+        aggregator: str,
+        tls: str,
+        keys: Keys,
+        *,
+        session: str = "",
+        replaces: str = "",
+        ca_bundle: Path | None = None,
+    ) -> None:
+        context = authority_context(ca_bundle) if ca_bundle else pinned_context(tls)
+        # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
+        self._http = httpx.Client(base_url=url, verify=context, timeout=_PATIENCE, trust_env=True)
+        self._aggregator = aggregator
+        self._keys = keys
+        self._session = session
+        self._replaces = replaces
+
+    def get(self, target: str, *, patience: float = 60.0) -> Any:
+        return self.send("GET", target, b"", patience=patience)
+
+    def post(self, target: str, content: Any = None) -> Any:
+        return self.send("POST", target, b"" if content is None else canonical(content))
+
+    def put(self, target: str, body: bytes, kind: str = "application/json") -> Any:
+        return self.send("PUT", target, body, kind=kind)
+
+    def send(
+        self, method: str, target: str, body: bytes, *, kind: str = "application/json", patience: float = 60.0
+    ) -> Any:
+        headers = self.signed_headers(method, target, body)
+        if body:
+            headers["Content-Type"] = kind
+        with _told():
+            response = self._http.request(
+                method, target, content=body, headers=headers, timeout=httpx.Timeout(20.0, read=patience)
+            )
+        return self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
+
+    def signed_headers(self, method: str, target: str, body: bytes) -> dict[str, str]:
+        nonce, time = secrets.token_urlsafe(24), wire.stamp(wire.now())
+        text = wire.request_text(method, target, body, nonce, time, self._session, self._aggregator)
+        headers = {
+            wire.PROTOCOL: f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}",
+            wire.KEY: self._keys.public,
+            wire.TIME: time,
+            wire.NONCE: nonce,
+            wire.SIGNATURE: self._keys.sign("request", text),
+        }
+        if self._session:
+            headers |= {wire.SESSION: self._session, wire.REPLACES: self._replaces}
+        return headers
+
+    @contextmanager
+    def download(self, target: str) -> Iterator[Iterator[bytes]]:
+        """A body of any length. Not signed: the caller compares its hash with one that was."""
+        headers = self.signed_headers("GET", target, b"")
+        with _told(), self._http.stream("GET", target, headers=headers) as response:
+            if response.status_code != 200:
+                response.read()
+                self._opened(response.status_code, response.content, response.headers, headers[wire.NONCE])
+            yield response.iter_bytes(1 << 20)
+
+    def _opened(self, status: int, body: bytes, headers: httpx.Headers, nonce: str) -> Any:
+        signature = headers.get(wire.SIGNATURE, "")
+        if not verify(self._aggregator, "response", wire.response_text(status, body, nonce), signature):
+            if status >= 500:  # a proxy's error page: nobody's word
+                raise Unreachable(f"The aggregator does not answer (status {status}).", "Try again later.")
+            raise Untrusted(
+                "The answer is not signed by the aggregator that this owner pinned.",
+                "Somebody is in between, or the aggregator was set up anew: ask its administrator.",
+            )
+        content = parsed(body)
+        if status != 200:
+            _raise(status, content if isinstance(content, dict) else {})
+        return content
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _raise(status: int, content: dict[str, Any]) -> NoReturn:
+    problem, advice = str(content.get("problem", "")), str(content.get("advice", ""))
+    if status >= 500:
+        raise Unreachable(
+            problem or f"The aggregator failed (status {status}).", advice or "Try again later."
+        )
+    if status == 426:
+        raise ProtocolMismatch(
+            f"There is no common protocol version (ours: {wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}, "
+            f"the aggregator's: {content.get('ours')}).",
+            "Install the Coterie version that the aggregator's administrator names.",
+        )
+    if status == 401 and content.get("error") == "clock":
+        raise NotAccepted(
+            f"This clock says {content.get('yours')}, the aggregator's {content.get('ours')}.",
+            "They may differ by two minutes: set the clock (NTP), then try again.",
+        )
+    if status == 401:
+        raise NotAccepted(
+            "The aggregator does not accept this owner's requests.",
+            "Perhaps the owner has left, or the folder belongs to another aggregator: ask for a new invitation.",
+        )
+    if status == 410:
+        raise InvitationSpent(problem, advice)
+    if status == 409 and content.get("error") == "active elsewhere":
+        raise Conflict(problem, advice)
+    raise AnswerFault(status, content)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What httpx met: no trust (stop) or no connection (try again)."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        if _is_trust(error):
+            raise Untrusted(
+                "The TLS certificate of the aggregator is not the pinned one.",
+                "Do not go on: ask its administrator. Behind an inspecting proxy, give --ca-bundle.",
+            ) from None
+        raise Unreachable(
+            f"The aggregator cannot be reached ({type(error).__name__}).",
+            "Check the network, the address and HTTPS_PROXY; nothing is lost, it is tried again.",
+        ) from None
+    except json.JSONDecodeError:
+        raise Unreachable("The answer cannot be read.", "Try again later.") from None
+
+
+def _is_trust(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        if isinstance(error, ssl.SSLError) and not isinstance(
+            error, ssl.SSLEOFError | ssl.SSLZeroReturnError
+        ):
+            return True
+        text = str(error)
+        if "CERTIFICATE_VERIFY_FAILED" in text or "WRONG_VERSION_NUMBER" in text:
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,118 @@
+"""The owner's folder: keys, the pinned aggregator, decisions, finished contributions, copies of releases."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.invitation import Invitation
+from coterie.federation.keys import SIGNING, Keys, write_private
+from coterie.federation.owner.journal import Journal
+
+_SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
+_STUDY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Home:
+    """An opened home. `study()` is the only way from a study's id to a path, and takes nothing but a hash."""
+
+    folder: Path
+    keys: Keys
+    owner: str
+    url: str
+    aggregator: str
+    tls: str
+    journal: Journal
+
+    @property
+    def signing_file(self) -> Path:
+        return self.folder / SIGNING
+
+    @property
+    def policy_file(self) -> Path:
+        return self.folder / "policy.yaml"
+
+    @property
+    def default_ledger(self) -> Path:
+        return self.folder / "ledger.sqlite"
+
+    def study(self, study: str) -> Path:
+        if not _STUDY.fullmatch(study):
+            raise FederationError("This is not the id of a study.", "It has 64 hexadecimal digits.")
+        folder = self.folder / "studies" / study
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    @classmethod
+    def open(cls, folder: Path) -> Home:
+        try:
+            settings = json.loads((folder / _SETTINGS).read_bytes())
+            owner, url, aggregator, pinned = (
+                str(settings[name]) for name in ("owner", "url", "aggregator", "tls")
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FederationError(
+                f"{folder} is not the folder of an owner who has joined.",
+                f"Join first: coterie owner join INVITATION --home {folder}",
+            ) from None
+        keys, journal = Keys.load(folder), Journal(folder / "journal.sqlite")
+        return cls(folder, keys, owner, url, aggregator, pinned, journal)
+
+    @contextmanager
+    def running(self) -> Iterator[tuple[str, str]]:
+        """Be the one process that acts here: gives the name of this process and of the one before it."""
+        descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Conflict(
+                    f"Another process runs in {self.folder}.", "One is enough: stop the other first."
+                ) from None
+            path = self.folder / _SESSION
+            previous = path.read_text().strip() if path.exists() else ""
+            session = secrets.token_urlsafe(24)
+            fresh = path.with_name(f".{_SESSION}.new")
+            fresh.unlink(missing_ok=True)
+            write_private(fresh, session.encode())
+            os.replace(fresh, path)
+            yield session, previous
+        finally:
+            os.close(descriptor)
+
+
+def prepare(folder: Path) -> Keys:
+    """Keys first, before the invitation is spent: a join that is cut off can be repeated with the same ones."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as error:
+        raise FederationError(
+            f"{folder} cannot be made ({error.strerror}).", "Choose another place."
+        ) from None
+    if (folder / _SETTINGS).exists():
+        raise FederationError(
+            f"{folder} has joined already.", "Choose another folder for another aggregator."
+        )
+    if not (folder / SIGNING).exists():
+        Keys.generate().save(folder)
+    return Keys.load(folder)
+
+
+def settle(folder: Path, invitation: Invitation, owner: str) -> None:
+    content = {
+        "owner": owner,
+        "url": invitation.url,
+        "aggregator": invitation.aggregator,
+        "tls": invitation.tls,
+    }
+    write_private(folder / _SETTINGS, json.dumps(content, indent=2).encode())

@@ -1,0 +1,98 @@
+"""The owner's own memory: its decisions, and a diary whose lines are chained by hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from coterie.federation.canonical import canonical
+from coterie.federation.wire import now, stamp
+from coterie.ledger.chain import seal
+
+GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
+_TABLES = """
+CREATE TABLE IF NOT EXISTS decisions (study TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (study TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS diary (number INTEGER PRIMARY KEY, content TEXT NOT NULL, seal TEXT NOT NULL);
+"""
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.exists():
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with closing(sqlite3.connect(path, timeout=30)) as connection:
+                connection.executescript(_TABLES)
+        else:
+            with closing(sqlite3.connect(path, timeout=30)) as connection:
+                connection.executescript(_TABLES)
+
+    def decide(self, study: str, content: dict[str, Any]) -> None:
+        """The owner's word on a study, for the running process to find."""
+        text = canonical(content).decode()
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?)", (study, text))
+            _note(connection, "decided", study=study, decision=str(content["decision"]))
+
+    def decision(self, study: str) -> dict[str, Any] | None:
+        return self._one("decisions", study)
+
+    def see(self, study: str, content: dict[str, Any]) -> None:
+        """Remember what the aggregator last said about a study, so that it can be looked at offline."""
+        text = canonical(content).decode()
+        if self._one("seen", study) == content:
+            return
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (study, text))
+
+    def seen(self) -> dict[str, dict[str, Any]]:
+        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+            rows = connection.execute("SELECT study, content FROM seen ORDER BY rowid").fetchall()
+        return {study: json.loads(content) for study, content in rows}
+
+    def note(self, event: str, **content: Any) -> None:
+        with self._writing() as connection:
+            _note(connection, event, **content)
+
+    def diary(self) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+            rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
+        return [{"number": number, "seal": mark, **json.loads(content)} for number, content, mark in rows]
+
+    def first_broken(self) -> int | None:
+        previous = GENESIS
+        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+            rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
+        for expected, (number, content, mark) in enumerate(rows, start=1):
+            if number != expected or seal(previous, content) != mark:
+                return expected
+            previous = mark
+        return None
+
+    def _one(self, table: str, study: str) -> dict[str, Any] | None:
+        query = f"SELECT content FROM {table} WHERE study = ?"  # the table's name is ours
+        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+            row = connection.execute(query, (study,)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+
+def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
+    last = connection.execute("SELECT number, seal FROM diary ORDER BY number DESC LIMIT 1").fetchone()
+    number, previous = last or (0, GENESIS)
+    text = canonical({"event": event, "at": stamp(now()), **content}).decode()
+    connection.execute("INSERT INTO diary VALUES (?, ?, ?)", (number + 1, text, seal(previous, text)))

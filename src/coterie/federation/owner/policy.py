@@ -1,0 +1,88 @@
+"""A written policy: what this owner agrees to without being asked. Everything that is not allowed is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from coterie.budget import as_text, parse_epsilon
+from coterie.errors import CoterieError
+from coterie.federation.envelope import Document, validated
+from coterie.federation.errors import FederationError
+from coterie.federation.keys import fingerprint
+from coterie.federation.owner.refusal import refusal
+from coterie.federation.study import Study
+
+
+def _epsilon(text: str) -> str:
+    try:
+        return as_text(parse_epsilon(text))
+    except CoterieError as error:
+        raise ValueError(error.problem) from None
+
+
+Exact = Annotated[str, BeforeValidator(str), AfterValidator(_epsilon)]
+
+
+class Source(Document):
+    """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
+
+    data: str
+    table: str | None = None
+    query: str | None = None
+    population: Annotated[str, Field(min_length=1)]
+    ledger: str | None = None  # default: ledger.sqlite in the owner's folder
+    identifier: str | None = None  # the owner's own name of the id column (vertical)
+    columns: dict[str, str] = Field(
+        default_factory=dict
+    )  # attribute of the study → the owner's own name of that column
+    # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
+    disjoint: bool = False
+
+
+class Policy(Source):
+    maximum_epsilon: Exact
+    minimum_k: Annotated[int, Field(ge=3)]
+    attributes: Annotated[tuple[str, ...], Field(min_length=1)]
+    methods: Annotated[tuple[str, ...], Field(min_length=1)]
+    aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
+    lifetime: Exact | None = None  # made in the ledger for the population if it has none yet
+    seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
+
+    def require(self, study: Study, owner: str) -> None:
+        """Refuse what the policy does not allow: requested, and the limit."""
+        asked = [attribute.name for attribute in study.asked_of(owner)]
+        share = study.share(owner)
+        limit = parse_epsilon(self.maximum_epsilon)
+        if fingerprint(study.aggregator) not in self.aggregators:
+            raise refusal("the policy does not allow this aggregator's key")
+        if study.method not in self.methods:
+            raise refusal(
+                f"the policy does not allow method '{study.method}'", limit=", ".join(self.methods)[:100]
+            )
+        if study.k < self.minimum_k:
+            raise refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
+        if share > limit:
+            raise refusal(
+                "epsilon is above the policy's maximum", requested=as_text(share), limit=as_text(limit)
+            )
+        unknown = [name for name in asked if name not in self.attributes]
+        if unknown:
+            raise refusal(f"the policy does not allow {', '.join(repr(name) for name in unknown[:10])}")
+        if study.seed is not None and not self.seeded:
+            raise refusal("the study names a seed: its noise would protect nobody")
+
+
+def read_policy(path: Path) -> Policy | None:
+    if not path.exists():
+        return None
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        raise FederationError(
+            f"The policy {path} cannot be read.", "Write it as YAML; see docs/how-to/federate.md."
+        ) from None
+    return validated(Policy, content, f"policy {path.name}")

@@ -1,0 +1,46 @@
+"""What is asked of an owner, in words and figures: for the terminal and for the approval page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.budget import as_text
+from coterie.federation.owner.answering import opened_study
+from coterie.federation.owner.home import Home
+from coterie.federation.owner.refusal import Refusal
+from coterie.ledger import Ledger
+
+
+def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
+    said = home.journal.decision(wanted["id"])
+    content: dict[str, Any] = {
+        "id": wanted["id"],
+        "state": wanted["state"],
+        "reason": wanted["reason"],
+        "contribution": wanted["contribution"],
+        "contribution_reason": wanted["contribution_reason"],
+        "decision": said["decision"] if said else None,
+    }
+    try:
+        study = opened_study(home, wanted["id"], wanted["study"])
+    except Refusal as refused:
+        return {**content, "unacceptable": refused.reason}
+    budget = {}
+    if home.default_ledger.exists():
+        book = Ledger.inspect(home.default_ledger)
+        budget = {name: as_text(book.balance(name).remaining) for name in book.lifetimes}
+    return {
+        **content,
+        "title": study.title,
+        "fragmentation": study.fragmentation.value,
+        "method": study.method,
+        "k": study.k,
+        "epsilon_of_the_study": study.epsilon,
+        "epsilon_asked_of_you": as_text(study.share(home.owner)),
+        "remaining_budget": budget,
+        "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
+        "identifier": study.identifier,
+        "owners": [entry.owner for entry in study.roster],
+        "deadline": study.deadline,
+        "seeded": study.seed is not None,
+    }

@@ -1,0 +1,61 @@
+"""The owner's own table, read and looked at before anything is reserved. Problems are counts and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from coterie.errors import CoterieError
+from coterie.federation.owner.policy import Source
+from coterie.federation.owner.refusal import refusal
+from coterie.federation.pseudonyms import checked_ids
+from coterie.federation.study import Study
+from coterie.io.reading import read_table
+from coterie.methods import get_method
+from coterie.schema import Schema
+from coterie.table import check
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Only the attributes that the study asks for, under its names; and the ids, which never leave the owner."""
+
+    table: pa.Table
+    schema: Schema
+    ids: tuple[str, ...] | None
+
+
+def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
+    try:
+        table = read_table(source.data, table=source.table, query=source.query)
+    except CoterieError as error:
+        raise refusal(f"the owner's table cannot be read: {_kind(error)}") from None
+    schema = study.schema_for(owner)
+    columns = {}
+    for attribute in schema.attributes:
+        columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
+    identifier = source.identifier or study.identifier or ""
+    id_column = _column(table, identifier) if study.vertical else None
+    chosen = pa.table(columns)
+    if chosen.num_rows < 2 * study.k:
+        raise refusal("the table has fewer than 2k rows", count=str(chosen.num_rows), limit=str(2 * study.k))
+    try:
+        check(chosen, schema)
+        get_method(study.method).check_k(study.k, chosen.num_rows)
+        ids = None if id_column is None else checked_ids(id_column, identifier)
+    except CoterieError as error:
+        raise refusal(error.problem.rstrip(".")) from None
+    return Prepared(chosen, schema, ids)
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in table.column_names:
+        # Names of other columns are the owner's business: the suggestion stays out of the reason.
+        raise refusal(f"the table has no column '{name}'")
+    return table.column(name)
+
+
+def _kind(error: CoterieError) -> str:
+    """Not the message itself: it may hold a path or the name of a host, which is the owner's business."""
+    return type(error).__name__

@@ -1,0 +1,1 @@
+"""The aggregator's memory: SQLAlchemy over SQLite (WAL) or PostgreSQL, made and changed by Alembic."""

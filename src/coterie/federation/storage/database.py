@@ -1,0 +1,108 @@
+"""Open the database: SQLite in WAL by default, PostgreSQL by URL; brought up to date by Alembic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, update
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from coterie.federation.errors import FederationError
+from coterie.federation.storage.tables import clock
+from coterie.ledger import without_credentials
+
+_WAIT_SECONDS = 30
+
+
+class Database:
+    """Two ways in: `reading()` sees one moment, `writing()` is alone and durable when it returns."""
+
+    def __init__(self, engine: Engine, url: str) -> None:
+        self.engine = engine
+        self.shown = without_credentials(url)
+
+    @classmethod
+    def open(cls, url: str) -> Database:
+        engine = create_engine(_with_driver(url), **_options(url))
+        if engine.dialect.name == "sqlite":
+            _for_sqlite(engine)
+        database = cls(engine, url)
+        try:
+            database._migrate()
+        except OperationalError as error:
+            raise FederationError(
+                f"The database {database.shown} cannot be opened.",
+                "Check that the server runs, that the address is right and that you may write there.",
+            ) from error
+        return database
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One writer at a time on both engines: SQLite by BEGIN IMMEDIATE, PostgreSQL by the lock of the clock's row."""
+        with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
+            connection.execute(update(clock).values(ticks=clock.c.ticks + 1))
+            yield connection
+
+    @contextmanager
+    def noting(self) -> Iterator[Connection]:
+        """A small write that nobody waits for, such as a nonce: it does not wake anyone."""
+        with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    def _migrate(self) -> None:
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+
+def full(error: SQLAlchemyError) -> bool:
+    """Whether the database could not be written because the disk is full."""
+    text = str(getattr(error, "orig", "")).lower()
+    return "full" in text or "no space" in text
+
+
+def _with_driver(url: str) -> str:
+    for scheme in ("postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    if url.startswith("sqlite:///"):
+        return url
+    raise FederationError(
+        "The database address is neither sqlite:///… nor postgresql://….",
+        "Leave --database out for SQLite, or give postgresql://user@host/name.",
+    )
+
+
+def _options(url: str) -> dict[str, Any]:
+    if url.startswith("sqlite"):
+        return {"connect_args": {"timeout": _WAIT_SECONDS}}
+    return {"pool_pre_ping": True, "pool_size": 10, "max_overflow": 20}
+
+
+def _for_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a receipt must survive a power cut
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("coterie_writes")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,214 @@
+"""Studies and contributions: read them, and move them from state to state by compare-and-set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from coterie.federation.answers import Answer, Manifest
+from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.errors import Conflict
+from coterie.federation.states import ContributionState, StudyState, may_follow
+from coterie.federation.storage.audit import note
+from coterie.federation.storage.tables import clock, contributions, owners, studies
+from coterie.federation.study import KIND, Study
+from coterie.federation.wire import now, stamp
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    id: str
+    signed: Signed
+    study: Study
+    state: StudyState
+    version: int
+    reason: str | None
+    group_key: str | None
+    shuffle_key: str | None
+    certificate: str | None
+    release_sha256: str | None
+    release_size: int | None
+
+
+@dataclass(frozen=True)
+class Contribution:
+    study: str
+    owner: int
+    name: str
+    state: ContributionState
+    version: int
+    changed: str
+    answer: str | None
+    reason: str | None
+    manifest: str | None
+    receipt: str | None
+
+    def signed_answer(self, key: str) -> tuple[Signed, Answer]:
+        assert self.answer is not None
+        envelope = signed_from(self.answer)
+        return envelope, envelope.opened("answer", Answer, key=key)
+
+    def opened_manifest(self, key: str) -> Manifest:
+        assert self.manifest is not None
+        return signed_from(self.manifest).opened("manifest", Manifest, key=key)
+
+
+def add_study(connection: Connection, signed: Signed, study: Study) -> None:
+    """DRAFT, with one INVITED contribution an owner."""
+    at = stamp(now())
+    if connection.execute(select(studies.c.id).where(studies.c.id == study.id)).first():
+        raise Conflict(
+            "This very study exists already.", "A new one differs at least in its time of creation."
+        )
+    connection.execute(
+        insert(studies).values(
+            id=study.id, signed=signed.text(), state=StudyState.DRAFT, version=1, created=at, changed=at
+        )
+    )
+    for entry in study.roster:
+        owner = connection.execute(select(owners.c.id).where(owners.c.key == entry.key)).scalar_one()
+        connection.execute(
+            insert(contributions).values(
+                study=study.id, owner=owner, state=ContributionState.INVITED, version=1, changed=at
+            )
+        )
+    note(connection, "study", study=study.id, state=StudyState.DRAFT.value)
+
+
+def study_row(connection: Connection, study: str) -> StudyRow | None:
+    row = connection.execute(select(studies).where(studies.c.id == study)).first()
+    return None if row is None else _study(row)
+
+
+def all_studies(connection: Connection, states: frozenset[StudyState] | None = None) -> list[StudyRow]:
+    query = select(studies).order_by(studies.c.created, studies.c.id)
+    if states is not None:
+        query = query.where(studies.c.state.in_(sorted(states)))
+    return [_study(row) for row in connection.execute(query)]
+
+
+def contributions_of(connection: Connection, study: str) -> list[Contribution]:
+    """In the order of enrolment."""
+    return _contributions(connection, contributions.c.study == study)
+
+
+def contributions_by(connection: Connection, owner: int) -> list[Contribution]:
+    return _contributions(connection, contributions.c.owner == owner)
+
+
+def contribution(connection: Connection, study: str, owner: int) -> Contribution | None:
+    found = _contributions(connection, (contributions.c.study == study) & (contributions.c.owner == owner))
+    return found[0] if found else None
+
+
+def move_study(connection: Connection, row: StudyRow, state: StudyState, **values: Any) -> None:
+    """Compare-and-set on the version: of two who move the same row, one is told that it came too late."""
+    if not may_follow(row.state, state):
+        raise Conflict(f"A study that is {row.state} cannot become {state}.", "Look at its present state.")
+    done = connection.execute(
+        update(studies)
+        .where(studies.c.id == row.id, studies.c.version == row.version)
+        .values(state=state, version=row.version + 1, changed=stamp(now()), **values)
+    )
+    _once(done.rowcount)
+    reason = {"reason": values["reason"]} if values.get("reason") else {}
+    note(connection, "study", study=row.id, state=state.value, **reason)
+
+
+def move_contribution(
+    connection: Connection, row: Contribution, state: ContributionState, **values: Any
+) -> None:
+    if not may_follow(row.state, state):
+        raise Conflict(
+            f"A contribution that is {row.state} cannot become {state}.", "Look at its present state."
+        )
+    done = connection.execute(
+        update(contributions)
+        .where(
+            contributions.c.study == row.study,
+            contributions.c.owner == row.owner,
+            contributions.c.version == row.version,
+        )
+        .values(state=state, version=row.version + 1, changed=stamp(now()), **values)
+    )
+    _once(done.rowcount)
+    reason = {"reason": values["reason"]} if values.get("reason") else {}
+    note(connection, "contribution", study=row.study, owner=row.name, state=state.value, **reason)
+
+
+def set_group_key(connection: Connection, study: str, lead: str, signed: Signed) -> None:
+    """Once: a second key would give the owners different pseudonyms."""
+    done = connection.execute(
+        update(studies)
+        .where(studies.c.id == study, studies.c.group_key.is_(None))
+        .values(group_key=signed.text())
+    )
+    if done.rowcount != 1:
+        raise Conflict("The study has its group key already.", "Use the one that is there.")
+    note(connection, "group key", study=study, owner=lead)
+
+
+def stages(connection: Connection) -> tuple[tuple[str, int, bool], ...]:
+    """Id and version of every study, and whether its group key is there."""
+    query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None)).order_by(studies.c.id)
+    return tuple((row[0], row[1], bool(row[2])) for row in connection.execute(query))
+
+
+def ticks(connection: Connection) -> int:
+    return int(connection.execute(select(clock.c.ticks)).scalar_one())
+
+
+def _contributions(connection: Connection, condition: Any) -> list[Contribution]:
+    rows = connection.execute(
+        select(contributions, owners.c.name)
+        .join(owners, owners.c.id == contributions.c.owner)
+        .where(condition)
+        .order_by(contributions.c.study, owners.c.id)
+    )
+    return [
+        Contribution(
+            row.study,
+            row.owner,
+            row.name,
+            ContributionState(row.state),
+            row.version,
+            row.changed,
+            row.answer,
+            row.reason,
+            row.manifest,
+            row.receipt,
+        )
+        for row in rows
+    ]
+
+
+@lru_cache(maxsize=256)
+def _opened(text: str) -> tuple[Signed, Study]:
+    """A study never changes, and with hundreds of owners its document is long: read it once."""
+    signed = signed_from(text)
+    return signed, signed.opened(KIND, Study, key=signed.key)
+
+
+def _study(row: Any) -> StudyRow:
+    signed, study = _opened(row.signed)
+    return StudyRow(
+        row.id,
+        signed,
+        study,
+        StudyState(row.state),
+        row.version,
+        row.reason,
+        row.group_key,
+        row.shuffle_key,
+        row.certificate,
+        row.release_sha256,
+        row.release_size,
+    )
+
+
+def _once(changed: int) -> None:
+    if changed != 1:
+        raise Conflict("Somebody else moved it first.", "Read its state again.")

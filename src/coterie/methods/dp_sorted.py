@@ -1,0 +1,37 @@
+"""dp-sorted: the ε-DP list of noisy centroids of each attribute, without row linkage (ours; 001 Lemma 1)."""
+
+from __future__ import annotations
+
+from coterie.guarantee import Facts, Guarantee
+from coterie.mechanism.listed import SortedCentroids, SortedLabels
+from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.recipe import Method
+from coterie.methods.synthetic import ATTACK, proved_dp, public_k
+from coterie.synthesis.synthesis import Independent
+
+
+def _promise(facts: Facts) -> Guarantee:
+    return proved_dp(
+        facts,
+        "lists of noisy group means, each attribute in an order of its own: rows mean nothing",
+        "001 Lemma 1 with composition over attributes; docs/guarantees/dp-sorted",
+    )
+
+
+METHOD = Method(
+    name="dp-sorted",
+    title="the sorted list of noisy group means of each attribute, no rows",
+    papers="001 Lemma 1, without §3.2's re-attachment",
+    grouping=INDIVIDUAL_RANKING,
+    numeric=SortedCentroids(smooth=False),
+    categorical=SortedLabels(),
+    promise=_promise,
+    why=(
+        "Lemma 1 of 001 bounds how far one record moves the whole sorted list of means by Δ/k. The release is that list "
+        "with noise, each entry repeated as often as n and k say; which record was in which group is not in it."
+    ),
+    attack=ATTACK,
+    rank=20,
+    synthesis=Independent(),
+    public_k=public_k,
+)

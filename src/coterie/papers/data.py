@@ -1,0 +1,106 @@
+"""A public data set: from COTERIE_DATA, else the development folder, else a cache, else its public source."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as csv
+
+from coterie.errors import DataError
+from coterie.io.publication import stage_bytes
+from coterie.papers.sources import DATA_SETS, DataSet
+
+VARIABLE = "COTERIE_DATA"
+_SECONDS = 20.0
+
+
+def load(name: str) -> pa.Table:
+    """The data set as an Arrow table. Its checksum has been verified, wherever it came from."""
+    text = _content(DATA_SETS[name])
+    options = csv.ConvertOptions(strings_can_be_null=False)
+    return csv.read_csv(io.BytesIO(text), convert_options=options)
+
+
+def available(name: str) -> bool:
+    """Whether it can be had without a network."""
+    return any((folder / DATA_SETS[name].file).is_file() for folder in _folders())
+
+
+def _folders() -> list[Path]:
+    named = os.environ.get(VARIABLE)
+    if named:
+        return [Path(named)]
+    beside_repository = Path(__file__).resolve().parents[4] / "shared" / "data"
+    return [beside_repository, _cache()]
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coterie" / "data"
+
+
+def _content(data_set: DataSet) -> bytes:
+    for folder in _folders():
+        path = folder / data_set.file
+        if path.is_file():
+            return _verified(_read(path), data_set, str(path))
+    if os.environ.get(VARIABLE):
+        raise DataError(
+            f"There is no {data_set.file} in the folder that {VARIABLE} names.",
+            f"Put it there, or unset {VARIABLE} to use the cache and the public source.",
+        )
+    return _downloaded(data_set)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be read ({error.strerror or 'not a gzip file'}).",
+            "Check the file, or fetch it again.",
+        ) from None
+
+
+def _verified(content: bytes, data_set: DataSet, place: str) -> bytes:
+    if hashlib.sha256(content).hexdigest() != data_set.sha256:
+        raise DataError(
+            f"{place} is not the {data_set.title}: its checksum differs.",
+            "Remove the file and fetch it again; an experiment on other data would prove nothing.",
+        )
+    return content
+
+
+def _downloaded(data_set: DataSet) -> bytes:
+    target = _cache() / data_set.file
+    if data_set.address is None or data_set.convert is None:
+        raise DataError(
+            f"The data set '{data_set.name}' is not here: {data_set.title}.",
+            f"{data_set.by_hand} Save it as {target}, or in a folder that {VARIABLE} names.",
+        )
+    try:
+        with urllib.request.urlopen(data_set.address, timeout=_SECONDS) as answer:
+            raw = answer.read()
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise DataError(
+            f"The data set '{data_set.name}' is not here, and {data_set.address} cannot be reached ({reason}).",
+            f"Fetch it on a machine with a network and save it as {data_set.file} in a folder that {VARIABLE} names.",
+        ) from None
+    if hashlib.sha256(raw).hexdigest() != data_set.raw_sha256:
+        raise DataError(
+            f"What {data_set.address} serves is not the file we know: its checksum differs.",
+            f"Look at it by hand, and save the right one as {target}.",
+        )
+    content = _verified(data_set.convert(raw.decode("utf-8")).encode(), data_set, data_set.address)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    stored = gzip.compress(content) if target.suffix == ".gz" else content
+    stage_bytes(stored, target, force=True).publish()
+    return content

@@ -1,0 +1,97 @@
+"""Grids as the papers have them: the same table under several domains, sorted once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.budget import as_text, parse_epsilon
+from coterie.compare.engine import run_cells
+from coterie.compare.grid import Cell
+from coterie.compare.sorted_table import SortedTable, sort_once
+from coterie.methods import get_method
+from coterie.methods.recipe import Method
+from coterie.schema import Schema
+from coterie.table import check
+from coterie.utility import get_measure
+from coterie.utility.measure import Settings
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PaperGrid:
+    """mean[measure][method, ε, k] over the runs; methods without k stand under their own k."""
+
+    ks: tuple[int, ...]
+    epsilons: tuple[str, ...]
+    mean: Mapping[str, Mapping[tuple[str, str, int], float]]
+    by_attribute: Mapping[str, Mapping[tuple[str, str, int], Floats]]
+    spread: Mapping[str, Mapping[tuple[str, str, int], Floats]]  # standard deviation over runs, by attribute
+
+    def line(self, measure: str, method: str, epsilon: str) -> Floats:
+        """The measure over k; flat for a method that has none."""
+        found = self.mean[measure]
+        return np.array(
+            [found.get((method, epsilon, k), found.get((method, epsilon, 1), np.nan)) for k in self.ks]
+        )
+
+    def table(self, **constant: float | str) -> pa.Table:
+        keys = list(next(iter(self.mean.values())))
+        columns = {
+            **{name: [value] * len(keys) for name, value in constant.items()},
+            "method": [method for method, _, _ in keys],
+            "epsilon": [epsilon for _, epsilon, _ in keys],
+            "k": [k for _, _, k in keys],
+            **{name: [values[key] for key in keys] for name, values in self.mean.items()},
+        }
+        return pa.table(columns)
+
+
+def paper_grid(
+    table: pa.Table,
+    schema: Schema,
+    methods: Sequence[str],
+    epsilons: Iterable[str],
+    ks: Iterable[int],
+    runs: int,
+    measures: Sequence[str],
+    *,
+    seed: int = 0,
+    settings: Settings | None = None,
+    sorted_table: SortedTable | None = None,
+    find: Callable[[str], Method] = get_method,
+) -> PaperGrid:
+    """Run the grid. `sorted_table` of an earlier grid over the same values spares the sorting."""
+    columns = check(table.select([a.name for a in schema.attributes]), schema).columns
+    ready = sort_once(columns) if sorted_table is None else sorted_table.under(columns)
+    sizes, texts = tuple(ks), tuple(epsilons)
+    cells: dict[Cell, None] = {}
+    budgets: list[Fraction] = [parse_epsilon(text) for text in texts]
+    wanted = [(name, k) for k in sizes for name in methods]
+    for name, k in wanted:
+        method = find(name)
+        for budget in budgets:
+            cells[Cell(name, method.check_k(method.fixed_k or k, ready.records), budget)] = None
+    chosen = [get_measure(name) for name in measures]
+    mean: dict[str, dict[tuple[str, str, int], float]] = {name: {} for name in measures}
+    single: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
+    spread: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
+    ordered = sorted(cells, key=lambda cell: cell.k)
+    for block in run_cells(ready, ordered, runs, seed, chosen, settings or Settings(), find):
+        for measure in chosen:
+            assert measure.attribute is not None
+            values = block.values[measure.name]
+            known = ~np.isnan(values[0, 0])
+            whole = measure.attribute.combine(np.moveaxis(values[:, :, known], 2, 0)).mean(axis=1)
+            for place, cell in enumerate(block.cells):
+                key = (cell.method, as_text(cell.epsilon), cell.k)
+                mean[measure.name][key] = float(whole[place])
+                single[measure.name][key] = values[place].mean(axis=0)
+                spread[measure.name][key] = values[place].std(axis=0)
+    return PaperGrid(sizes, tuple(as_text(parse_epsilon(t)) for t in texts), mean, single, spread)

@@ -1,0 +1,117 @@
+"""The figures of a comparison: error against k, and error over ε × k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from coterie.budget import as_text
+from coterie.compare.comparison import Comparison
+from coterie.report.ranking import UNITS, errors_by, readable
+from coterie.report.style import COLOURS, INK, new_figure
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+DASHES = ("-", "--", "-.", ":")
+
+
+def method_look(methods: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Colour, marker and dash together, so that lines can be told apart without colour."""
+    return {
+        name: {
+            "color": COLOURS[place % len(COLOURS)],
+            "marker": MARKERS[place % len(MARKERS)],
+            "linestyle": DASHES[place % len(DASHES)],
+        }
+        for place, name in enumerate(methods)
+    }
+
+
+def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
+    """One panel an ε; methods without k are horizontal lines; bands run from the luckiest to the unluckiest run."""
+    errors = errors_by(comparison, measure)
+    epsilons, ks = comparison.grid.epsilons, comparison.grid.ks
+    columns = min(3, len(epsilons))
+    rows = -(-len(epsilons) // columns)
+    figure, axes = new_figure(4.1 * columns + 0.6, 3.5 * rows + 0.5, rows, columns)
+    look = method_look(comparison.grid.methods)
+    for axis, epsilon in zip(axes.flat, epsilons, strict=False):
+        for method in methods:
+            cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
+            if not cells:
+                continue
+            style = look[method]
+            runs = np.array([errors[cell] for cell in cells])
+            if len(cells) == 1 and cells[0].k == 1:
+                axis.axhline(float(runs.mean()), label=method, **{**style, "marker": ""})
+            else:
+                places = [cell.k for cell in cells]
+                axis.plot(places, runs.mean(axis=1), label=method, markersize=4, linewidth=1.3, **style)
+                axis.fill_between(
+                    places, runs.min(axis=1), runs.max(axis=1), color=style["color"], alpha=0.15
+                )
+        if measure.startswith("sse"):
+            axis.axhline(1, color=INK, linewidth=0.7)
+            axis.annotate(
+                "1: publishing the mean",
+                (0.99, 1),
+                xycoords=("axes fraction", "data"),
+                fontsize=6.5,
+                ha="right",
+                va="bottom",
+            )
+        axis.set_yscale("log")
+        if len(ks) > 1 and ks[-1] / ks[0] > 20:
+            axis.set_xscale("log")
+            axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_title(f"ε = {as_text(epsilon)}", fontsize=10)
+        axis.set_xlabel("k (records a group)", fontsize=8)
+    for first in axes[:, 0]:
+        first.set_ylabel(f"{UNITS[measure]},\nlog scale", fontsize=8)
+    for axis in list(axes.flat)[len(epsilons) :]:
+        axis.set_visible(False)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False
+    )
+    return figure
+
+
+def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> Any | None:
+    """One panel a method with k: rows ε, columns k, the error written into each field."""
+    from matplotlib.colors import LogNorm
+
+    errors = {cell: float(runs.mean()) for cell, runs in errors_by(comparison, measure).items()}
+    grouped = [m for m in methods if any(c.method == m and c.k > 1 for c in comparison.results.cells)]
+    ks = [k for k in comparison.grid.ks if any(cell.k == k for cell in comparison.results.cells)]
+    if not grouped or not ks:
+        return None
+    positive = [errors[c] for c in comparison.results.cells if c.method in grouped and errors[c] > 0] or [1.0]
+    low, high = min(positive), max(max(positive), 1.0001 * min(positive))
+    epsilons = comparison.grid.epsilons
+    height = 0.62 + 0.3 * len(epsilons)
+    width = max(5.0, 2.4 + 0.55 * len(ks))
+    figure, axes = new_figure(width, height * len(grouped) + 0.5, len(grouped), 1)
+    for axis, method in zip(axes.flat, grouped, strict=True):
+        values = np.full((len(epsilons), len(ks)), np.nan)
+        for cell in comparison.results.cells:
+            if cell.method == method and cell.k in ks:
+                values[epsilons.index(cell.epsilon), ks.index(cell.k)] = errors[cell]
+        image = axis.imshow(np.maximum(values, low), norm=LogNorm(low, high), cmap="cividis", aspect="auto")
+        for row, column in np.ndindex(values.shape):
+            value = values[row, column]
+            said = "–" if np.isnan(value) else readable(float(f"{value:.2g}"))
+            dark = value < np.sqrt(low * high)
+            axis.annotate(
+                said, (column, row), ha="center", va="center", fontsize=6, color="white" if dark else "black"
+            )
+        axis.set_xticks(range(len(ks)), [str(k) for k in ks], fontsize=7)
+        axis.set_yticks(range(len(epsilons)), [as_text(epsilon) for epsilon in epsilons], fontsize=7)
+        axis.set_ylabel("ε", fontsize=8)
+        axis.set_title(method, fontsize=9, loc="left")
+        axis.spines[:].set_visible(False)
+    axes.flat[-1].set_xlabel("k (records a group)", fontsize=8)
+    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02)
+    bar.set_label(f"{UNITS[measure]}, log scale", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    return figure

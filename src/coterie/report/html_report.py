@@ -1,0 +1,118 @@
+"""report.html: one file, no network, the verdict first."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+from coterie._version import __version__
+from coterie.budget import as_text
+from coterie.compare.comparison import Comparison
+from coterie.errors import MissingExtra
+from coterie.methods import get_method
+from coterie.report.ranking import UNITS, Best, readable
+from coterie.report.style import STATUS_COLOUR
+from coterie.report.verdict import Verdict
+from coterie.utility import get_measure
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    title: str
+    caption: str
+    png: bytes
+
+    @property
+    def address(self) -> str:
+        return "data:image/png;base64," + base64.b64encode(self.png).decode()
+
+
+def render_report(
+    comparison: Comparison,
+    verdict: Verdict,
+    best: list[Best],
+    figures: list[Figure],
+    *,
+    title: str,
+    certificate: str | None,
+    certificate_of: str,
+    sample: str | None,
+    extra_measures: Mapping[str, Mapping[str, float | None]],
+    issued: datetime | None = None,
+) -> str:
+    """The page. `sample` names the public or synthetic table that was used instead of the real one."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtra.named("report", "The HTML report") from None
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    template = (
+        resources.files("coterie.report").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
+    )
+    promises = _promises(comparison, best)
+    return environment.from_string(template).render(
+        title=title,
+        version=__version__,
+        issued=(issued or datetime.now(UTC)).isoformat(timespec="minutes"),
+        comparison=comparison,
+        verdict=verdict,
+        figures=figures,
+        promises=promises,
+        status_colour=STATUS_COLOUR,
+        best=[_best_row(entry) for entry in best],
+        extra=extra_measures,
+        extra_measures=[get_measure(name) for name in next(iter(extra_measures.values()), {})],
+        measures=[get_measure(name) for name in comparison.results.values],
+        rows=_rows(comparison),
+        certificate=certificate,
+        certificate_of=certificate_of,
+        sample=sample,
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else readable(value)
+
+
+def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
+    """One entry a method, for its best cell at the largest ε."""
+    found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
+    return [
+        {"method": get_method(name), "cell": entry.cell, "guarantee": entry.guarantee}
+        for name, entry in found.items()
+    ]
+
+
+def _best_row(entry: Best) -> dict[str, Any]:
+    return {
+        "epsilon": as_text(entry.cell.epsilon),
+        "method": entry.cell.method,
+        "k": entry.cell.k if entry.cell.k > 1 else "–",
+        "error": entry.error,
+        "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
+        "words": entry.words,
+        "unit": UNITS[entry.measure],
+        "status": entry.guarantee.status.value,
+        "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
+    }
+
+
+def _rows(comparison: Comparison) -> list[dict[str, Any]]:
+    means = {name: comparison.results.mean(name) for name in comparison.results.values}
+    return [
+        {
+            "method": cell.method,
+            "k": cell.k,
+            "epsilon": as_text(cell.epsilon),
+            "values": [means[name][cell] for name in means],
+        }
+        for cell in comparison.results.cells
+    ]

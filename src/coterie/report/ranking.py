@@ -1,0 +1,130 @@
+"""The best k of each method at each ε, by a yardstick that fits what the method releases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.compare.comparison import Comparison
+from coterie.compare.grid import Cell
+from coterie.compare.promises import promise
+from coterie.guarantee import Guarantee, Status
+from coterie.methods import get_method
+
+Floats = NDArray[np.float64]
+_NEAR_BEST = 1.1
+UNITS = {
+    "sse": "mean squared error (variances)",
+    "sse-matched": "squared error of the distributions (variances)",
+    "semantic-distance": "mean semantic distance",
+    "jensen-shannon": "Jensen–Shannon divergence",
+}
+# From which value on each sentence holds; the first that fits is said.
+WORDS = {
+    "sse": (
+        (1.0, "no better than publishing means"),
+        (0.25, "averages of large groups survive, single values do not"),
+        (0.02, "distributions and averages survive"),
+        (0.0, "close to the original values"),
+    ),
+    "sse-matched": (
+        (1.0, "the distributions are lost"),
+        (0.1, "the distributions are rough"),
+        (0.0, "the distributions are close"),
+    ),
+    "semantic-distance": (
+        (0.3, "most categories are others than before"),
+        (0.03, "most categories are kept"),
+        (0.0, "nearly every category is kept"),
+    ),
+    "jensen-shannon": (
+        (0.3, "the distributions are lost"),
+        (0.05, "rough distributions"),
+        (0.0, "close distributions"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best k of one method at one ε, and which other k come within a tenth of it."""
+
+    cell: Cell
+    error: float  # mean over attributes and runs
+    spread: float  # standard deviation over the runs
+    near: tuple[int, ...]
+    guarantee: Guarantee
+    measure: str
+
+    @property
+    def words(self) -> str:
+        return next(said for least, said in WORDS[self.measure] if self.error >= least)
+
+    @property
+    def figure(self) -> str:
+        return {
+            "sse": f"a mean squared error of {readable(self.error)} variances an attribute",
+            "sse-matched": f"distributions off by {readable(self.error)} variances an attribute, matched by rank",
+            "semantic-distance": f"a mean semantic distance of {readable(self.error)}",
+            "jensen-shannon": f"a Jensen–Shannon divergence of {readable(self.error)}",
+        }[self.measure]
+
+    @property
+    def choice(self) -> str:
+        return f"{self.cell.method} with k = {self.cell.k}" if self.cell.k > 1 else self.cell.method
+
+    @property
+    def rests_on_noise(self) -> bool:
+        """Baselines without noise (ranking or MDAV alone) are no rivals of methods that promise something by noise."""
+        return self.guarantee.status is not Status.NONE and self.guarantee.rests_on_noise
+
+    @property
+    def synthetic(self) -> bool:
+        return is_synthetic(self.cell.method)
+
+
+def is_synthetic(method: str) -> bool:
+    return get_method(method).synthesis is not None
+
+
+def yardstick(comparison: Comparison, method: str) -> str:
+    """What a method's choices are ranked by. Synthetic rows have no original to be held against, only distributions."""
+    numeric = "sse" in comparison.results.values
+    if is_synthetic(method):
+        return "sse-matched" if numeric else "jensen-shannon"
+    return "sse" if numeric else "semantic-distance"
+
+
+def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
+    """One number a run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
+    values = comparison.results.values[measure]
+    known = values[:, :, ~np.isnan(values).all(axis=(0, 1))]
+    means = known.mean(axis=2) if known.shape[2] else np.full(values.shape[:2], np.nan)
+    return dict(zip(comparison.results.cells, means, strict=True))
+
+
+def best_cells(comparison: Comparison) -> list[Best]:
+    """For each ε and method, in the order of the grid."""
+    found = []
+    for epsilon in comparison.grid.epsilons:
+        for method in comparison.grid.methods:
+            measure = yardstick(comparison, method)
+            errors = errors_by(comparison, measure)
+            cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
+            if not cells:
+                continue
+            means = {cell: float(errors[cell].mean()) for cell in cells}
+            best = min(cells, key=means.__getitem__)
+            near = tuple(cell.k for cell in cells if means[cell] <= _NEAR_BEST * means[best])
+            guarantee = promise(best, comparison.schema, comparison.records)
+            found.append(Best(best, means[best], float(errors[best].std()), near, guarantee, measure))
+    return found
+
+
+def readable(number: float) -> str:
+    """Three digits, and no exponent where people would not write one."""
+    if number == 0 or not 1e-4 <= abs(number) < 1e6:
+        return f"{number:.2g}"
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

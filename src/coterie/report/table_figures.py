@@ -1,0 +1,120 @@
+"""Attributes and correlations before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from coterie.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.report.style import COLOURS, new_figure
+from coterie.schema import AttributeType
+from coterie.utility.correlation_error import correlations
+
+Columns = Mapping[str, Column]
+DASHES = ("-", "--", "-.", ":")
+MOST_LABELS = 12
+
+
+def distributions(original: Columns, releases: Mapping[str, Columns]) -> Any:
+    """One panel an attribute: the original filled grey, each release a line."""
+    across = min(3, len(original))
+    rows = -(-len(original) // across)
+    figure, axes = new_figure(3.9 * across, 2.5 * rows + 0.5, rows, across)
+    for axis, (name, column) in zip(axes.flat, original.items(), strict=False):
+        released = {title: columns[name] for title, columns in releases.items()}
+        if isinstance(column, NumericColumn):
+            _histogram(axis, column, released)
+        else:
+            _bars(axis, column, released)
+        axis.set_xlabel(_axis_label(column), fontsize=8)
+    for axis in list(axes.flat)[len(original) :]:
+        axis.set_visible(False)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(5, len(labels)), fontsize=8, frameon=False
+    )
+    return figure
+
+
+def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column]) -> None:
+    values = column.values
+    low, high = float(values.min()), float(np.quantile(values, 0.995))
+    edges = np.linspace(low, high if high > low else low + 1, 41)
+    axis.hist(np.clip(values, edges[0], edges[-1]), edges, color="#cccccc", label="original")
+    for place, (title, other) in enumerate(released.items()):
+        assert isinstance(other, NumericColumn)
+        axis.hist(
+            np.clip(other.values, edges[0], edges[-1]),
+            edges,
+            histtype="step",
+            color=COLOURS[place % len(COLOURS)],
+            linestyle=DASHES[place % len(DASHES)],
+            linewidth=1.3,
+            label=title,
+        )
+    axis.set_yscale("log")
+    axis.set_ylabel("records (log scale)", fontsize=8)
+
+
+def _bars(axis: Any, column: CategoryColumn, released: Mapping[str, Column]) -> None:
+    labels = len(column.distance)
+    before = np.bincount(column.codes, minlength=labels)
+    shown = np.argsort(-before, kind="stable")[:MOST_LABELS]
+    places = np.arange(len(shown))
+    axis.bar(places, before[shown], color="#cccccc", width=0.9, label="original")
+    for place, (title, other) in enumerate(released.items()):
+        assert isinstance(other, CategoryColumn)
+        after = np.bincount(other.codes, minlength=labels)
+        axis.plot(
+            places,
+            after[shown],
+            marker="_",
+            markersize=11,
+            markeredgewidth=2,
+            linestyle="",
+            color=COLOURS[place % len(COLOURS)],
+            label=title,
+        )
+    axis.set_xticks(
+        places, [column.taxonomy.categories[code] for code in shown], rotation=60, ha="right", fontsize=6
+    )
+    axis.set_ylabel("records", fontsize=8)
+
+
+def _axis_label(column: Column) -> str:
+    attribute = column.attribute
+    unit = attribute.unit
+    if unit is None and attribute.type is AttributeType.DATE:
+        unit = "days since 1970"
+    elif unit is None and attribute.type is AttributeType.TIMESTAMP:
+        unit = "seconds since 1970"
+    elif unit is None and attribute.type is AttributeType.ORDINAL:
+        unit = "rank"
+    return f"{attribute.name} ({unit})" if unit else attribute.name
+
+
+def correlation_matrices(original: Columns, releases: Mapping[str, Columns]) -> Any | None:
+    """The correlation matrix of the original and of each release, on one colour scale."""
+    names = [name for name, column in original.items() if isinstance(column, NumericColumn)]
+    if len(names) < 2:
+        return None
+    panels: dict[str, Columns] = {"original": original, **releases}
+    across = min(3, len(panels))
+    rows = -(-len(panels) // across)
+    size = max(2.6, 1.2 + 0.22 * len(names))
+    figure, axes = new_figure(size * across + 0.9, size * rows + 0.3, rows, across)
+    for axis, (title, columns) in zip(axes.flat, panels.items(), strict=False):
+        numbers = [column.values for column in columns.values() if isinstance(column, NumericColumn)]
+        image = axis.imshow(correlations(numbers), vmin=-1, vmax=1, cmap="PuOr")
+        axis.set_title(title, fontsize=9)
+        axis.set_xticks(range(len(names)), names, rotation=90, fontsize=6.5)
+        axis.set_yticks(range(len(names)), names, fontsize=6.5)
+        axis.spines[:].set_visible(False)
+    for axis in list(axes.flat)[len(panels) :]:
+        axis.set_visible(False)
+    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.8, pad=0.02)
+    bar.set_label("Pearson correlation", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
+    return figure

@@ -1,0 +1,130 @@
+"""A comparison in words: what to take from it before looking at a single figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coterie.budget import as_text
+from coterie.compare.comparison import Comparison
+from coterie.guarantee import Status
+from coterie.report.ranking import Best, errors_by, readable
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    headline: str
+    points: tuple[str, ...]
+    top: Best  # the choice that the headline names
+
+
+def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
+    largest = comparison.grid.epsilons[-1]
+    at_largest = [entry for entry in best if entry.cell.epsilon == largest]
+    rows = [entry for entry in at_largest if not entry.synthetic]
+    noisy = [entry for entry in rows if entry.rests_on_noise]
+    top = min(noisy or rows or at_largest, key=lambda entry: entry.error)
+    scope = "≤" if len(comparison.grid.epsilons) > 1 else "="
+    width = len(comparison.results.attributes)
+    headline = (
+        f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
+        f"{'attribute' if width == 1 else 'attributes'}, {top.choice} changes the data least: {top.figure} "
+        f"({top.words}). Its promise is {top.guarantee.status.value}: {_label(top)}."
+    )
+    points = [
+        *_firm(rows, top),
+        *_synthetic(comparison, [entry for entry in at_largest if entry.synthetic], top),
+        *_smallest(comparison, best),
+        *_near(comparison, top),
+        *_without_noise(rows, top),
+    ]
+    refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
+    if refuted:
+        points.append(
+            f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample; the table "
+            "below says which."
+        )
+    if comparison.skipped:
+        points.append(
+            f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
+        )
+    return Verdict(headline, tuple(points), top)
+
+
+def _label(entry: Best) -> str:
+    """The label, without the status that some labels begin with."""
+    return entry.guarantee.label.removeprefix(f"{entry.guarantee.status.value}; ")
+
+
+def _firm(rows: list[Best], top: Best) -> list[str]:
+    """The best choices whose promise is a theorem, if the top one's is not."""
+    if top.guarantee.status is Status.PROVED:
+        return ["No compared choice with a weaker promise changes the data less."] if len(rows) > 1 else []
+    said = []
+    proved = [e for e in rows if e.guarantee.status is Status.PROVED and e.rests_on_noise]
+    if proved:
+        said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
+    else:
+        said.append(
+            "No compared method has a proved differential-privacy promise for rows that stand for people."
+        )
+    weaker = [entry for entry in rows if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
+    if weaker and top not in weaker:
+        best = min(weaker, key=lambda entry: entry.error)
+        if not proved or best.error < min(entry.error for entry in proved):
+            said.append(_among(best.guarantee.status.value, best))
+    return said
+
+
+def _among(kind: str, best: Best) -> str:
+    return (
+        f"Among methods whose promise is {kind}, {best.choice} is best: {best.figure} ({best.words}). "
+        f"It promises: {best.guarantee.label}."
+    )
+
+
+def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[str]:
+    """Synthetic rows are held against the others by what both have: distributions."""
+    if not entries:
+        return []
+    best = min(entries, key=lambda entry: entry.error)
+    said = f"If no row has to stand for a person, {best.choice}: {best.figure} ({best.words}). "
+    if not top.synthetic:
+        other = float(errors_by(comparison, best.measure)[top.cell].mean())
+        said += f"By the same measure {top.choice} is at {readable(other)}. "
+    return [said + f"It promises: {best.guarantee.label}."]
+
+
+def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
+    smallest = comparison.grid.epsilons[0]
+    entries = [e for e in best if e.cell.epsilon == smallest and e.rests_on_noise and not e.synthetic]
+    if len(comparison.grid.epsilons) < 2 or not entries:
+        return []
+    top = min(entries, key=lambda entry: entry.error)
+    useless = [e for e in entries if e.error >= 1 and e.measure == "sse"]
+    said = f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.figure} ({top.words})."
+    if useless and len(useless) < len(entries):
+        names = ", ".join(entry.cell.method for entry in useless)
+        said += f" {names} {'is' if len(useless) == 1 else 'are'} {useless[0].words} there."
+    return [said]
+
+
+def _near(comparison: Comparison, top: Best) -> list[str]:
+    if len(top.near) < 2:
+        return []
+    between = tuple(k for k in comparison.grid.ks if top.near[0] <= k <= top.near[-1])
+    if top.near == between:
+        return [
+            f"{top.cell.method} does not depend much on k: every k tried from {top.near[0]} to {top.near[-1]} is within a "
+            "tenth of its best."
+        ]
+    return [f"For {top.cell.method}, k = {', '.join(map(str, top.near))} are within a tenth of its best."]
+
+
+def _without_noise(rows: list[Best], top: Best) -> list[str]:
+    without = [entry for entry in rows if not entry.rests_on_noise]
+    if not without or top in without:
+        return []
+    best = min(without, key=lambda entry: entry.error)
+    return [
+        f"For comparison, {best.choice} adds no noise: {best.figure}. It promises: {best.guarantee.label}."
+    ]

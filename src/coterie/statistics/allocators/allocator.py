@@ -1,0 +1,73 @@
+"""What an allocator is: a name, a sentence, and a function from a problem to budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import ParameterError
+from coterie.statistics.composition import Feasible
+from coterie.statistics.expression import names_in
+from coterie.statistics.metric import Metric
+
+Array = NDArray[np.float64]
+
+
+class NotApplicable(ParameterError):
+    """This allocator cannot split this problem; the others can."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be made small, which splits are allowed, and what else the values might be."""
+
+    metric: Metric
+    feasible: Feasible
+    scenarios: tuple[Metric, ...] = ()
+
+    @property
+    def coefficients(self) -> Array:
+        """Noise scale at budget 1: the sensitivities, up to a constant of the noise."""
+        return np.array([quantity.law.coefficient for quantity in self.metric.quantities])
+
+    @property
+    def powers(self) -> Array:
+        return np.array([float(quantity.law.power) for quantity in self.metric.quantities])
+
+    def acceptable(self) -> Feasible:
+        """Floors raised to the acceptable budget of each statistic (Bai et al., in 002 §3.1).
+
+        A statistic with a tolerance is unusable when its noise scale is above it: Δ/ε ≤ tolerance. The
+        budget this asks for depends on each statistic's own sensitivity, which is the point of normalising.
+        If the acceptable budgets do not fit into the total, they are lowered together.
+        """
+        wanted = self.feasible.floors.copy()
+        place = {quantity.name: i for i, quantity in enumerate(self.metric.quantities)}
+        for target in self.metric.targets:
+            if target.tolerance is None or target.is_equation:
+                continue
+            for name in names_in(target.expression):
+                index = place[name]
+                law = self.metric.quantities[index].law
+                wanted[index] = max(wanted[index], (law.coefficient / target.tolerance) ** law.power)
+        extra = wanted - self.feasible.floors
+        need, spare = (
+            self.feasible.rows @ extra,
+            self.feasible.total - self.feasible.rows @ self.feasible.floors,
+        )
+        ratio = np.min(np.where(need > 0, spare / np.where(need > 0, need, 1.0), np.inf))
+        if ratio < 1:
+            wanted = self.feasible.floors + extra * ratio
+        return Feasible(self.feasible.rows, self.feasible.total, wanted)
+
+
+@dataclass(frozen=True)
+class Allocator:
+    name: str
+    title: str
+    source: str
+    allocate: Callable[[Problem], Array]
+    order: int = 50  # where it stands in tables

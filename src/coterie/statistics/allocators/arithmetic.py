@@ -1,0 +1,21 @@
+"""Arithmetic progression: shares n, n − 1, …, 1 or the other way round (used for random forests, 002 §3.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+
+
+def falling(problem: Problem) -> Array:
+    return problem.feasible.fill(np.arange(problem.feasible.count, 0, -1.0))
+
+
+def rising(problem: Problem) -> Array:
+    return problem.feasible.fill(np.arange(1.0, problem.feasible.count + 1.0))
+
+
+ALLOCATORS = (
+    Allocator("arithmetic", "arithmetic progression, falling", "002 §3.2", falling, order=24),
+    Allocator("arithmetic-rising", "arithmetic progression, rising", "002 §3.2", rising, order=25),
+)

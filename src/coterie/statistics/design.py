@@ -1,0 +1,185 @@
+"""A specification made ready to be split: what is measured, what follows from it, what one record can touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from coterie.errors import ParameterError
+from coterie.statistics.accounting import total_in_currency
+from coterie.statistics.composition import Feasible
+from coterie.statistics.derivation import Derivation, derive, domain_of
+from coterie.statistics.expectations import Expectations
+from coterie.statistics.expression import Expression, names_in, substitute
+from coterie.statistics.filters import Filter
+from coterie.statistics.guarding import guard
+from coterie.statistics.linear import linear_form
+from coterie.statistics.measurement import Measurement
+from coterie.statistics.metric import Metric, Quantity, Target
+from coterie.statistics.neighbour_rows import neighbour_rows
+from coterie.statistics.noise_model import Family, scale_law
+from coterie.statistics.ranges import Range
+from coterie.statistics.sensitivity import Kind
+from coterie.statistics.specification import Notion, Route, Specification
+from coterie.statistics.units import unit_of_equation, unit_of_statistic
+
+LEAST_SHARE = 0.02  # of an even split
+
+
+@dataclass(frozen=True)
+class Design:
+    """`statistics` are expressions of measurements; `equations` of statistics, guarded."""
+
+    specification: Specification
+    routes: Mapping[str, Route]
+    measurements: tuple[Measurement, ...]
+    statistics: Mapping[str, Expression]
+    equations: Mapping[str, Expression]
+    metric: Metric
+    feasible: Feasible
+    total: Fraction
+    warnings: tuple[str, ...]
+
+    @property
+    def parallel(self) -> bool:
+        """Whether disjoint groups made the budget go further than one after the other."""
+        return not (len(self.feasible.rows) == 1 and bool((self.feasible.rows == 1.0).all()))
+
+
+def build_design(
+    specification: Specification,
+    routes: Mapping[str, Route],
+    expectations: Expectations,
+    share: Fraction = Fraction(1),
+) -> Design:
+    """Measurements, metric and budget rows; `share` is the part of the budget that may be used."""
+    derivations = {
+        statistic.name: derive(specification, statistic, routes.get(statistic.name, Route.DIRECT))
+        for statistic in specification.statistics
+    }
+    measurements = _distinct(derivations)
+    expected = {s.name: expectations.statistic(s) for s in specification.statistics}
+    ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
+    quantities = _quantities(specification, measurements, expectations)
+    guarded = {e.name: guard(e, ranges, expected) for e in specification.equations}
+    _require_expectations(specification, expectations, {n: g.expression for n, g in guarded.items()})
+    zcdp = specification.budget.notion is not Notion.PURE
+    rows = neighbour_rows(
+        [measurement.where for measurement in measurements],
+        [measurement.bound for measurement in measurements],
+        specification.neighbours,
+        zcdp,
+        [frozenset(group) for group in specification.disjoint],
+    )
+    total = total_in_currency(specification.budget) * share
+    # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
+    least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
+    floors = np.full(len(measurements), max(float(specification.floor * share), least))
+    statistics = {name: derivation.expression for name, derivation in derivations.items()}
+    equations = {name: value.expression for name, value in guarded.items()}
+    targets = _targets(specification, statistics, equations, expected, ranges, quantities)
+    return Design(
+        specification,
+        dict(routes),
+        measurements,
+        statistics,
+        equations,
+        Metric(quantities, targets),
+        Feasible(rows, float(total), floors),
+        total,
+        tuple(warning for value in guarded.values() for warning in value.warnings),
+    )
+
+
+def metric_at(design: Design, expectations: Expectations) -> Metric:
+    """The same targets in the same units, if the statistics were worth something else."""
+    quantities = _quantities(design.specification, design.measurements, expectations)
+    return Metric(quantities, design.metric.targets)
+
+
+def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
+    found: dict[str, Measurement] = {}
+    for derivation in derivations.values():
+        for measurement in derivation.measurements:
+            found.setdefault(measurement.name, measurement)
+    if not found:
+        raise ParameterError(
+            "Nothing needs noise: every statistic asked for is already public.", "Publish it as it is."
+        )
+    return tuple(found.values())
+
+
+def _quantities(
+    specification: Specification, measurements: tuple[Measurement, ...], expectations: Expectations
+) -> tuple[Quantity, ...]:
+    zcdp = specification.budget.notion is not Notion.PURE
+    by_direct = {
+        measurement.name: statistic
+        for statistic in specification.statistics
+        for measurement in derive(specification, statistic, Route.DIRECT).measurements
+    }
+    quantities = []
+    for measurement in measurements:
+        statistic = by_direct.get(measurement.name)
+        value = expectations.measurement(measurement) if measurement.kind is not Kind.QUANTILE else 0.0
+        sensitivity = measurement.bound.nominal(specification.neighbours, measurement.where.everyone)
+        family = _family(measurement.kind, zcdp)
+        if statistic is not None and measurement.kind is not Kind.COUNT:
+            value = expectations.statistic(statistic)
+        if measurement.kind is Kind.QUANTILE and statistic is not None:
+            # A step in rank is 1/(n·f) in value; the exponential mechanism pays 2Δu for it.
+            size = max(expectations.size(measurement.where), 1.0)
+            sensitivity = 2.0 * sensitivity / (size * expectations.density(statistic))
+        quantities.append(Quantity(measurement.name, value, family, scale_law(family, sensitivity, zcdp)))
+    return tuple(quantities)
+
+
+def _family(kind: Kind, zcdp: bool) -> Family:
+    if kind is Kind.QUANTILE:
+        return Family.RANK_LAPLACE
+    if kind is Kind.COUNT:
+        return Family.DISCRETE_GAUSSIAN if zcdp else Family.DISCRETE_LAPLACE
+    return Family.GAUSSIAN if zcdp else Family.LAPLACE
+
+
+def _targets(
+    specification: Specification,
+    statistics: Mapping[str, Expression],
+    equations: Mapping[str, Expression],
+    expected: Mapping[str, float],
+    ranges: Mapping[str, Range],
+    quantities: tuple[Quantity, ...],
+) -> tuple[Target, ...]:
+    targets = []
+    for s in specification.statistics:
+        if names_in(statistics[s.name]):  # a public number has no error
+            unit = unit_of_statistic(specification, s, expected[s.name], ranges[s.name])
+            targets.append(Target(s.name, statistics[s.name], s.weight, unit, s.summary, s.tolerance))
+    for e in specification.equations:
+        expression = substitute(equations[e.name], statistics)
+        if names_in(expression):
+            unit = unit_of_equation(specification, e, equations[e.name], expected)
+            targets.append(Target(e.name, expression, e.weight, unit, e.summary, e.tolerance, True))
+    return tuple(targets)
+
+
+def _require_expectations(
+    specification: Specification, expectations: Expectations, equations: Mapping[str, Expression]
+) -> None:
+    """The error of an equation that is not linear depends on the values: they must be stated."""
+    if specification.pilot:
+        return
+    for equation in specification.equations:
+        if linear_form(equations[equation.name]) is not None:
+            continue
+        for name in names_in(equation.expression):
+            public = specification[name].where == Filter() and specification.records is not None
+            if name not in expectations.given and not (public and specification[name].kind == "count"):
+                raise ParameterError(
+                    f"Equation '{equation.name}' is not linear, and nothing is said about '{name}'.",
+                    f"Give '{name}' an `expected` value or range (a guess, last year's release, a public "
+                    "sample), or set `pilot: 0.1` to pay for it. The plan never looks at the data.",
+                )

@@ -1,0 +1,143 @@
+"""What the publisher expects the statistics to be, without looking: the error of a ratio depends on it.
+
+A statistic without an expected value gets a neutral one (the middle of its domain and the like), which is
+good enough to plan sums and single statistics; whoever divides by it is asked for a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scipy.special import ndtri
+
+from coterie.statistics.filters import Filter
+from coterie.statistics.measurement import Measurement
+from coterie.statistics.ranges import Range
+from coterie.statistics.sensitivity import Kind
+from coterie.statistics.specification import Specification, Statistic, StatisticKind
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Expected values by statistic; `given` are those that the publisher or a pilot stated."""
+
+    specification: Specification
+    given: Mapping[str, float]
+
+    @classmethod
+    def of(cls, specification: Specification, replaced: Mapping[str, float] | None = None) -> Expectations:
+        given = {s.name: s.expected for s in specification.statistics if s.expected is not None}
+        return cls(specification, {**given, **(replaced or {})})
+
+    def statistic(self, statistic: Statistic) -> float:
+        if statistic.name in self.given:
+            return self.given[statistic.name]
+        match statistic.kind:
+            case StatisticKind.COUNT:
+                return self.size(statistic.where)
+            case StatisticKind.SUM if len(statistic.columns) == 1:
+                return self.size(statistic.where) * self.mean(statistic.where, statistic.columns[0])
+            case StatisticKind.SUM:
+                return self._product(statistic.where, statistic.columns)
+            case StatisticKind.MEAN:
+                return self.mean(statistic.where, statistic.columns[0])
+            case StatisticKind.VARIANCE:
+                return self.std(statistic.where, statistic.columns[0]) ** 2
+            case StatisticKind.STD:
+                return self.std(statistic.where, statistic.columns[0])
+            case StatisticKind.PROPORTION:
+                return self._proportion(statistic)
+            case _:
+                domain = self._domain(statistic.columns[0])
+                return domain.lower + statistic.quantile * domain.width
+
+    def size(self, where: Filter) -> float:
+        """How many records the group has."""
+        for statistic in self._known(StatisticKind.COUNT, where):
+            return max(self.given[statistic.name], 0.0)
+        if where.everyone and self.specification.records is not None:
+            return float(self.specification.records)
+        for statistic in self.specification.statistics:
+            inside = statistic.that is not None and statistic.where & statistic.that == where
+            if inside and statistic.name in self.given:
+                return self.size(statistic.where) * self.given[statistic.name]
+        declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
+        if declared:
+            return float(max(declared))
+        return float(self.specification.records or 1000) / float(2 ** min(len(where.conditions), 5))
+
+    def mean(self, where: Filter, column: str) -> float:
+        for statistic in self._known(StatisticKind.MEAN, where, column):
+            return self.given[statistic.name]
+        for statistic in self._known(StatisticKind.SUM, where, column):
+            return self._domain_clipped(self.given[statistic.name] / max(self.size(where), 1.0), column)
+        return self._domain(column).middle
+
+    def std(self, where: Filter, column: str) -> float:
+        for statistic in self._known(StatisticKind.STD, where, column):
+            return abs(self.given[statistic.name])
+        for statistic in self._known(StatisticKind.VARIANCE, where, column):
+            return math.sqrt(abs(self.given[statistic.name]))
+        return self._domain(column).width / math.sqrt(12.0)  # as if spread evenly
+
+    def density(self, statistic: Statistic) -> float:
+        """The attribute's density at a quantile: stated, else that of a normal with the expected spread."""
+        if statistic.density is not None:
+            return statistic.density
+        z = float(ndtri(statistic.quantile))
+        spread = self.std(statistic.where, statistic.columns[0])
+        return math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi) / spread
+
+    def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:
+        """The expected value of something measured for a statistic."""
+        where = measurement.where
+        match measurement.kind:
+            case Kind.COUNT:
+                return self.size(where)
+            case Kind.MEAN if measurement.indicator is None:
+                return self.mean(where, measurement.terms[0][0])
+            case Kind.STD:
+                return self.std(where, measurement.terms[0][0])
+            case Kind.VARIANCE:
+                return self.std(where, measurement.terms[0][0]) ** 2
+            case Kind.SUM if len(measurement.terms) == 1:
+                column, centre = measurement.terms[0]
+                return self.size(where) * (self.mean(where, column) - centre)
+            case Kind.SUM if measurement.terms[0] == measurement.terms[1]:
+                column, centre = measurement.terms[0]
+                size = self.size(where)
+                deviation = self.mean(where, column) - centre
+                return max(size - 1.0, 0.0) * self.std(where, column) ** 2 + size * deviation**2
+        return quantile_value
+
+    def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
+        first, second = columns
+        size = self.size(where)
+        spread = self.std(where, first) ** 2 * max(size - 1, 0.0) if first == second else 0.0
+        return size * self.mean(where, first) * self.mean(where, second) + spread
+
+    def _proportion(self, statistic: Statistic) -> float:
+        inside = list(self._known(StatisticKind.COUNT, statistic.where & (statistic.that or Filter())))
+        if inside:
+            return min(self.given[inside[0].name] / max(self.size(statistic.where), 1.0), 1.0)
+        return 0.5
+
+    def _known(self, kind: StatisticKind, where: Filter, column: str | None = None) -> list[Statistic]:
+        return [
+            s
+            for s in self.specification.statistics
+            if s.kind is kind
+            and s.where == where
+            and s.name in self.given
+            and (column is None or s.columns == (column,))
+        ]
+
+    def _domain(self, column: str) -> Range:
+        domain = self.specification.schema[column].bounds()
+        return Range(domain.lower, domain.upper)
+
+    def _domain_clipped(self, value: float, column: str) -> float:
+        domain = self._domain(column)
+        return min(max(value, domain.lower), domain.upper)

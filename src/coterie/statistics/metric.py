@@ -1,0 +1,181 @@
+"""The metric of 002 (eq. 5.13): how large the error of each statistic and each equation will be.
+
+A *quantity* is what gets noise; a *target* is what analysts read: a statistic or an equation, as an
+expression over quantities. One noise, clamped or not, and sums of noises have closed forms; all else is a
+mean over Sobol points. The score is the weighted mean of the targets' errors, each divided by its unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.statistics.batches import Batch, make_batches
+from coterie.statistics.expression import Expression
+from coterie.statistics.noise_model import Family, ScaleLaw
+from coterie.statistics.target_error import TargetError
+
+Array = NDArray[np.float64]
+
+
+class Summary(StrEnum):
+    MEAN = "mean"
+    MEDIAN = "median"
+    P95 = "p95"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One noisy number: its expected value (never the data's), and how its noise depends on its budget."""
+
+    name: str
+    value: float
+    family: Family
+    law: ScaleLaw
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One number that analysts read, and how much its error counts."""
+
+    name: str
+    expression: Expression
+    weight: float = 1.0
+    unit: float = 1.0
+    summary: Summary = Summary.MEAN
+    tolerance: float | None = None
+    is_equation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedError:
+    """Expected absolute error with its standard error, the median and the 95 % point."""
+
+    name: str
+    mean: float
+    standard_error: float
+    median: float
+    p95: float
+    closed_form: bool
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Errors and score of allocations. `values` may be changed to ask "what if the guess is wrong"."""
+
+    quantities: tuple[Quantity, ...]
+    targets: tuple[Target, ...]
+    _errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
+    _batches: tuple[Batch, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        place = {quantity.name: index for index, quantity in enumerate(self.quantities)}
+        errors = tuple(TargetError.of(target.expression, place, self.quantities) for target in self.targets)
+        object.__setattr__(self, "_errors", errors)
+        batches = make_batches(
+            [target.expression for target in self.targets],
+            [error.inputs for error in errors],
+            [error.families for error in errors],
+            [target.summary.value for target in self.targets],
+        )
+        object.__setattr__(self, "_batches", batches)
+
+    @property
+    def values(self) -> Array:
+        return np.array([quantity.value for quantity in self.quantities])
+
+    @property
+    def _shares(self) -> Array:
+        weights = np.array([target.weight / target.unit for target in self.targets])
+        total = sum(target.weight for target in self.targets)
+        return weights / total if total > 0 else weights
+
+    def scales(self, budgets: Array) -> Array:
+        """Noise scales for budgets of shape (…, quantities)."""
+        budgets = np.asarray(budgets, dtype=np.float64)
+        columns = [quantity.law.scale(budgets[..., i]) for i, quantity in enumerate(self.quantities)]
+        return np.stack(columns, axis=-1)
+
+    def truths(self, values: Array | None = None) -> Array:
+        """What each target is worth without noise, at the expected values."""
+        used = self.values if values is None else values
+        return np.array([error.truth(used) for error in self._errors])
+
+    def target_errors(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> Array:
+        """Each target's error, by its own summary, under the noise of the search (continuous)."""
+        return self._evaluate(budgets, values, exponent, slopes=False)[0]
+
+    def score(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> float:
+        return float(self._shares @ self.target_errors(budgets, values, exponent))
+
+    def gradient(
+        self, budgets: Array, values: Array | None = None, exponent: int = 11
+    ) -> tuple[Array, NDArray[np.float64]]:
+        """All target errors and their derivatives by budget (targets × quantities)."""
+        errors, slopes = self._evaluate(budgets, values, exponent, slopes=True)
+        powers = np.array([quantity.law.power for quantity in self.quantities])
+        return errors, slopes * (-self.scales(budgets) / (powers * np.asarray(budgets)))
+
+    def _evaluate(
+        self, budgets: Array, values: Array | None, exponent: int, slopes: bool
+    ) -> tuple[Array, NDArray[np.float64]]:
+        """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
+        scales, used = self.scales(budgets), self.values if values is None else values
+        errors = np.full(len(self.targets), np.nan)
+        slope = np.zeros((len(self.targets), len(self.quantities))) if slopes else np.empty((0, 0))
+        for index, (error, target) in enumerate(zip(self._errors, self.targets, strict=True)):
+            closed = error.closed_slope(scales, used) if target.summary is Summary.MEAN else None
+            if closed is not None:
+                errors[index] = closed[0]
+                if slopes:
+                    slope[index, list(error.inputs)] = closed[1]
+        for batch in self._batches:
+            targets = np.array(batch.targets)
+            members = np.flatnonzero(np.isnan(errors[targets]))
+            if len(members):
+                chosen = targets[members]
+                errors[chosen], parts = batch.errors(members, scales, used, exponent, slopes)
+                if slopes:
+                    slope[chosen[:, None], batch.inputs[members]] = parts
+        return errors, slope
+
+    def score_gradient(
+        self, budgets: Array, values: Array | None = None, exponent: int = 11
+    ) -> tuple[float, Array]:
+        errors, slopes = self.gradient(budgets, values, exponent)
+        return float(self._shares @ errors), np.asarray(self._shares @ slopes)
+
+    def predict(
+        self, budgets: Array, values: Array | None = None, exponent: int = 10
+    ) -> tuple[PredictedError, ...]:
+        """The full report under the noise that will really be drawn (discrete for counts)."""
+        scales, used = self.scales(budgets), self.values if values is None else values
+        predictions: list[PredictedError] = []
+        for error, target in zip(self._errors, self.targets, strict=True):
+            mean, standard_error, median, p95, closed = error.report(scales, used, exponent)
+            predictions.append(PredictedError(target.name, mean, standard_error, median, p95, closed))
+        return tuple(predictions)
+
+    def score_of(self, predictions: Sequence[PredictedError]) -> tuple[float, float]:
+        """Score and its standard error from a report (errors of different targets add in the worst case)."""
+        chosen = [getattr(p, t.summary.value) for p, t in zip(predictions, self.targets, strict=True)]
+        spread = [p.standard_error for p in predictions]
+        return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
+
+    @property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Which quantities each target depends on."""
+        return tuple(error.inputs for error in self._errors)
+
+    def scores_of_many(self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None) -> Array:
+        """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
+        scales = self.scales(budgets)
+        total = np.zeros(len(scales))
+        for share, error, target in zip(self._shares, self._errors, self.targets, strict=True):
+            if only is None or only.intersection(error.inputs):
+                total += share * error.estimate_many(scales, self.values, target.summary, exponent)
+        return total

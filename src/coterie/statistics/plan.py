@@ -1,0 +1,134 @@
+"""A plan: who gets how much of the budget, what errors to expect, and what it was based on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from coterie.budget import as_text
+from coterie.statistics.accounting import currency
+from coterie.statistics.design import Design
+from coterie.statistics.metric import PredictedError
+from coterie.statistics.specification import Specification
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the comparison of allocators."""
+
+    allocator: str
+    title: str
+    score: float
+    standard_error: float
+    worst_score: float | None
+    errors: tuple[PredictedError, ...]
+    not_applicable: str = ""
+
+
+@dataclass(frozen=True)
+class GuessLoss:
+    """How much worse the plan is than the best one, if the expected values are off by this much."""
+
+    off_by: float
+    mean_loss: float
+    worst_loss: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    design: Design
+    allocator: str
+    budgets: tuple[Fraction, ...]
+    score: float
+    standard_error: float
+    errors: tuple[PredictedError, ...]
+    rows: tuple[Row, ...] = ()
+    guess_losses: tuple[GuessLoss, ...] = ()
+    warnings: tuple[str, ...] = ()
+    as_in_paper: bool = False
+    expected: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def specification(self) -> Specification:
+        return self.design.specification
+
+    @property
+    def digest(self) -> str:
+        """Names the plan: same specification, same split, same digest."""
+        content = {
+            "specification": self.specification.digest,
+            "allocator": self.allocator,
+            "as_in_paper": self.as_in_paper,
+            "budgets": {
+                m.name: as_text(b) for m, b in zip(self.design.measurements, self.budgets, strict=True)
+            },
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def scales(self) -> dict[str, float]:
+        floats = [float(budget) for budget in self.budgets]
+        scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
+        return {m.name: float(s) for m, s in zip(self.design.measurements, scales, strict=True)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything a program needs; no number here comes from the data (unless as_in_paper)."""
+        design = self.design
+        return {
+            "plan": self.digest,
+            "release": self.specification.release,
+            "budget": str(self.specification.budget),
+            "currency": currency(self.specification.budget),
+            "neighbours": self.specification.neighbours.value,
+            "allocator": self.allocator,
+            "as_in_paper": self.as_in_paper,
+            "score": self.score,
+            "score_standard_error": self.standard_error,
+            "parallel_groups": design.parallel,
+            "measurements": [
+                {
+                    "name": m.name,
+                    "budget": as_text(b),
+                    "noise": q.family.value,
+                    "scale": self.scales[m.name],
+                    "sensitivity": m.bound.nominal(self.specification.neighbours, m.where.everyone),
+                    "formula": m.bound.formula,
+                    "proof": m.bound.proof,
+                }
+                for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
+            ],
+            "errors": [_error(error) for error in self.errors],
+            "routes": {name: route.value for name, route in design.routes.items()},
+            "expected": dict(self.expected),
+            "expected_from": self.specification.expected_from,
+            "allocators": [
+                {
+                    "allocator": row.allocator,
+                    "score": None if row.not_applicable else row.score,
+                    "worst_score": row.worst_score,
+                    "not_applicable": row.not_applicable or None,
+                    "errors": {error.name: error.mean for error in row.errors},
+                }
+                for row in self.rows
+            ],
+            "if_the_guess_is_off": [
+                {"by": loss.off_by, "mean_loss": loss.mean_loss, "worst_loss": loss.worst_loss}
+                for loss in self.guess_losses
+            ],
+            "warnings": list(self.warnings),
+        }
+
+
+def _error(error: PredictedError) -> dict[str, Any]:
+    return {
+        "name": error.name,
+        "mean": error.mean,
+        "standard_error": error.standard_error,
+        "median": error.median,
+        "p95": error.p95,
+        "closed_form": error.closed_form,
+    }

@@ -1,0 +1,135 @@
+"""plan(): a specification in, the best split out, in seconds and without a look at the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
+from coterie.statistics.composition import exact_budgets
+from coterie.statistics.consistency import constraints_of
+from coterie.statistics.design import Design, build_design
+from coterie.statistics.expectations import Expectations
+from coterie.statistics.guess_loss import guess_losses
+from coterie.statistics.metric import Metric
+from coterie.statistics.plan import Plan, Row
+from coterie.statistics.routes import choose_routes
+from coterie.statistics.scenarios import possible_truths
+from coterie.statistics.sensitivity import Kind, Neighbours
+from coterie.statistics.specification import Route, Specification
+from coterie.statistics.uncertainty import predict_consistent
+
+# The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
+MOST_TARGETS_FOR_LOSSES = 60
+
+
+def plan(
+    specification: Specification,
+    allocator: str = DEFAULT,
+    compare: Sequence[str] | None = (),
+    report_losses: bool | None = None,
+    expected: Mapping[str, float] | None = None,
+    share: Fraction | None = None,
+) -> Plan:
+    """Split the budget.
+
+    `compare` names further allocators for the table (None: all). `expected` replaces the specification's
+    expected values, for instance by a pilot's; `share` is the part of the budget left to split.
+    """
+    chosen = find_allocator(allocator)
+    part = 1 - specification.pilot if share is None else share
+    design, expectations = design_for(specification, expected, part)
+    problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
+    budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
+    row = _row(design, problem, allocator, np.array([float(budget) for budget in budgets]))
+    rows = [row] if compare == () else _compare(design, problem, row, compare)
+    wanted = len(design.metric.targets) <= MOST_TARGETS_FOR_LOSSES if report_losses is None else report_losses
+    losses = guess_losses(design, expectations, np.array([float(b) for b in budgets])) if wanted else ()
+    return Plan(
+        design,
+        allocator,
+        budgets,
+        row.score,
+        row.standard_error,
+        row.errors,
+        tuple(rows),
+        losses,
+        (*design.warnings, *_notes(design)),
+        expected={s.name: expectations.statistic(s) for s in specification.statistics},
+    )
+
+
+def design_for(
+    specification: Specification, expected: Mapping[str, float] | None = None, share: Fraction = Fraction(1)
+) -> tuple[Design, Expectations]:
+    """The design with the better routes, and the expectations it rests on."""
+    expectations = Expectations.of(specification, expected)
+
+    def build(routes: Mapping[str, Route]) -> Design:
+        return build_design(specification, routes, expectations, share)
+
+    return build(choose_routes(specification, build)), expectations
+
+
+def scenarios(
+    design: Design, expectations: Expectations, allocator: str, compare: Sequence[str] | None
+) -> tuple[Metric, ...]:
+    """Other possible truths, where the specification gives ranges and somebody asks for them."""
+    asked = allocator == "robust" or compare is None or "robust" in (compare or ())
+    return possible_truths(design, expectations) if asked else ()
+
+
+def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
+    rows = [first]
+    for name in allocators() if names is None else names:
+        if name == first.allocator:
+            continue
+        try:
+            rows.append(_row(design, problem, name, find_allocator(name).allocate(problem)))
+        except NotApplicable as error:
+            title = find_allocator(name).title
+            rows.append(Row(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
+    return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
+
+
+def _row(
+    design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> Row:
+    exponent = 10 if len(problem.metric.targets) <= 100 else 8
+    if constraints_of(design):
+        errors = predict_consistent(design, problem.metric.scales(budgets), exponent)
+    else:
+        errors = problem.metric.predict(budgets, exponent=exponent)
+    score, standard_error = problem.metric.score_of(errors)
+    worst = None
+    if problem.scenarios:
+        worst = max(metric.score(budgets, exponent=10) for metric in problem.scenarios)
+    return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
+
+
+def _notes(design: Design) -> tuple[str, ...]:
+    notes = []
+    specification = design.specification
+    if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
+        notes.append(
+            "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
+            "bound. Do not write the true number there."
+        )
+    if design.parallel:
+        notes.append(
+            "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
+            "total, and no single record costs more than it."
+        )
+    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
+    if quantiles:
+        notes.append(
+            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
+            "their privacy does not depend on it."
+        )
+    summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
+    if summed:
+        shown = ", ".join(summed[:6]) + (", …" if len(summed) > 6 else "")
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {shown}.")
+    return tuple(notes)

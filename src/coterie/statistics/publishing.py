@@ -1,0 +1,244 @@
+"""release(): plan, compute, charge once, write all files or none. Asked twice, it returns what is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+from coterie.budget import as_text
+from coterie.certificate import Certificate, Digest
+from coterie.errors import LedgerError, OutputError, ParameterError
+from coterie.io.publication import stage_bytes
+from coterie.io.staged_file import StagedFile, temporary_for
+from coterie.ledger import Ledger, Purpose, State
+from coterie.signing import sign
+from coterie.statistics.accounting import ledger_epsilon
+from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.as_in_paper import plan_as_in_paper
+from coterie.statistics.drawing import Noise
+from coterie.statistics.plan import Plan
+from coterie.statistics.planning import plan
+from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
+from coterie.statistics.sources import Source, open_source
+from coterie.statistics.specification import Specification
+from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics
+from coterie.statistics.writing import as_csv, as_json
+
+LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
+
+
+@dataclass(frozen=True)
+class Published:
+    """What lies on disk now. `again` says that it was there before and nothing was spent."""
+
+    path: Path
+    certificate_path: Path
+    certificate: StatisticsCertificate
+    content: bytes
+    again: bool
+
+
+def release(
+    specification: Specification,
+    data: Any,
+    output: str | Path,
+    *,
+    table: str | None = None,
+    allocator: str = DEFAULT,
+    seed: int | None = None,
+    ledger: str | Path | None = None,
+    key: str | Path | None = None,
+    as_in_paper: bool = False,
+    progress: Callable[[str], None] = lambda message: None,
+) -> Published:
+    """Publish the statistics with their certificate; charge the ledger once.
+
+    The same specification, allocator and data give the stored release again, whatever was charged for it.
+    """
+    target = Path(output)
+    if target.suffix.lower() not in (".csv", ".json"):
+        raise OutputError("The release is written as .csv or .json.", "Choose such a name for the output.")
+    if not target.parent.is_dir():
+        raise OutputError(f"There is no folder {target.parent}.", "Make it, or choose another place.")
+    if ledger is not None and seed is not None:
+        raise ParameterError(
+            "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
+        )
+    noise = Noise.secure() if seed is None else Noise.seeded(seed)
+    with open_source(data, table) as source:
+        request = _request(specification, allocator, as_in_paper, seed)
+        if ledger is None:
+            return _on_disk(target, request, specification) or _write(
+                _draw(specification, source, noise, allocator, as_in_paper, progress),
+                target,
+                request,
+                key,
+                None,
+            )
+        with Ledger.open(ledger) as book:
+            purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
+            stored = _in_ledger(book, specification, request, purpose, target)
+            if stored is not None:
+                return stored
+            _refuse_existing(target)
+            book.book().afford(purpose)
+            made = _draw(specification, source, noise, allocator, as_in_paper, progress)
+            return _write(made, target, request, key, (book, purpose))
+
+
+def _draw(
+    specification: Specification,
+    source: Source,
+    noise: Noise,
+    allocator: str,
+    as_in_paper: bool,
+    progress: Callable[[str], None],
+) -> StatisticsRelease:
+    progress("Planning")
+    pilot: dict[str, float] | None = None
+    if as_in_paper:
+        chosen: Plan = plan_as_in_paper(specification, source, allocator)
+    elif specification.pilot:
+        chosen, pilot = plan_with_pilot(specification, source, noise, allocator)
+    else:
+        chosen = plan(specification, allocator, report_losses=False)
+    progress("Computing")
+    return make_release(chosen, source, noise, pilot)
+
+
+def _request(specification: Specification, allocator: str, as_in_paper: bool, seed: int | None) -> str:
+    """What was asked, without a trace of the data: this stands on the certificate."""
+    content = [specification.digest, allocator, as_in_paper, seed]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _fingerprint(request: str, source: Source) -> str:
+    """What was asked of which data. A hash of the data confirms guesses about them: for the ledger only."""
+    return hashlib.sha256(f"{request} {source.identity}".encode()).hexdigest()
+
+
+def _refuse_existing(target: Path) -> None:
+    for path in (target, _certificate_path(target)):
+        if path.exists():
+            raise OutputError(f"{path} exists already.", "Choose another name for the output.")
+
+
+def _purpose(specification: Specification, fingerprint: str, target: Path, as_in_paper: bool) -> Purpose:
+    epsilon = ledger_epsilon(specification.budget, LEDGER_DELTA)
+    status = "refuted" if as_in_paper else "proved"
+    method = f"statistics: {specification.release}"
+    return Purpose(specification.population, epsilon, method, status, str(target.absolute()), fingerprint)
+
+
+def _in_ledger(
+    book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
+) -> Published | None:
+    """An earlier release of this name: the same request gets its bytes, another one is refused."""
+    for entry in book.book().releases(specification.population):
+        if entry.purpose.method != purpose.method or not entry.state.charged:
+            continue
+        if entry.purpose.fingerprint != purpose.fingerprint:
+            raise _changed(specification)
+        earlier = Path(entry.purpose.target)
+        found = _on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
+        if found is None:
+            raise LedgerError(
+                f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",
+                "Restore the file. To spend budget on a new one, choose another name under `release:`.",
+            )
+        if earlier.resolve() != target.resolve():
+            for content, path in (
+                (found.certificate.to_json().encode(), _certificate_path(target)),
+                (found.content, target),
+            ):
+                stage_bytes(content, path, force=False).publish()
+        return Published(target, _certificate_path(target), found.certificate, found.content, True)
+    return None
+
+
+def _on_disk(target: Path, request: str, specification: Specification) -> Published | None:
+    path = _certificate_path(target)
+    if not target.exists() and not path.exists():
+        return None
+    try:
+        certificate = StatisticsCertificate.from_json(path.read_bytes())
+        content = target.read_bytes()
+    except OSError:
+        raise OutputError(
+            f"{target} or its certificate is there without the other.",
+            "Move it away, or choose another name.",
+        ) from None
+    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
+        raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
+    if certificate.request != request:
+        raise _changed(specification)
+    return Published(target, path, certificate, content, True)
+
+
+def _changed(specification: Specification) -> ParameterError:
+    return ParameterError(
+        f"Release '{specification.release}' is already published, under another plan or for other data.",
+        "Asking again with a changed plan spends again: if you mean it, choose another name under `release:` "
+        "and another output; otherwise restore the specification.",
+    )
+
+
+def _write(
+    made: StatisticsRelease,
+    target: Path,
+    request: str,
+    key: str | Path | None,
+    charge_to: tuple[Ledger, Purpose] | None,
+) -> Published:
+    """Stage the certificate and the data, then publish both; with a ledger, charged in between."""
+    content = as_csv(made) if target.suffix.lower() == ".csv" else as_json(made)
+    digest = Digest(over="file bytes", value=hashlib.sha256(content).hexdigest())
+    epsilon = as_text(ledger_epsilon(made.plan.specification.budget, LEDGER_DELTA))
+    certificate = certify_statistics(
+        made.plan, dict(made.scales), made.sampler, made.private, epsilon, _notes(made), digest, request
+    )
+    if key is not None:
+        certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
+    parts = [(certificate.to_json().encode(), _certificate_path(target)), (content, target)]
+    if charge_to is None:
+        for part in _stage(parts, {}):
+            part.publish()
+    else:
+        book, purpose = charge_to
+        with book.charge(purpose) as charge:
+            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
+            names = {path: temporary_for(path) for _, path in parts}
+            charge.staging(*names.values())
+            charge.publish(_stage(parts, names))
+    return Published(target, _certificate_path(target), certificate, content, False)
+
+
+def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
+    """Everything written, nothing visible yet; the data last, so that they never stand without a promise."""
+    staged: list[StagedFile] = []
+    try:
+        for content, path in parts:
+            staged.append(stage_bytes(content, path, force=False, temporary=names.get(path)))
+    except BaseException:
+        for part in staged:
+            part.discard()
+        raise
+    return staged
+
+
+def _notes(made: StatisticsRelease) -> tuple[str, ...]:
+    notes = list(made.plan.warnings)
+    if made.pilot is not None:
+        notes.append(f"A share of {as_text(made.plan.specification.pilot)} of the budget paid for a pilot.")
+    if not made.private:
+        notes.append("reproducible: not private")
+    return tuple(notes)
+
+
+def _certificate_path(target: Path) -> Path:
+    return Path(f"{target}.certificate.json")

@@ -1,0 +1,181 @@
+"""What a release of statistics promises, how each number was made noisy, and over which bytes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from coterie._version import __version__
+from coterie.budget import as_text
+from coterie.certificate import Bounds, Digest, Promised, Signature
+from coterie.errors import CertificateError
+from coterie.guarantee import Guarantee, Status
+from coterie.schema import Missing, Source
+from coterie.statistics.plan import Plan
+from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.specification import Notion, Specification
+
+_NEIGHBOURS = {
+    Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
+    Neighbours.ADD_REMOVE: "add or remove one record",
+}
+_MODELS = {
+    Notion.PURE: "differential privacy",
+    Notion.ZCDP: "zero-concentrated differential privacy",
+    Notion.APPROXIMATE: "approximate differential privacy",
+}
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CertifiedMeasurement(_Frozen):
+    name: str
+    budget: str
+    mechanism: str
+    scale: str
+    sensitivity: str
+    formula: str
+    proof: str
+
+
+class StatisticsCertificate(_Frozen):
+    coterie_statistics_certificate: Literal[1] = 1
+    tool: str
+    issued: str
+    release: str
+    plan: str
+    specification: str
+    request: str  # a hash of what was asked; no function of the data
+    budget: str
+    ledger_epsilon: str
+    guarantee: Promised
+    bounds: dict[str, Bounds]
+    measurements: tuple[CertifiedMeasurement, ...]
+    expected_from: str
+    sampler: str
+    reproducible: bool
+    notes: tuple[str, ...]
+    digest: Digest
+    signature: Signature | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> StatisticsCertificate:
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            raise CertificateError(
+                "This is not a certificate of a statistics release.",
+                "Give the JSON file that `coterie stats release` wrote, unchanged.",
+            ) from None
+
+    def canonical(self) -> bytes:
+        """The signed bytes: everything but the signature, keys sorted, no blanks."""
+        content = self.model_dump(mode="json", exclude={"signature"})
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def promise(plan: Plan, private_noise: bool) -> Guarantee:
+    """The guarantee of a release, weakened by everything the publisher chose."""
+    specification = plan.specification
+    model, value = _MODELS[specification.budget.notion], str(specification.budget)
+    assumptions = ["bounds, filters, group values, expected values and the specification are public"]
+    status, label = Status.PROVED, f"{value} {model}"
+    conditions = _conditions(specification)
+    if conditions:
+        status = Status.CONDITIONAL
+        label += f"; only if: {'; '.join(conditions)}"
+    from_data = [
+        a.name for a in specification.schema.attributes if a.domain and a.domain.source is Source.DATA
+    ]
+    used = {column for statistic in specification.statistics for column in statistic.columns}
+    if used.intersection(from_data):
+        status = Status.REFUTED
+        label = f"not {model}: bounds were taken from the data"
+    if plan.as_in_paper:
+        status = Status.REFUTED
+        label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
+    if not private_noise:
+        status, label, model, value = Status.NONE, "reproducible: not private", "none", "none"
+    return Guarantee(
+        model=model,
+        value=value,
+        status=status,
+        scope="all released statistics and everything computed from them",
+        label=label,
+        assumptions=(*assumptions, *conditions),
+        citation="docs/guarantees/statistics.md; 002 chapter 5",
+        neighbours=_NEIGHBOURS[specification.neighbours],
+    )
+
+
+def _conditions(specification: Specification) -> list[str]:
+    conditions = []
+    if specification.disjoint:
+        conditions.append("the groups declared disjoint share no record in any possible table")
+    used = sorted({column for statistic in specification.statistics for column in statistic.columns})
+    dropped = [name for name in used if specification.schema[name].missing is Missing.DROP_ROW]
+    if dropped and specification.neighbours is Neighbours.REPLACE_ONE:
+        conditions.append(f"which records miss a value in {', '.join(dropped)} is public")
+    return conditions
+
+
+def certify_statistics(
+    plan: Plan,
+    scales: dict[str, float],
+    sampler: str,
+    private: bool,
+    ledger_epsilon: str,
+    notes: tuple[str, ...],
+    digest: Digest,
+    request: str,
+) -> StatisticsCertificate:
+    specification, design = plan.specification, plan.design
+    used = {column for statistic in specification.statistics for column in statistic.columns}
+    bounds = {}
+    for attribute in specification.schema.attributes:
+        if attribute.name in used and attribute.domain is not None:
+            domain = attribute.domain
+            bounds[attribute.name] = Bounds(
+                lower=repr(domain.lower), upper=repr(domain.upper), source=domain.source
+            )
+    measurements = tuple(
+        CertifiedMeasurement(
+            name=m.name,
+            budget=as_text(budget),
+            mechanism=quantity.family.value,
+            scale=repr(scales[m.name]),
+            sensitivity=repr(m.bound.nominal(specification.neighbours, m.where.everyone)),
+            formula=m.bound.formula,
+            proof=m.bound.proof,
+        )
+        for m, budget, quantity in zip(
+            design.measurements, plan.budgets, design.metric.quantities, strict=True
+        )
+    )
+    return StatisticsCertificate(
+        tool=f"coterie {__version__}",
+        issued=datetime.now(UTC).isoformat(timespec="seconds"),
+        release=specification.release,
+        plan=plan.digest,
+        specification=specification.digest,
+        request=request,
+        budget=str(specification.budget),
+        ledger_epsilon=ledger_epsilon,
+        guarantee=Promised.model_validate(asdict(promise(plan, private))),
+        bounds=bounds,
+        measurements=measurements,
+        expected_from=specification.expected_from,
+        sampler=sampler,
+        reproducible=not private,
+        notes=notes,
+        digest=digest,
+    )

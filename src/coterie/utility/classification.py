@@ -1,0 +1,148 @@
+"""classification: train on the release, test on original records that it was not trained on (000 §4.2).
+
+The first 66 % of the records train, the rest test. Beside each F-measure stands the upper bound: the same classifier
+trained on the original records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.columns.column import Column, NumericColumn
+from coterie.errors import DataError, MissingExtra, ParameterError, nearest
+from coterie.utility.measure import Floats, Measure, Measured, Settings
+from coterie.utility.pair import Pair
+
+MOST_CLASSES = 50
+
+
+def _compute(pair: Pair, settings: Settings) -> Measured:
+    if settings.target is None:
+        return Measured(None, reason="no class column was named (--target)")
+    before, after = _class_column(pair, settings.target)
+    features = [name for name in pair.original if name != settings.target]
+    if not features:
+        return Measured(None, reason="there is no attribute to classify by")
+    truth, names = _classes(before, settings)
+    labels, _ = _classes(after, settings)
+    cut = int(len(truth) * settings.train_share)
+    if not 0 < cut < len(truth):
+        raise ParameterError("The training share leaves no record to train or test.", "Choose about 0.66.")
+    original = np.column_stack([_feature(pair.original[name]) for name in features])
+    released = np.column_stack([_feature(pair.released[name]) for name in features])
+    bound = f_measures(original[:cut], truth[:cut], original[cut:], truth[cut:], settings)
+    found = f_measures(released[:cut], labels[:cut], original[cut:], truth[cut:], settings)
+    classes = {
+        name: {"f_measure": found.get(name, 0.0), "upper_bound": bound.get(name, 0.0)} for name in names
+    }
+    present = [name for name in names if name in set(truth[cut:])]
+    return Measured(
+        float(np.mean([classes[name]["f_measure"] for name in present])),
+        details={
+            "classifier": settings.classifier,
+            "upper_bound": float(np.mean([classes[name]["upper_bound"] for name in present])),
+            "classes": classes,
+            "trained_on": cut,
+            "tested_on": len(truth) - cut,
+        },
+    )
+
+
+def f_measures(
+    train: Floats, labels: NDArray[Any], test: Floats, truth: NDArray[Any], settings: Settings
+) -> dict[str, float]:
+    """F-measure of each class, the harmonic mean of precision and recall; 0 where a class is never found."""
+    if len(set(labels)) == 1:  # nothing to learn: the one class is the answer to everything
+        guessed = np.full(len(truth), labels[0])
+    else:
+        guessed = make_classifier(settings).fit(train, labels).predict(test)
+    found: dict[str, float] = {}
+    for name in sorted(set(truth) | set(labels)):
+        hits = int(np.sum((guessed == name) & (truth == name)))
+        mentioned = int(np.sum(guessed == name)) + int(np.sum(truth == name))
+        found[str(name)] = 2 * hits / mentioned if mentioned else 0.0
+    return found
+
+
+def make_classifier(settings: Settings) -> Any:
+    """Any scikit-learn classifier by its class name, seeded where it can be."""
+    try:
+        from sklearn.utils import all_estimators
+    except ImportError:
+        raise MissingExtra.named("evaluate", "Classification") from None
+    known = dict(all_estimators(type_filter="classifier"))
+    if settings.classifier not in known:
+        raise ParameterError(
+            f"scikit-learn has no classifier '{settings.classifier}'.", nearest(settings.classifier, known)
+        )
+    try:
+        classifier = known[settings.classifier]()
+    except TypeError:
+        raise ParameterError(
+            f"'{settings.classifier}' needs another classifier inside it.",
+            "Choose one that stands alone, such as RandomForestClassifier.",
+        ) from None
+    if "random_state" in classifier.get_params():
+        classifier.set_params(random_state=settings.seed)
+    return classifier
+
+
+def _feature(column: Column) -> Floats:
+    """Numbers as they are; one 0/1 column a label for categories."""
+    if isinstance(column, NumericColumn):
+        return column.values[:, None]
+    return np.eye(len(column.distance))[column.codes]
+
+
+def _plain(column: Column) -> NDArray[Any]:
+    if isinstance(column, NumericColumn):
+        return column.values
+    return np.array(column.taxonomy.categories, dtype=object)[column.codes]
+
+
+def _class_column(pair: Pair, target: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    if target in pair.original:
+        return _plain(pair.original[target]), _plain(pair.released[target])
+    if target in pair.original_kept:
+        return pair.original_kept[target].to_numpy(), pair.released_kept[target].to_numpy()
+    raise DataError(
+        f"The class column '{target}' is not in the release.",
+        nearest(target, [*pair.original_kept, *pair.original]),
+    )
+
+
+def _classes(values: NDArray[Any], settings: Settings) -> tuple[NDArray[np.str_], list[str]]:
+    if settings.threshold is not None:
+        try:
+            above = values.astype(np.float64) > settings.threshold
+        except (TypeError, ValueError):
+            raise DataError(
+                f"'{settings.target}' holds no numbers to split at a threshold.", "Leave out --threshold."
+            ) from None
+        names = [f"at most {settings.threshold:g}", f"above {settings.threshold:g}"]
+        return np.where(above, names[1], names[0]), names
+    if any(value is None or value != value for value in values):
+        raise DataError(f"The class column '{settings.target}' misses values.", "Drop those rows first.")
+    text = np.array([f"{value:g}" if isinstance(value, float) else str(value) for value in values])
+    names = sorted(set(text))
+    if len(names) > MOST_CLASSES:
+        raise ParameterError(
+            f"'{settings.target}' has more than {MOST_CLASSES} classes.",
+            "Make two of them with --threshold VALUE, or name another column.",
+        )
+    return text, names
+
+
+MEASURE = Measure(
+    name="classification",
+    title="F-measure of a classifier trained on the release",
+    meaning="mean over classes, tested on original records; 1 is best, and the upper bound from original data stands beside",
+    papers="000 §4.2",
+    needs_linkage=True,  # else a released record could be tested on its own original
+    table=_compute,
+    rank=60,
+    higher_is_better=True,
+)

@@ -1,0 +1,110 @@
+"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (001 §4.2)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.errors import ParameterError
+from coterie.utility.clustered import ClusteredColumn, ClusteredLabels, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
+MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
+MOST_BINS = 1_000_000
+
+
+def bin_count(column: NumericColumn, settings: Settings) -> int:
+    """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
+    if settings.bins not in ("auto", "domain", "value"):
+        raise ParameterError(f"There are no bins of kind '{settings.bins}'.", "Choose auto, domain or value.")
+    possible = int(column.domain.width) + 1 if column.step == 1 else 0
+    if settings.bins == "value" and possible:
+        if possible > MOST_BINS:
+            raise ParameterError(
+                f"Attribute '{column.attribute.name}' has more than {MOST_BINS:,} possible values.",
+                "Use --bins domain or auto.",
+            )
+        return possible
+    return possible if settings.bins == "auto" and 0 < possible <= MOST_VALUES else STRIPES
+
+
+def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
+    """Which bin each value is in. Values outside the domain count in the outermost bins."""
+    domain = column.domain
+    place = values - domain.lower
+    if column.step == 1 and bins == int(domain.width) + 1:
+        place = np.rint(place)
+    else:
+        place *= bins / (domain.upper - domain.lower)
+    # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
+    return np.clip(place, 0, bins - 1, out=place).astype(np.int64)
+
+
+def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
+    """JSD of two histograms of `records` values each, along the last axis.
+
+    With f(c) = c·log2 c, H(a/n) = log2 n − Σf(a)/n, so JSD = 1 + (Σf(a) + Σf(b) − Σf(a + b))/2n: counts are whole
+    numbers, and a table of f spares a logarithm a bin.
+    """
+    f = _count_times_log(2 * records)
+    total = f[before].sum(axis=-1) + f[after].sum(axis=-1) - f[before + after].sum(axis=-1)
+    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
+
+
+@lru_cache(maxsize=4)
+def _count_times_log(largest: int) -> Floats:
+    counts = np.arange(largest + 1, dtype=np.float64)
+    counts[1:] *= np.log2(counts[1:])
+    return counts
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    bins = bin_count(column, settings)
+    before, after = (
+        np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
+    )
+    return float(divergence(before, after, len(released)))
+
+
+def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
+    labels = len(column.distance)
+    before, after = (np.bincount(codes, minlength=labels) for codes in (column.codes, released))
+    return float(divergence(before, after, len(released)))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    base = column.column
+    bins = bin_count(base.source, settings)
+    if bins not in base.histograms:
+        base.histograms[bins] = np.bincount(bin_numbers(base.records, base.source, bins), minlength=bins)
+    place = bin_numbers(values, base.source, bins)
+    after = _histograms(place, None if column.alone else column.size, bins)
+    return divergence(base.histograms[bins], after, len(base.records))
+
+
+def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
+    after = _histograms(drawn.astype(np.int64), column.size, len(column.source.distance))
+    return divergence(column.histogram, after, column.records)
+
+
+def _histograms(place: NDArray[np.int64], size: Floats | None, bins: int) -> NDArray[np.int64]:
+    """One histogram a row, every entry counted as often as its cluster has members."""
+    place = place + bins * np.arange(len(place))[:, None]
+    weights = None if size is None else np.broadcast_to(size, place.shape).ravel()
+    counts = np.bincount(place.ravel(), weights=weights, minlength=bins * len(place))
+    return counts.reshape(len(place), bins).astype(np.int64)
+
+
+MEASURE = Measure(
+    name="jensen-shannon",
+    title="Jensen–Shannon divergence of the distributions",
+    meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
+    papers="001 §4.2",
+    needs_linkage=False,
+    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),
+    rank=30,
+)

@@ -1,0 +1,39 @@
+"""sse: the mean SSE of 000 Eq. (4)–(5) made scale-free: each distance is divided by σ, not by σ²."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.columns.column import NumericColumn
+from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    error = np.mean((released - column.values) ** 2)
+    return float(scaled(error, float(np.var(column.values, ddof=1))))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    return scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
+
+
+def scaled(error: Floats | np.floating, variance: float) -> Floats:
+    """A constant attribute has no variance to measure by: any error counts as 1."""
+    return np.asarray(error / variance if variance > 0 else np.asarray(error) > 0, dtype=np.float64)
+
+
+def by_record(values: Floats) -> Floats:
+    """(1/m · √Σ(d/σ)²)² averaged over records is Σ(…)/m²: Eq. (5) has its 1/m outside the root."""
+    return np.asarray(np.sum(values, axis=0) / len(values) ** 2, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="sse",
+    title="mean squared error, scale-free",
+    meaning="000 Eq. (5) with σ for σ²; per attribute in variances: 0 no change, 1 as bad as publishing the mean",
+    papers="000 Eq. (4)–(5) made independent of units",
+    needs_linkage=True,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    rank=10,
+)

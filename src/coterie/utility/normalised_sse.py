@@ -1,0 +1,28 @@
+"""sse-004: the SSE of 004 §5, summed over records and attributes and divided by the number of attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.columns.column import NumericColumn
+from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    return float(np.sum((released - column.values) ** 2))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    return column.squared_error(values)
+
+
+MEASURE = Measure(
+    name="sse-004",
+    title="sum of squared errors as in 004",
+    meaning="grows with the number of records and with units; lower is better",
+    papers="004 §5",
+    needs_linkage=True,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
+    rank=12,
+)

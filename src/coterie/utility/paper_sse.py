@@ -1,0 +1,38 @@
+"""sse-paper: the mean SSE exactly as 000 Eq. (5) and 003 Eq. (5) print it, distances divided by the variance.
+
+(d/σ²)² has the unit 1/d²: measure an income in cents instead of euros and the figure falls by 10,000. Use it only to
+compare with the papers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.columns.column import NumericColumn
+from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.mean_sse import by_record
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    error = np.mean((released - column.values) ** 2)
+    return float(_scaled(error, float(np.var(column.values, ddof=1))))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    return _scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
+
+
+def _scaled(error: Floats | np.floating, variance: float) -> Floats:
+    return np.asarray(error / variance**2 if variance > 0 else np.asarray(error) > 0, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="sse-paper",
+    title="mean squared error as printed in 000 and 003",
+    meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
+    papers="000 Eq. (4)–(5), 003 Eq. (5)",
+    needs_linkage=True,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    rank=11,
+)

@@ -1,0 +1,31 @@
+"""semantic-distance: how far a released category lies from the original one in the taxonomy (001 Eq. (3))."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.columns.column import CategoryColumn, Codes
+from coterie.utility.clustered import ClusteredLabels, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+
+def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
+    return float(np.mean(column.distance[column.codes, released]))
+
+
+def from_drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
+    """Σ δ over a cluster is the marginality of the label that was drawn for it."""
+    clusters = np.arange(drawn.shape[1])
+    total = column.marginality[clusters, drawn].sum(axis=1)
+    return np.asarray(total / column.records, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="semantic-distance",
+    title="mean semantic distance of categories",
+    meaning="0: every category is kept; 1: nothing in common with the original in the taxonomy",
+    papers="001 Eq. (3)",
+    needs_linkage=True,
+    attribute=ByAttribute(labels=from_labels, drawn=from_drawn),
+    rank=21,
+)

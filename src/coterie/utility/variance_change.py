@@ -1,0 +1,40 @@
+"""variance-change: |σ² − σ'²| / σ² (001 §4.2, Table 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.columns.column import NumericColumn
+from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.measure import ByAttribute, Measure, Settings
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    return float(_change(np.var(column.values, ddof=1), np.asarray(np.var(released, ddof=1))))
+
+
+def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+    records = len(column.column.records)
+    # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
+    distance = values - float(np.mean(column.column.records))
+    shift = column.over_records(distance)
+    distance *= distance
+    variance = (column.over_records(distance) - shift * shift / records) / (records - 1)
+    return _change(column.column.variance, variance)
+
+
+def _change(before: float | np.floating, after: Floats) -> Floats:
+    """A constant attribute that is constant no more counts as a change of 1."""
+    changed = np.abs(before - after) / before if before > 0 else after > 0
+    return np.asarray(changed, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="variance-change",
+    title="change of the variances",
+    meaning="0: every attribute keeps its variance; 1: it doubled or vanished",
+    papers="001 §4.2 and Table 1",
+    needs_linkage=False,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
+    rank=31,
+)

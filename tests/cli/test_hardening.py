@@ -1,0 +1,232 @@
+"""What a hostile reader of the first version found; each must stay mended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coterie import Certificate, Ledger, Schema, protect
+from coterie.cli import main
+from coterie.errors import CertificateError, OutputError, ParameterError, SchemaError
+from coterie.io.publication import stage
+from coterie.io.reading import read_table
+from coterie.io.staged_file import StagedFile
+from coterie.io.staged_table import StagedTable
+from coterie.publishing import Destination, publish
+from coterie.signing import check_signature, make_key, sign
+
+SCHEMA = {
+    "attributes": {
+        "x": {"role": "protect", "domain": {"lower": 0, "upper": 100}},
+        "y": {"role": "protect", "domain": {"lower": 0, "upper": 10}},
+    }
+}
+TABLE = pa.table({"x": np.linspace(0, 100, 20), "y": np.linspace(10, 0, 20)})
+
+
+def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr("sys.argv", ["coterie", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'data.db'}"
+    stage(TABLE, url, force=False, table_name="people").publish()
+    (tmp_path / "schema.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    Ledger.add_population(tmp_path / "ledger", "p", "10")
+    return url
+
+
+def command(url: str, folder: Path, *extra: object) -> list[object]:
+    common = ("protect", url, "--schema", folder / "schema.yaml", "--output", url, "--output-table", "rel")
+    return [*common, "--certificate", folder / "c.json", *extra]
+
+
+def test_an_interrupted_release_never_answers_another_request(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people", "--force")
+
+    def dies(self: Any) -> None:
+        raise OSError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(StagedTable, "publish", dies)
+        first = command(database, tmp_path, "--method", "idp-ls", "--epsilon", 1, "--k", 5, *charged)
+        assert coterie(broken, *first) == 8
+    other = command(database, tmp_path, "--method", "laplace", "--epsilon", 2, *charged)
+    assert coterie(monkeypatch, *other) == 8
+    assert "another request" in " ".join(capsys.readouterr().err.split())
+    assert coterie(monkeypatch, *first) == 0
+    assert Ledger.inspect(tmp_path / "ledger").balance("p").spent == 1
+
+
+def test_a_query_never_overwrites_what_it_reads(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = command(database, tmp_path, "--query", "select * from people", "--method", "ir", "--k", 5)
+    arguments[arguments.index("rel")] = "people"
+    assert coterie(monkeypatch, *arguments, "--force") == 6
+    assert read_table(database, table="people").equals(read_table(database, table="people"))
+    assert read_table(database, table="people").num_rows == 20
+
+
+def test_a_signed_certificate_with_an_entry_twice_is_refused(tmp_path: Path) -> None:
+    make_key(tmp_path / "key")
+    release = protect(TABLE, SCHEMA, method="laplace", epsilon=1)
+    text = sign(release.certificate, tmp_path / "key").to_json()
+    assert check_signature(Certificate.from_json(text), tmp_path / "key.pub")
+    with pytest.raises(CertificateError, match="twice"):
+        Certificate.from_json(text.replace("{", '{"epsilon": "0.001",', 1))
+    for entry, value in (("fingerprint", "SHA256:0"), ("algorithm", "none")):
+        document = json.loads(text)
+        document["signature"][entry] = value
+        with pytest.raises(CertificateError):
+            check_signature(Certificate.from_json(json.dumps(document)), tmp_path / "key.pub")
+
+
+def test_the_parts_sum_to_the_whole_where_each_gets_the_whole() -> None:
+    certificate = protect(TABLE, SCHEMA, method="dp-mdav", epsilon=1, k=5).certificate
+    assert certificate.epsilon == "2"
+    assert [attribute.epsilon for attribute in certificate.attributes] == ["1", "1"]
+    assert any("the whole ε" in note for note in certificate.notes)
+
+
+@pytest.mark.parametrize("method", ["ir", "mdav"])
+def test_no_noise_no_epsilon(
+    method: str, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = protect(TABLE, SCHEMA, method=method, k=5, seed=1)
+    assert release.certificate.epsilon is None
+    assert "none" in release.certificate.sampler
+    assert not release.certificate.reproducible
+    assert not release.certificate.notes
+    charged = ("--ledger", tmp_path / "ledger", "--population", "p", "--table", "people")
+    assert coterie(monkeypatch, *command(database, tmp_path, "--method", method, "--k", 5, *charged)) == 5
+
+
+def test_noise_needs_epsilon() -> None:
+    with pytest.raises(ParameterError, match="privacy budget"):
+        protect(TABLE, SCHEMA, method="dp-ir", k=5)
+
+
+def test_schema_check_knows_categories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("attributes:\n  c: {type: categorical, role: protect, categories: {labels: [a, b]}}\n")
+    assert coterie(monkeypatch, "schema", "check", path, "--json") == 0
+    path.write_text("attributes:\n  c: {type: categorical, role: keep}\n")
+    assert coterie(monkeypatch, "schema", "check", path, "--json") == 3
+
+
+def test_both_or_nothing_when_the_output_appears_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = StagedFile.publish
+
+    def race(self: StagedFile) -> None:
+        if str(self.target).endswith("out.csv"):
+            (tmp_path / "out.csv").write_text("somebody else's")
+        published(self)
+
+    monkeypatch.setattr(StagedFile, "publish", race)
+    with pytest.raises(OutputError, match="exists already"):
+        publish(
+            lambda: protect(TABLE, SCHEMA, method="laplace", epsilon=1),
+            Destination(str(tmp_path / "out.csv")),
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "somebody else's"
+
+
+def test_mdav_groups_enormous_values() -> None:
+    values = np.array([1.0, -1.0] * 3) * 1e200
+    wide = {"attributes": {"x": {"role": "protect", "domain": {"lower": -1e289, "upper": 1e289}}}}
+    released = protect(pa.table({"x": values}), wide, method="mdav", k=3).table.column("x").to_numpy()
+    np.testing.assert_allclose(released, values)
+
+
+def test_rows_drop_for_gaps_in_kept_columns() -> None:
+    described = {"attributes": {**SCHEMA["attributes"], "n": {"role": "keep", "missing": "drop row"}}}
+    gaps = [float("nan"), None, *[1.0] * 18]
+    assert protect(TABLE.append_column("n", pa.array(gaps)), described, method="ir", k=5).table.num_rows == 18
+    described["attributes"]["n"]["missing_marks"] = ["?"]
+    marks = pa.array(["?", "", *["a"] * 18])
+    assert protect(TABLE.append_column("n", marks), described, method="ir", k=5).table.num_rows == 18
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "x" * 245 + ".csv", "loop.csv"])
+def test_names_that_cannot_be_used(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    (tmp_path / "schema.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    stage(TABLE, tmp_path / "in.csv", force=False).publish()
+    arguments = (
+        "--schema",
+        tmp_path / "schema.yaml",
+        "--method",
+        "ir",
+        "--k",
+        5,
+        "--output",
+        tmp_path / name,
+    )
+    assert coterie(monkeypatch, "protect", tmp_path / "in.csv", *arguments) == 6
+
+
+@pytest.mark.parametrize("arguments", [("--epsilon", "0"), ("--k", "6000"), ("--k", "2")])
+def test_a_demo_that_cannot_run_writes_nothing(
+    arguments: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert coterie(monkeypatch, "demo", "--output", tmp_path / "demo", *arguments) == 5
+    assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.parametrize("epsilon", ["1_0", "١", "1,5", "0x1", "1e", "--1"])
+def test_odd_spellings_of_epsilon(epsilon: str) -> None:
+    with pytest.raises(ParameterError, match="finite number"):
+        protect(TABLE, SCHEMA, method="laplace", epsilon=epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["1e400", "1e-320", "1e999999999"])
+def test_sizes_beyond_use(epsilon: str) -> None:
+    with pytest.raises(ParameterError, match="beyond all use"):
+        protect(TABLE, SCHEMA, method="laplace", epsilon=epsilon)
+
+
+def test_bounds_from_the_data_stay_off_the_certificate() -> None:
+    described = {
+        "attributes": {"x": {"role": "protect", "domain": {"lower": 0, "upper": 98765.5, "source": "data"}}}
+    }
+    certificate = protect(TABLE.select(["x"]), described, method="laplace", epsilon=1).certificate
+    assert certificate.attributes[0].domain is not None
+    assert certificate.attributes[0].domain.source == "data"
+    assert "98765" not in certificate.to_json()
+
+
+def test_a_command_line_that_cannot_be_read_is_json_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert coterie(monkeypatch, "protect", "in.csv", "--json") == 2
+    assert json.loads(capsys.readouterr().err)["exit_code"] == 2
+
+
+def test_numpy_numbers_and_plain_schemas_are_welcome(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    protect(TABLE, str(tmp_path / "s.yaml"), method="ir", k=np.int64(5), seed=np.int64(3))  # type: ignore[arg-type]
+    assert protect(TABLE.to_batches()[0], SCHEMA, method="ir", k=5).table.num_rows == 20
+
+
+def test_near_misses_in_a_schema() -> None:
+    with pytest.raises(SchemaError, match="Did you mean 'protect'"):
+        Schema.from_dict({"attributes": {"x": {"role": "protct"}}})
+    with pytest.raises(SchemaError, match="upper: this entry is missing"):
+        Schema.from_dict({"attributes": {"x": {"role": "protect", "domain": {"lower": 1}}}})
+    with pytest.raises(SchemaError, match="domain is not a mapping"):
+        Schema.from_dict({"attributes": {"x": {"role": "protect", "domain": 3}}})

@@ -1,0 +1,102 @@
+"""An interrupted comparison goes on from its finished cells, and never from those of another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mixed_people import mixed_schema, mixed_table
+
+from coterie.compare import comparison
+from coterie.compare.comparison import compare
+from coterie.compare.grid import make_grid
+from coterie.errors import OutputError
+
+GRID = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "2"], [3, 6, 12], runs=2, seed=3)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def _interrupt_after(cells: int):
+    def progress(done: int, total: int) -> None:
+        if done >= cells:
+            raise Interrupted
+
+    return progress
+
+
+@pytest.mark.parametrize("stop", [1, 5, 11])
+def test_resuming_gives_the_same_results_as_one_run(tmp_path: Path, stop: int) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    whole = compare(table, schema, GRID)
+    with pytest.raises(Interrupted):
+        compare(table, schema, GRID, folder=tmp_path, progress=_interrupt_after(stop))
+    again = compare(table, schema, GRID, folder=tmp_path)
+    assert 0 < again.resumed < len(whole.results.cells)
+    assert again.results.by_run() == whole.results.by_run()
+    assert again.results.by_attribute() == whole.results.by_attribute()
+
+
+def test_finished_cells_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    first = compare(table, schema, GRID, folder=tmp_path)
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("a finished cell was computed again")
+
+    monkeypatch.setattr(comparison, "run_cells", refuse)
+    again = compare(table, schema, GRID, folder=tmp_path)
+    assert again.resumed == len(first.results.cells)
+    assert again.results.by_run() == first.results.by_run()
+
+
+def test_a_wider_grid_computes_only_what_is_new(tmp_path: Path) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    first = compare(table, schema, GRID, folder=tmp_path)
+    wider = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "1", "2"], [3, 6, 12, 24], runs=2, seed=3)
+    assert compare(table, schema, wider, folder=tmp_path).resumed == len(first.results.cells)
+
+
+@pytest.mark.parametrize("change", ["table", "schema", "seed", "runs"])
+def test_another_comparison_in_the_folder_is_refused(tmp_path: Path, change: str) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    compare(table, schema, GRID, folder=tmp_path)
+    grid = GRID
+    if change == "table":
+        table = mixed_table(seed=9)
+    elif change == "schema":
+        attributes = [a.model_copy(update={"weight": 3}) if a.name == "age" else a for a in schema.attributes]
+        schema = type(schema)(attributes=tuple(attributes))
+    else:
+        values = {"seed": 3, "runs": 2, change: 5}
+        grid = make_grid(["dp-ir"], ["2"], [3], **values)
+    with pytest.raises(OutputError, match="another comparison"):
+        compare(table, schema, grid, folder=tmp_path)
+    assert compare(table, schema, grid, folder=tmp_path, force=True).resumed == 0
+
+
+def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
+    table, schema = mixed_table(), mixed_schema()
+    whole = compare(table, schema, GRID, folder=tmp_path)
+    part = sorted((tmp_path / "cells").glob("*.parquet"))[0]
+    part.write_bytes(part.read_bytes()[:100])
+    again = compare(table, schema, GRID, folder=tmp_path)
+    assert again.resumed < len(whole.results.cells)
+    assert again.results.by_run() == whole.results.by_run()
+
+
+def test_no_value_of_the_data_is_kept(tmp_path: Path) -> None:
+    table = mixed_table()
+    compare(table, mixed_schema(), GRID, folder=tmp_path)
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    for name in ("job", "colour", "group"):
+        for label in set(table.column(name).to_pylist()) - {"a", "b"}:
+            assert label.encode() not in stored
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    with pytest.raises(OutputError, match="cannot be used"):
+        compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path / "taken")

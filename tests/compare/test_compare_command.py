@@ -1,0 +1,112 @@
+"""coterie compare from files to report: outputs, JSON, tuning samples, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+from mixed_people import SCHEMA, mixed_table
+from typer.testing import CliRunner
+
+from coterie.cli.app import app
+from coterie.cli.compare import _whole_numbers
+from coterie.errors import CoterieError, OutputError, ParameterError
+from coterie.io.publication import stage
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    stage(mixed_table(), tmp_path / "people.parquet", force=False).publish()
+    (tmp_path / "schema.yaml").write_text(SCHEMA, encoding="utf-8")
+    return tmp_path
+
+
+def call(folder: Path, *extra: str) -> object:
+    return CliRunner().invoke(
+        app,
+        ["compare", f"{folder}/people.parquet", "-s", f"{folder}/schema.yaml", "-m", "laplace,dp-ir,mdav", "-e", "0.5,4",
+         "-k", "5,20,900", "--runs", "2", "-o", f"{folder}/out", *extra],
+    )  # fmt: skip
+
+
+def test_everything_is_written_and_a_second_run_resumes(folder: Path) -> None:
+    done = call(folder, "--json", "--target", "group")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["resumed"] == 0
+    assert {(entry["method"], entry["k"]) for entry in said["skipped"]} == {("dp-ir", 900), ("mdav", 900)}
+    out = folder / "out"
+    table = pq.read_table(out / "results.parquet")
+    assert table.num_rows == said["cells"] * 2 == csv.read_csv(out / "results.csv").num_rows
+    assert (out / "attributes.parquet").is_file()
+    assert {path.stem for path in (out / "figures").iterdir()} == {
+        "error-by-k",
+        "error-heatmap",
+        "distributions",
+        "correlations",
+    }
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert said["verdict"]["headline"] in page.replace("&#39;", "'").replace("&lt;", "<")
+    again = json.loads(call(folder, "--json", "--target", "group").stdout)
+    assert again["resumed"] == again["cells"]
+    assert again["verdict"] == said["verdict"]
+
+
+def test_people_get_the_verdict_first_and_the_disclosure_last(folder: Path) -> None:
+    done = call(folder)
+    assert done.output.lstrip().startswith("For ε ≤ 4 and this table of 120 records")
+    assert "Skipped: dp-ir, k = 900" in done.output
+    assert "choosing k by looking at the data is itself a disclosure" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("sample", ["synthetic", "people.parquet"])
+def test_tuning_on_a_sample(folder: Path, sample: str) -> None:
+    place = sample if sample == "synthetic" else f"{folder}/{sample}"
+    done = call(folder, "--tune-on", place)
+    assert done.exit_code == 0, done.output
+    page = (folder / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Computed on" in page
+    assert "Internal: do not publish" not in page
+
+
+def test_a_file_as_output_folder(folder: Path) -> None:
+    (folder / "out").write_text("x", encoding="utf-8")
+    assert isinstance(call(folder).exception, OutputError)
+
+
+def test_errors_name_the_fault(folder: Path) -> None:
+    done = call(folder, "--methods", "dp-irr")
+    assert isinstance(done.exception, CoterieError)
+    assert "dp-irr" in done.exception.problem
+
+
+def test_k_as_numbers_and_ranges() -> None:
+    assert _whole_numbers("5, 10,50") == [5, 10, 50]
+    assert _whole_numbers("5-20:5,100") == [5, 10, 15, 20, 100]
+    assert _whole_numbers("") == []
+    for wrong in ("five", "3-", "1-9:0", "2.5"):
+        with pytest.raises(ParameterError, match="whole number"):
+            _whole_numbers(wrong)
+
+
+def test_an_interruption_says_how_to_go_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from coterie.compare import comparison
+
+    work, seen = comparison.run_cells, []
+
+    def stop_in_the_middle(*arguments: object) -> object:
+        for block in work(*arguments):  # type: ignore[arg-type]
+            if len(seen) == 2:
+                raise KeyboardInterrupt
+            seen.append(block)
+            yield block
+
+    monkeypatch.setattr(comparison, "run_cells", stop_in_the_middle)
+    stopped = call(folder)
+    assert stopped.exit_code == 130
+    assert "Finished cells are kept" in stopped.output
+    monkeypatch.undo()
+    assert json.loads(call(folder, "--json").stdout)["resumed"] == sum(len(block.cells) for block in seen)

@@ -1,0 +1,63 @@
+"""The site builds without a warning, and what is generated in it is up to date."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie.papers import all_experiments
+from coterie.papers.docs_table import page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def test_reference_pages_are_generated() -> None:
+    spec = importlib.util.spec_from_file_location("write_reference", ROOT / "tools" / "write_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, make in module.PAGES.items():
+        written = (DOCS / "reference" / name).read_text(encoding="utf-8")
+        assert written == make(), "run `python tools/write_reference.py`"
+
+
+def test_the_table_of_experiments_is_made_from_runs() -> None:
+    found = json.loads((DOCS / "reference" / "experiments.json").read_text(encoding="utf-8"))
+    written = (DOCS / "reference" / "experiments.md").read_text(encoding="utf-8")
+    assert written == page(found), (
+        "run `coterie reproduce all -o DIR`, then `python tools/write_experiments.py DIR`"
+    )
+    own = {name for name in all_experiments() if not name.startswith("002")}
+    assert {entry["experiment"] for entry in found} >= own
+    for entry in found:
+        assert entry["reproduced"] == all(finding["holds"] for finding in entry["findings"])
+
+
+def test_the_strict_build(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mkdocs") is None:
+        pytest.skip("MkDocs is not installed")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mkdocs",
+            "build",
+            "--strict",
+            "--quiet",
+            "--site-dir",
+            str(tmp_path / "site"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "tutorial" / "first-release.html").exists()

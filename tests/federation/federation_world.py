@@ -1,0 +1,305 @@
+"""A small federation for tests: a real aggregator process over TLS, owners with homes, processes that can be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from coterie.federation.aggregator.board import detail
+from coterie.federation.aggregator.home import Aggregator, init
+from coterie.federation.certificate import KIND as CERTIFICATE
+from coterie.federation.certificate import FederatedCertificate
+from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.invitation import Enrolment, Invitation
+from coterie.federation.owner.client import Client
+from coterie.federation.owner.home import Home, prepare, settle
+from coterie.federation.states import StudyState
+from coterie.federation.storage.parties import invite, owner_by_name
+from coterie.federation.storage.studies import add_study, move_study, study_row
+from coterie.federation.study import KIND, Study
+from coterie.federation.study_file import study_from
+from coterie.federation.wire import now, stamp
+from coterie.ledger import Ledger
+
+PATIENCE = 120.0
+ATTRIBUTES = {
+    "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},
+    "stay": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 60}},
+    "ward": {"type": "categorical", "role": "protect", "categories": {"labels": ["north", "south", "east"]}},
+}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def people(rows: int, seed: int, first: int = 0) -> pa.Table:
+    draw = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "patient": [f"P{number:06d}" for number in range(first, first + rows)],
+            "age": draw.integers(0, 100, rows),
+            "stay": np.round(draw.gamma(2.0, 4.0, rows).clip(0, 60), 1),
+            "ward": draw.choice(["north", "south", "east"], rows),
+        }
+    )
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from coterie.cli import main; main()", *arguments]
+
+
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.upper().endswith("_PROXY")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+
+
+def until(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    """Wait for a fact, not for a time."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {patience:.0f} s for {what}")
+
+
+@dataclass
+class World:
+    root: Path
+    database: str | None = None
+    port: int = field(default_factory=free_port)
+    server: subprocess.Popen[bytes] | None = None
+    aggregator: Aggregator = field(init=False)
+    token: str = field(init=False)
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        url = f"https://127.0.0.1:{self.port}"
+        self.aggregator, self.token = init(
+            self.root / "aggregator", url, ["127.0.0.1", "localhost"], self.database
+        )
+
+    @property
+    def url(self) -> str:
+        return self.aggregator.url
+
+    def serve(self, **extra: str) -> None:
+        with (self.root / "server.log").open("ab") as log:
+            self.server = subprocess.Popen(
+                command(
+                    "aggregator",
+                    "serve",
+                    str(self.root / "aggregator"),
+                    "--host",
+                    "127.0.0.1",
+                    "--port",
+                    str(self.port),
+                ),
+                env={**environment(), **extra},
+                stdout=log,
+                stderr=log,
+            )
+        until(self.listening, "the aggregator to listen")
+
+    def listening(self) -> bool:
+        assert self.server is not None
+        if self.server.poll() is not None:
+            raise AssertionError(f"the aggregator ended: {(self.root / 'server.log').read_text()[-2000:]}")
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill_server(self) -> None:
+        assert self.server is not None
+        self.server.send_signal(signal.SIGKILL)
+        self.server.wait()
+        self.server = None
+
+    def invitation(self, owner: str, hours: float = 1) -> Invitation:
+        from datetime import timedelta
+
+        token = f"{owner}-{os.urandom(24).hex()}"
+        invitation = Invitation(
+            owner=owner,
+            url=self.url,
+            aggregator=self.aggregator.keys.public,
+            tls=self.aggregator.tls_certificate,
+            token=token,
+            expires=stamp(now() + timedelta(hours=hours)),
+        )
+        with self.aggregator.database.writing() as connection:
+            invite(connection, owner, token, invitation.expires)
+        return invitation
+
+    def join(self, owner: str, lifetime: str = "10") -> Home:
+        """Over the wire; with a ledger for a population named like the owner."""
+        folder = self.root / owner
+        invitation = self.invitation(owner)
+        keys = prepare(folder)
+        form = Enrolment(token=invitation.token, key=keys.public, sealing_key=keys.sealing_public)
+        with Client(self.url, invitation.aggregator, invitation.tls, keys) as client:
+            name = client.post("/v1/enrol", form.content())["owner"]
+        settle(folder, invitation, name)
+        Ledger.add_population(folder / "ledger.sqlite", "people", lifetime)
+        return Home.open(folder)
+
+    def client(self, home: Home, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
+        return Client(home.url, home.aggregator, home.tls, home.keys, session=session, replaces=replaces)
+
+    def give(self, home: Home, table: pa.Table, **policy: Any) -> Path:
+        """The owner's table, and a policy that says yes to it."""
+        path = home.folder / "people.parquet"
+        pq.write_table(table, path)
+        from coterie.federation.keys import fingerprint
+
+        content = {
+            "data": str(path),
+            "population": "people",
+            "maximum_epsilon": "2",
+            "minimum_k": 3,
+            "attributes": [*ATTRIBUTES],
+            "methods": ["idp-ls", "idp-cbls", "dp-ir", "laplace"],
+            "aggregators": [fingerprint(self.aggregator.keys.public)],
+            **policy,
+        }
+        home.policy_file.write_text(yaml.safe_dump(content))
+        return path
+
+    def study(self, owners: Any, **changes: Any) -> Study:
+        """A published study."""
+        content = {
+            "title": "test study",
+            "fragmentation": "horizontal",
+            "method": "idp-ls",
+            "epsilon": "1",
+            "k": 5,
+            "attributes": ATTRIBUTES,
+            "owners": owners,
+            "deadline": "1 hour",
+            **changes,
+        }
+        with self.aggregator.database.writing() as connection:
+            study = study_from(
+                content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name)
+            )
+            add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
+            row = study_row(connection, study.id)
+            assert row is not None
+            move_study(connection, row, StudyState.PUBLISHED)
+        return study
+
+    def run_owner(self, home: Home, *options: str, **extra: str) -> subprocess.Popen[bytes]:
+        with (home.folder / "run.log").open("ab") as log:
+            process = subprocess.Popen(
+                command("owner", "run", "--home", str(home.folder), "--json", *options),
+                env={**environment(), **extra},
+                stdout=log,
+                stderr=log,
+            )
+        self.processes.append(process)
+        return process
+
+    def shown(self, study: Study) -> dict[str, Any]:
+        content = detail(self.aggregator, study.id)
+        assert content is not None
+        return dict(content["study"])
+
+    def part(self, study: Study, owner: str) -> dict[str, Any]:
+        return next(part for part in self.shown(study)["owners"] if part["owner"] == owner)
+
+    def await_state(self, study: Study, *states: str) -> dict[str, Any]:
+        def there() -> dict[str, Any] | None:
+            shown = self.shown(study)
+            if shown["state"] in states:
+                return shown
+            assert shown["state"] not in ("FAILED", "EXPIRED", "CANCELLED"), (shown, self.logs())
+            return None
+
+        try:
+            return dict(until(there, f"{states}"))
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {self.shown(study)}; {self.logs()}") from None
+
+    def await_state_any(self, study: Study) -> dict[str, Any]:
+        """Until the study has come to an end, whichever."""
+        ends = ("RELEASED", "FAILED", "EXPIRED", "CANCELLED")
+        return dict(until(lambda: (s := self.shown(study))["state"] in ends and s, "an end"))
+
+    def certificate(self, study: Study) -> FederatedCertificate:
+        with self.aggregator.database.reading() as connection:
+            row = study_row(connection, study.id)
+        assert row is not None
+        assert row.certificate is not None
+        key = self.aggregator.keys.public
+        return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)
+
+    def diary(self, event: str) -> list[dict[str, Any]]:
+        from coterie.federation.storage.audit import entries
+
+        with self.aggregator.database.reading() as connection:
+            return [entry for entry in entries(connection, last=5000) if entry["event"] == event]
+
+    def logs(self) -> dict[str, str]:
+        return {str(path): path.read_text()[-1500:] for path in self.root.glob("**/*.log")}
+
+    def close(self) -> None:
+        for process in [*self.processes, *([self.server] if self.server else [])]:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        self.aggregator.close()
+
+
+@contextmanager
+def world(root: Path, database: str | None = None) -> Any:
+    made = World(root, database)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def events(home: Home) -> list[dict[str, Any]]:
+    lines = (home.folder / "run.log").read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+class Look:
+    """An agent in this process, over the real connection; `said` is what it told."""
+
+    def __init__(self, made: World, home: Home, url: str | None = None, *, unattended: bool = False) -> None:
+        from dataclasses import replace
+
+        from coterie.federation.owner.agent import Agent
+
+        self.said: list[tuple[str, str | None, str]] = []
+        opened = replace(home, url=url) if url else home
+        self.client = made.client(opened, session=f"session-of-{home.owner}-here")
+        self.agent = Agent(opened, self.client, lambda *words: self.said.append(words), unattended=unattended)
+
+    def once(self) -> list[tuple[str, str | None, str]]:
+        with self.client:
+            self.agent.run(once=True)
+        return self.said
+
+    def forever(self) -> None:
+        with self.client:
+            self.agent.run()

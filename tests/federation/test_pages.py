@@ -1,0 +1,127 @@
+"""The status page and the approval page, in a real headless Chromium."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from federation_world import Look, people
+
+from coterie.federation.owner.page import approval_page
+from coterie.federation.tls import pinned_context
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--ignore-certificate-errors",
+    ):
+        options.add_argument(argument)
+    service = webdriver.ChromeService(executable_path=driver)
+    opened = webdriver.Chrome(options=options, service=service)
+    opened.set_page_load_timeout(120)
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
+    homes = [shared.join(name) for name in ("board-a", "board-b")]
+    study = shared.study(["board-a", "board-b"], title="Stay <b>& age</b>")
+    homes[0].journal.decide(study.id, {"decision": "refuse", "reason": "no ethics vote"})
+    Look(shared, homes[0]).once()
+    shared.await_state_any(study)
+    browser.get(shared.url + "/")
+    assert "Stay" not in browser.page_source
+    token = browser.find_element("id", "token")
+    token.send_keys("x" * 43)
+    token.submit()
+    assert "not known here" in browser.find_element("css selector", "[role=alert]").text
+    token = browser.find_element("id", "token")
+    token.send_keys(shared.token)
+    token.submit()
+    board = browser.find_element("id", "studies").text
+    assert "Stay <b>& age</b>" in board  # as text, not as markup
+    assert "FAILED" in board
+    browser.find_element("link text", "Stay <b>& age</b>").click()
+    assert browser.find_element("id", "state").text == "FAILED"
+    contributions = browser.find_element("id", "contributions").text
+    assert "board-a REFUSED" in contributions
+    assert "no ethics vote" in contributions
+    assert "contribution" in browser.find_element("id", "diary").text
+    assert not browser.find_elements("css selector", "form[action^='/studies']"), "read-only"
+    assert shared.token not in browser.page_source
+
+
+def test_the_board_without_a_token(shared: Any) -> None:
+    context = pinned_context(shared.aggregator.tls_certificate)
+    with httpx.Client(base_url=shared.url, verify=context, timeout=60, trust_env=False) as http:
+        assert "Sign in" in http.get("/").text
+        assert http.get("/studies/" + "0" * 64).status_code == 303
+        assert http.post("/sign-in", data={"token": "wrong" * 10}).status_code == 403
+        http.cookies.set("coterie-status", "guess" * 9)
+        assert "Sign in" in http.get("/").text
+    assert any(entry.get("page") == "status" for entry in shared.diary("turned away"))
+
+
+def test_an_owner_decides_in_a_browser(shared: Any, browser: Any) -> None:
+    homes = [shared.join(name) for name in ("page-a", "page-b")]
+    path = shared.give(homes[0], people(30, 1))
+    homes[0].policy_file.unlink()
+    study = shared.study(["page-a", "page-b"], title="Length of stay")
+    refused = shared.study(["page-a", "page-b"], title="Something else")
+    Look(shared, homes[0]).once()
+    with approval_page(homes[0]) as (server, address):
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            root = address.split("?")[0]
+            browser.get(root)
+            assert "Length of stay" not in browser.page_source
+            browser.get(address)
+            assert browser.current_url == root, "the secret has left the address bar"
+            section = browser.find_element("id", f"study-{study.id[:12]}")
+            for word in ("age, stay, ward", "idp-ls", "people: 10"):
+                assert word in section.text
+            section.find_element("name", "data").send_keys(str(path))
+            section.find_element("name", "population").send_keys("people")
+            section.find_element("name", "disjoint").click()
+            section.find_element("xpath", ".//button[text()='Approve']").click()
+            assert "approve" in browser.find_element("id", f"study-{study.id[:12]}").text
+            section = browser.find_element("id", f"study-{refused.id[:12]}")
+            section.find_element("name", "reason").send_keys("not ours")
+            section.find_element("xpath", ".//button[text()='Refuse']").click()
+            # Another page that guesses the port has neither cookie nor secret, and another host is not answered.
+            with httpx.Client(base_url=root, timeout=30, trust_env=False) as http:
+                form = {
+                    "study": refused.id,
+                    "decision": "approve",
+                    "data": "x",
+                    "population": "y",
+                    "secret": "guess",
+                }
+                assert http.post("/", data=form).status_code == 403
+                assert http.get("/", headers={"Host": "evil.example"}).status_code == 404
+        finally:
+            server.shutdown()
+            thread.join()
+    said = homes[0].journal.decision(study.id)
+    assert said is not None
+    assert (said["decision"], said["source"]["disjoint"]) == ("approve", True)
+    Look(shared, homes[0]).once()
+    assert shared.part(study, "page-a")["state"] == "APPROVED"
+    assert shared.part(refused, "page-a")["state"] == "REFUSED"

@@ -1,0 +1,97 @@
+"""Both protocols of 003, steps 1 to 8, between real processes over TLS."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow.parquet as pq
+from federation_world import people, until
+
+from coterie.certificate import Certificate
+from coterie.federation.certificate import KIND, FederatedCertificate
+from coterie.federation.envelope import signed_from
+from coterie.ledger import Ledger, State
+from coterie.signing import check_signature
+
+
+def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCertificate]:
+    """Every owner's copy is the aggregator's file, byte for byte, under a certificate signed by the aggregator."""
+    original = world.aggregator.release(study.id).read_bytes()
+    for home in homes:
+        assert (home.study(study.id) / "release.parquet").read_bytes() == original
+    signed = signed_from((homes[0].study(study.id) / "release.certificate.json").read_bytes())
+    certificate = signed.opened(KIND, FederatedCertificate, key=world.aggregator.keys.public)
+    return pq.read_table(world.aggregator.release(study.id)), certificate
+
+
+def _charged_once(home: Any, study: Any, epsilon: str) -> None:
+    from coterie.budget import as_text
+
+    entries = list(Ledger.inspect(home.default_ledger).entries.values())
+    assert [(e.purpose.fingerprint, e.state, as_text(e.purpose.epsilon)) for e in entries] == [
+        (study.id, State.RELEASED, epsilon)
+    ]
+
+
+def test_three_owners_of_different_people(federation: Any) -> None:
+    homes = [federation.join(name) for name in ("hospital-a", "hospital-b", "hospital-c")]
+    sizes = (40, 55, 23)
+    for home, rows, seed in zip(homes, sizes, (1, 2, 3), strict=True):
+        federation.give(home, people(rows, seed), disjoint=True)
+    study = federation.study(["hospital-a", "hospital-b", "hospital-c"])
+    running = [federation.run_owner(home, "--until-done") for home in homes]
+    federation.await_state(study, "RELEASED")
+    assert [process.wait(60) for process in running] == [0, 0, 0], federation.logs()
+
+    table, certificate = _copies(federation, study, homes)
+    assert table.num_rows == sum(sizes)
+    assert table.column_names == ["age", "stay", "ward"]
+    assert certificate.epsilon == "1"
+    assert "max ε_j" in certificate.rule
+    assert [(part.owner, part.epsilon, part.rows) for part in certificate.owners] == [
+        ("hospital-a", "1", 40),
+        ("hospital-b", "1", 55),
+        ("hospital-c", "1", 23),
+    ]
+    for part, home in zip(certificate.owners, homes, strict=True):
+        own = Certificate.from_json(json.dumps(part.certificate))
+        assert check_signature(own, None) is not None
+        _charged_once(home, study, "1")
+    # Nothing of the parts is kept once the whole is out.
+    until(lambda: not list((federation.aggregator.folder / "chunks").iterdir()), "the parts to be forgotten")
+    row = federation.shown(study)
+    assert [part["state"] for part in row["owners"]] == ["ACCEPTED"] * 3
+
+
+def test_two_owners_of_the_same_people(federation: Any) -> None:
+    homes = [federation.join(name) for name in ("clinic", "registry", "insurer")]
+    everybody = people(60, 7)
+    federation.give(homes[0], everybody.select(["patient", "age"]).slice(0, 50))
+    federation.give(homes[1], everybody.select(["patient", "stay"]).slice(10, 50))
+    # The same ids, written in another way.
+    spelled = [f"  {name.lower()} " for name in everybody.column("patient").to_pylist()]
+    federation.give(
+        homes[2],
+        everybody.select(["ward"]).append_column("id", [spelled]).slice(5, 50),
+        identifier="id",
+    )
+    study = federation.study(
+        {"clinic": ["age"], "registry": ["stay"], "insurer": ["ward"]},
+        fragmentation="vertical",
+        identifier="patient",
+        lead="registry",
+    )
+    running = [federation.run_owner(home, "--until-done") for home in homes]
+    federation.await_state(study, "RELEASED")
+    assert [process.wait(60) for process in running] == [0, 0, 0], federation.logs()
+
+    table, certificate = _copies(federation, study, homes)
+    assert table.num_rows == 40  # patients 10 … 49 are at all three
+    assert table.column_names == ["age", "stay", "ward"]
+    assert certificate.epsilon == "1"
+    assert "Σ ε_j" in certificate.rule
+    assert [part.epsilon for part in certificate.owners] == ["1/3"] * 3
+    assert any("can test ids" in text for text in certificate.aggregator_learned)
+    for home in homes:
+        _charged_once(home, study, "1/3")

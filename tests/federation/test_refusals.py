@@ -1,0 +1,226 @@
+"""What an owner refuses, and what it says: over a real connection, signed, without a value of the data."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from federation_world import ATTRIBUTES, Look, people
+from lying_aggregator import lying
+
+from coterie.federation.answers import Answer
+from coterie.federation.canonical import canonical, sha256
+from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.storage.studies import contributions_of
+from coterie.federation.wire import now, stamp
+from coterie.ledger import Ledger
+
+_numbers = count()
+SECRET = 87.125  # a value of the data that must not turn up anywhere
+
+
+@pytest.fixture
+def pair(shared: Any) -> Any:
+    """Two owners who have just joined."""
+    number = next(_numbers)
+    return [shared.join(f"{letter}-{number}") for letter in "ab"]
+
+
+def refused(world: Any, home: Any, study: Any, **options: Any) -> Answer:
+    """One look of the agent, which must end in a signed refusal that the aggregator holds."""
+    Look(world, home, **options).once()
+    with world.aggregator.database.reading() as connection:
+        part = next(p for p in contributions_of(connection, study.id) if p.name == home.owner)
+    assert part.state == "REFUSED"
+    _, answer = part.signed_answer(home.keys.public)
+    assert answer.reason == part.reason
+    assert Ledger.inspect(home.default_ledger).balance("people").spent == 0
+    assert not Ledger.inspect(home.default_ledger).entries, "nothing was reserved"
+    assert str(SECRET) not in world.aggregator.folder.joinpath("..", "server.log").read_text()
+    assert str(SECRET) not in str(answer)
+    return answer
+
+
+def names(pair: Any) -> list[str]:
+    return [home.owner for home in pair]
+
+
+def test_over_budget(shared: Any) -> None:
+    home, other = shared.join("poor", lifetime="0.5"), shared.join("rich")
+    shared.give(home, people(30, 1))
+    answer = refused(shared, home, shared.study([home.owner, other.owner]))
+    assert "budget" in (answer.reason or "")
+    assert answer.figures == {"requested": "1", "remaining": "0.5", "limit": "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "change", "word", "figures"),
+    [
+        ({"minimum_k": 8}, {}, "k is too small", {"requested": "5", "limit": "8"}),
+        ({"maximum_epsilon": "0.1"}, {}, "above the policy", {"requested": "1", "limit": "0.1"}),
+        ({"attributes": ["age", "ward"]}, {}, "'stay'", {}),
+        ({"methods": ["laplace"]}, {}, "'idp-ls'", {"limit": "laplace"}),
+        ({"aggregators": ["SHA256:somebody-else"]}, {}, "aggregator's key", {}),
+        ({}, {"seed": 7}, "seed", {}),
+        ({"population": "nobody"}, {}, "no population", {}),
+        ({"data": "/nowhere/people.parquet"}, {}, "cannot be read", {}),
+    ],
+)
+def test_against_the_policy(
+    shared: Any, pair: Any, policy: Any, change: Any, word: str, figures: Any
+) -> None:
+    shared.give(pair[0], people(30, 1), **policy)
+    answer = refused(shared, pair[0], shared.study(names(pair), **change))
+    assert word in (answer.reason or "")
+    assert answer.figures == figures
+
+
+def test_nobody_decided_and_no_policy(shared: Any, pair: Any) -> None:
+    study = shared.study(names(pair))
+    assert [word for word, _, _ in Look(shared, pair[0]).once()] == ["waiting"]
+    assert shared.part(study, pair[0].owner)["state"] == "INVITED"
+    answer = refused(shared, pair[0], study, unattended=True)
+    assert "no policy" in (answer.reason or "")
+
+
+def test_a_person_refuses(shared: Any, pair: Any) -> None:
+    study = shared.study(names(pair))
+    pair[0].journal.decide(study.id, {"decision": "refuse", "reason": "no ethics vote"})
+    assert refused(shared, pair[0], study).reason == "no ethics vote"
+    # The study cannot reach its minimum any more, and says so.
+    shown = shared.await_state_any(study)
+    assert (shown["state"], pair[0].owner in shown["reason"]) == ("FAILED", True)
+
+
+def spoiled(column: str, values: pa.Array) -> pa.Table:
+    table = people(30, 1)
+    return table.set_column(table.column_names.index(column), column, values)
+
+
+BAD_TABLES = {
+    "missing column": (people(30, 1).drop_columns(["stay"]), "no column 'stay'"),
+    "wrong type": (spoiled("stay", pa.array(["long"] * 30)), "'stay'"),
+    "outside bounds": (spoiled("stay", pa.array([SECRET] * 2 + [1.0] * 28)), "2 value(s)"),
+    "unknown label": (spoiled("ward", pa.array(["west"] * 3 + ["north"] * 27)), "3 value(s)"),
+    "missing values": (spoiled("age", pa.array([None] * 4 + [1] * 26)), "4 value(s)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_tables_that_do_not_fit(shared: Any, pair: Any, case: str) -> None:
+    table, word = BAD_TABLES[case]
+    shared.give(pair[0], table)
+    answer = refused(shared, pair[0], shared.study(names(pair)))
+    assert word in (answer.reason or "")
+    assert "west" not in (answer.reason or "")
+    assert "long" not in (answer.reason or "")
+
+
+def test_too_few_rows(shared: Any, pair: Any) -> None:
+    shared.give(pair[0], people(9, 1))
+    answer = refused(shared, pair[0], shared.study(names(pair)))
+    assert answer.figures == {"count": "9", "limit": "10"}
+
+
+def vertical(shared: Any, pair: Any, **changes: Any) -> Any:
+    holds = {pair[0].owner: ["age", "ward"], pair[1].owner: ["stay"]}
+    return shared.study(holds, fragmentation="vertical", identifier="patient", lead=pair[0].owner, **changes)
+
+
+@pytest.mark.parametrize(
+    ("ids", "word"),
+    [
+        (["P1"] * 3 + [f"Q{n}" for n in range(27)], "2 id(s)"),
+        ([None] * 2 + [f"Q{n}" for n in range(28)], "2 value(s)"),
+    ],
+)
+def test_ids_that_cannot_be_joined(shared: Any, pair: Any, ids: Any, word: str) -> None:
+    shared.give(pair[0], spoiled("patient", pa.array(ids)))
+    answer = refused(shared, pair[0], vertical(shared, pair))
+    assert word in (answer.reason or "")
+    assert "Q1" not in (answer.reason or "")
+
+
+def offer(world: Any, home: Any, study: Any, attributes: tuple[str, ...]) -> None:
+    answer = Answer(
+        study=study.id, owner=home.owner, decision="approve", attributes=attributes, at=stamp(now())
+    )
+    with world.client(home) as client:
+        client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", home.keys).content())
+
+
+def test_horizontal_attributes_that_differ(shared: Any, pair: Any) -> None:
+    study = shared.study(names(pair))
+    offer(shared, pair[0], study, tuple(ATTRIBUTES))
+    offer(shared, pair[1], study, ("age", "stay"))
+    shown = shared.await_state_any(study)
+    assert shown["state"] == "FAILED"
+    assert "'ward'" in shown["reason"]
+
+
+def test_vertical_attributes_that_overlap(shared: Any, pair: Any) -> None:
+    study = vertical(shared, pair)
+    offer(shared, pair[0], study, ("age", "ward"))
+    offer(shared, pair[1], study, ("stay", "ward"))
+    shown = shared.await_state_any(study)
+    assert shown["state"] == "FAILED"
+    assert "'ward' is offered by" in shown["reason"]
+
+
+def forged(study: Any, forger: Any, **changes: Any) -> tuple[str, dict[str, Any]]:
+    document = {**study.content(), **changes}
+    signature = forger.keys.sign("study", canonical(document))
+    return sha256(canonical(document)), {
+        "document": document,
+        "key": forger.keys.public,
+        "signature": signature,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": "-1"}, "epsilon"),
+        ({"epsilon": "NaN"}, "epsilon"),
+        ({"epsilon": "1.0"}, "epsilon"),
+        ({"k": 2}, "k:"),
+        ({"unheard_of": "field"}, "unheard_of"),
+        ({"method": "no-such-method"}, "method"),
+        ({"protocol": 2}, "protocol"),
+        ({"roster": []}, "roster"),
+    ],
+)
+def test_studies_that_say_something_impossible(shared: Any, pair: Any, changes: Any, word: str) -> None:
+    """Signed by the right aggregator, with the right hash: and still nothing to agree to."""
+    name, envelope = forged(shared.study(names(pair)), shared.aggregator, **changes)
+    assert word in (_refusal_of(shared, pair[0], name, envelope).reason or "")
+
+
+def test_studies_that_were_tampered_with(shared: Any, pair: Any) -> None:
+    study = shared.study(names(pair))
+    _, envelope = forged(study, shared.aggregator, epsilon="2")
+    answer = _refusal_of(shared, pair[0], study.id, envelope)
+    assert "does not have the hash" in (answer.reason or "")
+    signed = Signed.of(study, "study", shared.aggregator.keys).content()
+    signed["document"]["epsilon"] = "2"
+    assert "signature" in (_refusal_of(shared, pair[0], study.id, signed).reason or "")
+    stranger = forged(study, shared.aggregator, aggregator=pair[1].keys.public)
+    assert "another aggregator" in (_refusal_of(shared, pair[0], *stranger).reason or "")
+    roster = [{**entry.content(), "sealing_key": pair[1].keys.public} for entry in study.roster]
+    swapped = forged(study, shared.aggregator, roster=roster)
+    assert "its own keys" in (_refusal_of(shared, pair[0], *swapped).reason or "")
+
+
+def _refusal_of(shared: Any, home: Any, name: str, envelope: dict[str, Any]) -> Answer:
+    shared.give(home, people(30, 1))
+    with lying(shared.aggregator.folder, shared.aggregator.keys) as lies:
+        wanted = {"id": name, "study": envelope, "state": "PUBLISHED", "contribution": "INVITED"}
+        rest = dict.fromkeys(("reason", "contribution_reason", "group_key", "receipt", "release"))
+        lies.desired = {"version": "1" * 32, "owner": home.owner, "studies": [{**rest, **wanted}]}
+        Look(shared, home, lies.url).once()
+    [(path, content)] = lies.posted
+    assert path == f"/v1/studies/{name}/answer"
+    return signed_from(canonical(content)).opened("answer", Answer, key=home.keys.public)

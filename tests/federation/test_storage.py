@@ -1,0 +1,228 @@
+"""One conformance suite over both databases: migrations, compare-and-set, nonces, sessions, the diary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from federation_world import ATTRIBUTES
+from sqlalchemy import create_engine, select, text, update
+from sqlalchemy.engine import make_url
+
+from coterie.federation.envelope import Signed
+from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.keys import Keys
+from coterie.federation.states import CONTRIBUTION, STUDY, ContributionState, StudyState, is_final, may_follow
+from coterie.federation.storage import audit, parties, studies
+from coterie.federation.storage.database import Database, full
+from coterie.federation.storage.tables import audit as audit_table
+from coterie.federation.storage.tables import metadata, owners
+from coterie.federation.study import KIND
+from coterie.federation.study_file import study_from
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'aggregator.sqlite'}"
+    url = make_url(str(request.getfixturevalue("postgres_url")))
+    name = f"federation_{uuid4().hex}"
+    engine = create_engine(url.set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return url.set(database=name).render_as_string(hide_password=False)
+
+
+@pytest.fixture
+def database(address: str) -> Iterator[Database]:
+    opened = Database.open(address)
+    yield opened
+    opened.close()
+
+
+def joined(database: Database, *names: str) -> dict[str, Keys]:
+    made = {}
+    for name in names:
+        keys = Keys.generate()
+        with database.writing() as connection:
+            parties.invite(connection, name, f"token-of-{name}-{'x' * 20}", "2100-01-01T00:00:00Z")
+            found = parties.enrol(connection, f"token-of-{name}-{'x' * 20}", keys.public, keys.sealing_public)
+        assert found == name
+        made[name] = keys
+    return made
+
+
+def published(database: Database, aggregator: Keys) -> str:
+    content = {
+        "title": "conformance",
+        "fragmentation": "horizontal",
+        "method": "idp-ls",
+        "epsilon": "1",
+        "k": 3,
+        "attributes": ATTRIBUTES,
+        "owners": ["a", "b"],
+        "deadline": "1 hour",
+    }
+    with database.writing() as connection:
+        study = study_from(content, aggregator.public, lambda name: parties.owner_by_name(connection, name))
+        studies.add_study(connection, Signed.of(study, KIND, aggregator), study)
+    return study.id
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(database: Database) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_opening_again_changes_nothing(address: str, database: Database) -> None:
+    joined(database, "a")
+    again = Database.open(address)
+    with again.reading() as connection:
+        assert parties.owner_by_name(connection, "a") is not None
+    again.close()
+
+
+def test_of_two_who_move_a_study_one_comes_too_late(database: Database) -> None:
+    joined(database, "a", "b")
+    name = published(database, Keys.generate())
+    with database.reading() as connection:
+        row = studies.study_row(connection, name)
+    assert row is not None
+    with database.writing() as connection:
+        studies.move_study(connection, row, StudyState.PUBLISHED)
+    with pytest.raises(Conflict, match="first"), database.writing() as connection:
+        studies.move_study(connection, row, StudyState.CANCELLED)
+    with database.reading() as connection:
+        after = studies.study_row(connection, name)
+    assert after is not None
+    assert (after.state, after.version) == (StudyState.PUBLISHED, row.version + 1)
+
+
+def test_a_state_that_cannot_follow(database: Database) -> None:
+    joined(database, "a", "b")
+    name = published(database, Keys.generate())
+    with database.writing() as connection:
+        row = studies.study_row(connection, name)
+        assert row is not None
+        with pytest.raises(Conflict, match="cannot become RELEASED"):
+            studies.move_study(connection, row, StudyState.RELEASED)
+        [first, _] = studies.contributions_of(connection, name)
+        with pytest.raises(Conflict, match="cannot become ACCEPTED"):
+            studies.move_contribution(connection, first, ContributionState.ACCEPTED)
+
+
+def test_many_writers_make_one_chain(database: Database) -> None:
+    def write(number: int) -> None:
+        for step in range(5):
+            with database.writing() as connection:
+                audit.note(connection, "test", writer=number, step=step)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    with database.reading() as connection:
+        assert audit.first_broken(connection) is None
+        assert len(audit.entries(connection)) == 40
+        assert studies.ticks(connection) >= 40
+
+
+def test_a_changed_line_of_the_diary_is_found(database: Database) -> None:
+    for step in range(3):
+        with database.writing() as connection:
+            audit.note(connection, "test", step=step)
+    with database.writing() as connection:
+        connection.execute(
+            update(audit_table).where(audit_table.c.number == 2).values(content='{"event":"other"}')
+        )
+        assert audit.first_broken(connection) == 2
+
+
+def test_nonces_and_sessions(database: Database) -> None:
+    joined(database, "a")
+    with database.writing() as connection:
+        owner = parties.owner_by_name(connection, "a")
+        assert owner is not None
+        assert parties.fresh(connection, owner.key, "nonce-number-one")
+        assert not parties.fresh(connection, owner.key, "nonce-number-one")
+        assert parties.fresh(connection, "another key", "nonce-number-one")
+        assert parties.hold_session(connection, owner, "one", "", busy=False)
+        assert not parties.hold_session(connection, owner, "two", "", busy=False)
+        assert not parties.hold_session(connection, owner, "two", "one", busy=True)
+        assert parties.hold_session(connection, owner, "two", "one", busy=False)
+        # Silence for long: the key may be used by whoever has it now.
+        long_ago = "2020-01-01T00:00:00Z"
+        connection.execute(update(owners).where(owners.c.id == owner.id).values(session_seen=long_ago))
+        assert parties.hold_session(connection, owner, "three", "", busy=False)
+
+
+def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
+    def failing() -> None:
+        with database.writing() as connection:
+            audit.note(connection, "test")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        failing()
+    with database.reading() as connection:
+        assert connection.execute(select(audit_table)).first() is None
+
+
+def test_one_table_of_transitions() -> None:
+    """Everything is reachable, and what is final has no exit."""
+    for table, start in ((STUDY, StudyState.DRAFT), (CONTRIBUTION, ContributionState.INVITED)):
+        reached: set[Any] = {start}
+        while True:
+            further = reached | {new for old in reached for new in table[old]}
+            if further == reached:
+                break
+            reached = further
+        assert reached == set(table)
+    assert {s for s in StudyState if is_final(s)} == {
+        StudyState.RELEASED,
+        StudyState.CANCELLED,
+        StudyState.EXPIRED,
+        StudyState.FAILED,
+    }
+    assert not may_follow(ContributionState.DELIVERED, ContributionState.WITHDRAWN)
+    assert not may_follow(StudyState.RELEASED, StudyState.FAILED)
+
+
+@pytest.mark.parametrize("address", ["mysql://x/y", "not an address"], indirect=False)
+def test_other_databases_are_refused(address: str) -> None:
+    with pytest.raises(FederationError, match="neither"):
+        Database.open(address)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(FederationError) as error:
+        Database.open("postgresql://somebody:secret-word@127.0.0.1:9/nowhere?connect_timeout=2")
+    assert "secret-word" not in str(error.value)
+    assert not full(error.value.__cause__)  # type: ignore[arg-type]
+
+
+@pytest.mark.database
+def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
+    from federation_world import Look, people, until, world
+
+    with world(tmp_path, postgres_url) as made:
+        made.serve()
+        homes = [made.join(name) for name in ("a", "b")]
+        for home in homes:
+            made.give(home, people(30, 2))
+        study = made.study(["a", "b"])
+
+        def looked() -> bool:
+            for home in homes:
+                Look(made, home).once()
+            return all((home.study(study.id) / "release.parquet").exists() for home in homes)
+
+        until(looked, "both copies")
+        assert made.shown(study)["state"] == "RELEASED"
+        assert not list(made.aggregator.folder.glob("*.sqlite*"))

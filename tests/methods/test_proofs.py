@@ -1,0 +1,58 @@
+"""The proofs in docs/guarantees name the code they lean on: every name must exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from coterie.guarantee import Status
+from coterie.methods import all_methods
+
+ROOT = Path(__file__).resolve().parents[2]
+PROOFS = sorted((ROOT / "docs/guarantees").glob("*.md"))
+NAMED = re.compile(r"`((?:\w+/)*\w+\.py)(?:::([\w.]+))?`")
+
+
+def _defined(path: Path) -> set[str]:
+    """Functions, classes, constants, and Class.method."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
+        if isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def missing(text: str) -> list[str]:
+    found = []
+    for path, name in NAMED.findall(text):
+        places = [place for place in (ROOT / path, ROOT / "src/coterie" / path) if place.is_file()]
+        if not places or (name and name not in _defined(places[0])):
+            found.append(f"{path}::{name}")
+    return found
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.stem)
+def test_what_a_proof_leans_on_exists(proof: Path) -> None:
+    assert missing(proof.read_text(encoding="utf-8")) == []
+
+
+def test_a_name_that_is_gone_would_be_noticed() -> None:
+    assert missing("`sensitivity/sorted_list.py::_compute` and `schema.py::Domain.price`") == []
+    assert missing("`sensitivity/sorted_list.py::nothing`") == ["sensitivity/sorted_list.py::nothing"]
+    assert missing("`sensitivity/nothing.py`") == ["sensitivity/nothing.py::"]
+
+
+def test_every_proved_method_is_in_the_proofs() -> None:
+    from coterie.cli.methods import example_guarantee
+
+    text = "\n".join(proof.read_text(encoding="utf-8") for proof in PROOFS)
+    proved = [m.name for m in all_methods().values() if example_guarantee(m).status is Status.PROVED]
+    assert {"laplace", "dp-sorted", "dp-copula", "dp-tree", "idp-cbls-joint"} <= set(proved)
+    assert [name for name in proved if f"`{name}`" not in text] == []

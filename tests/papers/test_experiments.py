@@ -1,0 +1,131 @@
+"""Every experiment is listed, states what it checks, and comes out as the docs say it does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.cli.app import app
+from coterie.errors import OutputError, ParameterError
+from coterie.papers import all_experiments, get_experiment
+from coterie.papers.data import available
+from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.sources import DATA_SETS
+
+EXPECTED = {
+    "000-fig3", "000-fig4", "000-fig5", "000-fig6", "001-fig1", "001-fig2", "001-fig3", "001-fig4", "001-table1",
+    "003-fig2", "003-fig3", "003-fig4", "004-fig1",
+}  # fmt: skip
+QUICK = ("000-fig3", "001-fig1", "001-table1", "003-fig3", "004-fig1")
+SLOW = tuple(sorted(EXPECTED - set(QUICK)))
+
+
+def needs_data(name: str) -> None:
+    missing = [data for data in get_experiment(name).data if not available(data)]
+    if missing:
+        pytest.skip(f"public data not here ({', '.join(missing)}): set COTERIE_DATA")
+
+
+def test_every_figure_and_table_is_there() -> None:
+    assert set(all_experiments()) >= EXPECTED
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_an_experiment_names_its_paper_and_known_data(name: str) -> None:
+    experiment = get_experiment(name)
+    assert experiment.paper.startswith(name[:3])
+    assert set(experiment.data) <= set(DATA_SETS)
+    assert experiment.title
+
+
+def _run(name: str, folder: Path) -> None:
+    needs_data(name)
+    verdict = get_experiment(name).run(folder)
+    assert re.match(r"(reproduced|differs) \(\d+ of \d+ claims", verdict)
+    assert (folder / f"{name}.png").stat().st_size > 10_000
+    assert len((folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) > 5
+    written = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    assert written["verdict"] == verdict
+    for finding in written["findings"]:
+        assert finding["tolerance"]
+        assert finding["published"]
+        assert finding["measured"]
+    # The page in the docs was made by such a run: the same claims hold.
+    published = Path(__file__).parents[2] / "docs" / "reference" / "experiments.json"
+    if published.exists():
+        said = {entry["experiment"]: entry for entry in json.loads(published.read_text(encoding="utf-8"))}[
+            name
+        ]
+        assert [f["holds"] for f in said["findings"]] == [f["holds"] for f in written["findings"]]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_experiments(name: str, tmp_path: Path) -> None:
+    _run(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_all_other_experiments(name: str, tmp_path: Path) -> None:
+    _run(name, tmp_path)
+
+
+def _finding(holds: bool) -> Finding:
+    return Finding("claim", "published number", "measured number", "exactly", holds)
+
+
+def test_a_verdict_says_reproduced_only_if_every_claim_holds() -> None:
+    import pyarrow as pa
+
+    table = pa.table({"x": [1]})
+    good = Outcome((_finding(True), _finding(True)), None, table)
+    assert good.verdict.startswith(
+        "reproduced (2 of 2 claims): claim: measured number (published: published number)"
+    )
+    mixed = Outcome((_finding(True), _finding(False)), None, table)
+    assert mixed.verdict == (
+        "differs (1 of 2 claims hold): claim: measured measured number against published published number"
+    )
+
+
+def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="Did you mean '001-table1'"):
+        get_experiment("001-tabel1")
+    done = CliRunner().invoke(app, ["reproduce", "004-fig1", "nothing", "-o", str(tmp_path / "out")])
+    assert isinstance(done.exception, ParameterError)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("word", ["list", "LIST"])
+def test_the_list(word: str) -> None:
+    rows = json.loads(CliRunner().invoke(app, ["reproduce", word, "--json"]).stdout)
+    assert {row["name"] for row in rows} >= EXPECTED
+    shown = CliRunner().invoke(app, ["reproduce", word]).output
+    assert "001-table1" in shown
+
+
+def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow as pa
+
+    outcome = Outcome((_finding(False),), None, pa.table({"x": [1]}))
+    fake = Experiment("009-fig9", "nothing", "009", (), 0.1, lambda: outcome)
+    monkeypatch.setattr("coterie.cli.reproduce.get_experiment", lambda name: fake)
+    done = CliRunner().invoke(app, ["reproduce", "009-fig9", "-o", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "differs (0 of 1 claims hold)" in done.output
+    assert "0 of 1 reproduced in full" in done.output
+    assert (tmp_path / "009-fig9.csv").exists()
+    found = json.loads(
+        CliRunner().invoke(app, ["reproduce", "009-fig9", "-o", str(tmp_path), "--json"]).stdout
+    )
+    assert found[0]["findings"][0]["holds"] is False
+
+
+def test_a_file_as_output_folder(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    done = CliRunner().invoke(app, ["reproduce", "004-fig1", "-o", str(tmp_path / "taken")])
+    assert isinstance(done.exception, OutputError)

@@ -1,0 +1,190 @@
+"""The page of a comparison: verdict first, offline, escaped, and every claim in it true of the grid."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coterie.compare.comparison import Comparison, compare
+from coterie.compare.grid import make_grid
+from coterie.guarantee import Status
+from coterie.report.comparison_report import write_comparison
+from coterie.report.ranking import WORDS, best_cells, errors_by, readable
+from coterie.report.verdict import verdict
+from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+
+NAME = "pay <b>&"
+
+
+def table(records: int = 90) -> pa.Table:
+    draw = np.random.default_rng(2)
+    pay = draw.lognormal(3, 1, records).clip(0, 500)
+    return pa.table({NAME: pay, "tax": pay * 0.3, "colour": draw.choice(["red", "blue"], records)})
+
+
+def schema() -> Schema:
+    numbers = tuple(
+        Attribute(name=name, role=Role.PROTECT, domain=Domain(lower=0, upper=upper), unit="EUR")
+        for name, upper in ((NAME, 500), ("tax", 150))
+    )
+    colour = Attribute(
+        name="colour",
+        type=AttributeType.CATEGORICAL,
+        role=Role.PROTECT,
+        categories=Categories(labels=("red", "blue", "green")),
+    )
+    return Schema(attributes=(*numbers, colour))
+
+
+METHODS = ["laplace", "ir", "dp-ir", "idp-ls", "idp-cbls", "mdav"]
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return compare(table(), schema(), make_grid(METHODS, ["0.5", "5"], [3, 9, 30, 100], runs=3))
+
+
+@pytest.fixture(scope="module")
+def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("report")
+    write_comparison(comparison, table(), folder, title="Comparison on people.csv")
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.alternatives: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        self.alternatives += [value or "" for name, value in attrs if name == "alt"]
+
+
+def test_the_page_is_one_file_that_opens_offline(page: str) -> None:
+    found = _Links()
+    found.feed(page)
+    assert found.addresses
+    assert all(address.startswith("data:image/png;base64,") for address in found.addresses)
+    assert not {"script", "link", "iframe"} & set(found.tags)
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert all(found.alternatives)
+    assert len(found.alternatives) == found.tags.count("img") == 4
+
+
+def test_the_verdict_comes_first_then_promises_figures_tables_certificate(page: str) -> None:
+    places = [
+        page.index(f'id="{part}"') for part in ("verdict", "promises", "figures", "tables", "certificate")
+    ]
+    assert places == sorted(places)
+    assert page.index("do not publish") < places[0]
+
+
+def test_choosing_by_the_data_is_called_a_disclosure_and_a_way_out_is_offered(page: str) -> None:
+    words = " ".join(page.split())
+    assert "is itself a disclosure" in words
+    assert "--tune-on" in words
+
+
+def test_names_are_escaped(page: str) -> None:
+    assert "pay <b>&" not in page
+    assert "pay &lt;b&gt;&amp;" in page
+
+
+def test_every_method_has_its_label(page: str, comparison: Comparison) -> None:
+    for method in METHODS:
+        assert f"<strong>{method}</strong>" in page
+    for entry in best_cells(comparison):
+        if entry.cell.epsilon == 5:
+            assert entry.guarantee.label.replace("'", "&#39;") in page
+
+
+def test_skipped_cells_are_listed_with_the_reason(page: str) -> None:
+    assert "k = 100 is larger than the number of records (90)" in page
+
+
+def test_the_headline_names_the_least_error_among_methods_with_noise(comparison: Comparison) -> None:
+    best = best_cells(comparison)
+    said = verdict(comparison, best)
+    rivals = [e for e in best if e.cell.epsilon == 5 and e.cell.method not in ("ir", "mdav")]
+    winner = min(rivals, key=lambda entry: entry.error)
+    assert f"{winner.cell.method} with k = {winner.cell.k}" in said.headline
+    assert winner.guarantee.label.removeprefix("heuristic; ") in said.headline
+    assert any("idp-ls" in point or "laplace" in point for point in said.points)
+    assert any("Not a guarantee: dp-ir" in point for point in said.points)
+
+
+def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Comparison) -> None:
+    errors = {cell: float(runs.mean()) for cell, runs in errors_by(comparison, "sse").items()}
+    for entry in best_cells(comparison):
+        own = [
+            e
+            for cell, e in errors.items()
+            if (cell.method, cell.epsilon) == (entry.cell.method, entry.cell.epsilon)
+        ]
+        assert entry.error == min(own)
+        assert entry.cell.k in entry.near
+
+
+def test_labels_speak_of_a_real_release_not_of_the_seeded_experiment(comparison: Comparison) -> None:
+    statuses = {entry.cell.method: entry.guarantee.status for entry in best_cells(comparison)}
+    assert statuses["laplace"] is Status.PROVED
+    assert statuses["dp-ir"] is Status.REFUTED
+    assert statuses["idp-cbls"] is Status.HEURISTIC
+
+
+def test_a_table_of_categories_only_has_a_verdict_too(tmp_path: Path) -> None:
+    only = Schema(attributes=schema().attributes[2:])
+    data = table().select(["colour"])
+    found = compare(data, only, make_grid(["laplace", "dp-ir"], ["1"], [5], runs=2))
+    said = write_comparison(found, data, tmp_path, title="Colours")
+    assert "semantic distance" in said.headline
+    assert not (tmp_path / "figures" / "correlations.png").exists()
+
+
+def test_one_method_without_k_has_a_page_too(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["laplace"], ["1"], [], runs=1))
+    said = write_comparison(found, table(), tmp_path, title="Plain noise")
+    assert said.headline.startswith("For ε = 1")
+    assert not (tmp_path / "figures" / "error-heatmap.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(232.4, "232"), (0.0124, "0.0124"), (1234567.0, "1.2e+06"), (0.0, "0"), (0.00001, "1e-05")],
+)
+def test_numbers_are_readable(number: float, text: str) -> None:
+    assert readable(number) == text
+
+
+def test_there_is_a_sentence_for_every_error() -> None:
+    for sentences in WORDS.values():
+        limits = [least for least, _ in sentences]
+        assert limits == sorted(limits, reverse=True)
+        assert limits[-1] == 0
+
+
+def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
+    best = {entry.cell.method: entry for entry in best_cells(found)}
+    assert best["dp-sorted"].measure == "sse-matched"
+    assert best["idp-ls"].measure == "sse"
+    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    assert "idp-ls" in said.headline
+    assert any("If no row has to stand for a person, dp-sorted" in point for point in said.points)
+    assert (tmp_path / "figures" / "distribution-error-by-k.png").exists()
+
+
+def test_synthetic_methods_alone_have_a_page(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["dp-sorted"], ["2"], [9, 30], runs=2))
+    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    assert said.top.cell.method == "dp-sorted"
+    assert "proved" in said.headline

@@ -1,0 +1,276 @@
+"""Releases: right numbers, honest intervals, consistent tables, one charge, the same answer when asked twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from statistics_people import EVERY_KIND, RECORDS, SCHEMA, document, population
+
+from coterie.certificate import Digest
+from coterie.errors import LedgerError, OutputError, ParameterError
+from coterie.ledger import Ledger
+from coterie.signing import check_signature, make_key
+from coterie.statistics import plan, read_specification, release, releasing
+from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
+from coterie.statistics.computing import compute
+from coterie.statistics.drawing import Noise
+from coterie.statistics.releasing import evaluate, make_release, plan_with_pilot
+from coterie.statistics.sensitivity import Kind
+from coterie.statistics.sources import open_source
+from coterie.statistics.specification import StatisticKind
+from coterie.statistics.statistics_certificate import StatisticsCertificate
+
+
+def truth() -> dict[str, float]:
+    frame = population().to_pandas()
+    yes, old = frame.smoker == "yes", frame.age
+    result = {
+        "n": yes.sum(),
+        "s": frame.cost[frame.region.isin(["north", "west"])].sum(),
+        "xy": (frame.age * frame.cost).sum(),
+        "m": frame.cost[(old >= 30) & (old < 60)].mean(),
+        "v": frame.cost.var(),
+        "d": frame.age[~yes].std(),
+        "p": yes[frame.region == "south"].mean(),
+        "q": frame.cost.median(),
+        "q9": frame.age[yes].quantile(0.9),
+        "h[18..40]": ((old >= 18) & (old < 40)).sum(),
+        "h[40..65]": ((old >= 40) & (old < 65)).sum(),
+        "h[65..90]": ((old >= 65) & (old <= 90)).sum(),
+        "by[north, yes]": frame.age[yes & (frame.region == "north")].mean(),
+        "by[south, yes]": frame.age[yes & (frame.region == "south")].mean(),
+    }
+    result["r"] = result["s"] / result["n"]
+    return {name: float(value) for name, value in result.items()}
+
+
+def files(folder: Path) -> dict[str, Any]:
+    table = population()
+    pyarrow.csv.write_csv(table, folder / "data.csv")
+    pyarrow.parquet.write_table(table, folder / "data.parquet")
+    with pa.OSFile(str(folder / "data.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return {
+        "csv": folder / "data.csv",
+        "parquet": str(folder / "data.parquet"),
+        "arrow": folder / "data.arrow",
+        "pandas": table.to_pandas(),
+        "pyarrow": table,
+    }
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "pandas", "pyarrow"])
+def test_with_a_huge_budget_the_release_is_the_truth(form: str, tmp_path: Path) -> None:
+    chosen = plan(read_specification(EVERY_KIND), report_losses=False)
+    with open_source(files(tmp_path)[form]) as source:
+        made = make_release(chosen, source, Noise.seeded(1))
+    for name, expected in truth().items():
+        # Quantiles lie on their public grid: 0.01 of cost; ages are whole, so a year is a step.
+        slack = {"q": 0.02, "q9": 1.2}.get(name, 1e-2 * max(1.0, abs(expected) * 1e-3))
+        assert made[name].value == pytest.approx(expected, abs=slack), name
+
+
+def test_the_two_routes_measure_the_same_thing() -> None:
+    values = {}
+    for route in ("direct", "sums"):
+        statistics = {
+            kind: {
+                "kind": kind,
+                "of": "cost",
+                "where": {"smoker": "yes"},
+                "route": route,
+                "at_least": 100,
+                "expected": 15,
+            }
+            for kind in ("mean", "variance", "std", "sum")
+        }
+        chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
+        with open_source(population()) as source:
+            exact = compute(chosen.design, source)
+        values[route] = evaluate(
+            chosen.design, np.array([exact[m.name] for m in chosen.design.measurements])
+        )[0]
+    assert values["direct"] == pytest.approx(values["sums"], rel=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("budget", [{"epsilon": "1"}, {"rho": "0.02"}])
+def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, str]) -> None:
+    """150 seeded releases; coverage not below 95 % by more than 3.5 standard errors, for each target."""
+    chosen = plan(read_specification(document(budget=budget)), report_losses=False)
+    design, hits = chosen.design, dict.fromkeys([t.name for t in chosen.design.metric.targets], 0)
+    with open_source(population()) as source:
+        exact = compute(design, source)
+        clean = np.array([exact[m.name] for m in design.measurements])
+        statistics, equations = evaluate(design, clean)
+        runs = 150
+        for seed in range(runs):
+            noise = Noise.seeded(seed)
+            noisy = releasing._noisy(design, exact, releasing._release_scales(design, chosen.budgets), noise)
+            bounds = releasing.intervals(
+                design, np.array([chosen.scales[m.name] for m in design.measurements]), noisy
+            )
+            for name, value in {**statistics, **equations}.items():
+                hits[name] += bounds[name].lower - 1e-9 <= value <= bounds[name].upper + 1e-9
+    for name, count in hits.items():
+        assert count / runs > 0.95 - 3.5 * np.sqrt(0.05 * 0.95 / runs), name
+
+
+def test_released_tables_are_consistent(tmp_path: Path) -> None:
+    content = document(
+        budget={"epsilon": "0.02"},
+        statistics={
+            "h": {"kind": "histogram", "of": "age", "bins": list(range(0, 121, 5)), "complete": True},
+            "sd": {"kind": "std", "of": "cost", "where": {"smoker": "yes"}},
+            "b": {
+                "kind": "count",
+                "by": {"region": ["north", "south", "west"]},
+                "where": {"smoker": "yes"},
+                "complete": True,
+            },
+            "all": {"kind": "count", "where": {"smoker": "yes"}},
+        },
+        equations={},
+    )
+    for seed in range(5):
+        made = release(read_specification(content), population(), tmp_path / f"out{seed}.json", seed=seed)
+        values = {v["name"]: v["value"] for v in json.loads(made.content)["values"]}
+        bins = [value for name, value in values.items() if name.startswith("h[")]
+        assert sum(bins) == pytest.approx(RECORDS)
+        assert min(bins) >= 0
+        assert values["sd"] >= 0
+        assert sum(values[f"b[{r}]"] for r in ("north", "south", "west")) == pytest.approx(values["all"])
+
+
+def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    chosen = read_specification(document())
+    first = release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
+    again = release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
+    copied = release(chosen, population(), tmp_path / "copy.csv", ledger=ledger)
+    assert not first.again
+    assert again.again
+    assert copied.again
+    assert first.content == again.content == copied.content == (tmp_path / "copy.csv").read_bytes()
+    balance = Ledger.inspect(ledger).balance("people")
+    assert (balance.spent, balance.held) == (2, 0)
+
+
+def test_without_a_ledger_the_stored_release_is_returned_too(tmp_path: Path) -> None:
+    chosen = read_specification(document())
+    first = release(chosen, population(), tmp_path / "out.csv")
+    assert release(chosen, population(), tmp_path / "out.csv").content == first.content
+
+
+def test_a_plan_changed_after_release_is_refused(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    release(read_specification(document()), population(), tmp_path / "out.csv", ledger=ledger)
+    for changed, data in (
+        (document(budget={"epsilon": "3"}), population()),
+        (document(), population(seed=12)),
+    ):
+        with pytest.raises(ParameterError, match=r"already published.*choose another name"):
+            release(read_specification(changed), data, tmp_path / "other.csv", ledger=ledger)
+    with pytest.raises(ParameterError, match="already published"):
+        release(read_specification(document(floor="0.01")), population(), tmp_path / "out.csv")
+    assert Ledger.inspect(ledger).balance("people").spent == 2
+    assert not (tmp_path / "other.csv").exists()
+    renamed = release(
+        read_specification(document(release="again")), population(), tmp_path / "other.csv", ledger=ledger
+    )
+    assert not renamed.again
+
+
+def test_a_changed_or_lost_file_is_noticed(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    chosen = read_specification(document())
+    release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
+    (tmp_path / "out.csv").write_text("changed")
+    with pytest.raises(OutputError, match="changed after"):
+        release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
+    (tmp_path / "out.csv").unlink()
+    with pytest.raises((LedgerError, OutputError)):
+        release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
+    assert Ledger.inspect(ledger).balance("people").spent == 2
+
+
+def test_the_certificate_says_what_was_done_and_nothing_about_the_data(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    make_key(key)
+    made = release(read_specification(document()), population(), tmp_path / "out.csv", key=key)
+    certificate = StatisticsCertificate.from_json(made.certificate_path.read_bytes())
+    assert certificate == made.certificate
+    assert certificate.guarantee.status == "proved"
+    assert check_signature(certificate, Path(f"{key}.pub"))  # type: ignore[arg-type]
+    other = release(read_specification(document()), population(seed=12), tmp_path / "other.csv")
+    fields = ("plan", "specification", "request", "budget", "guarantee", "bounds", "measurements", "notes")
+    for field in fields:
+        assert getattr(certificate, field) == getattr(other.certificate, field), field
+    assert isinstance(certificate.digest, Digest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "status"),
+    [
+        ({}, {}, "proved"),
+        ({"disjoint": [["n[yes]", "n[no]"]]}, {}, "conditional"),
+        ({}, {"seed": 1}, "none"),
+        ({}, {"as_in_paper": True}, "refuted"),
+        (
+            {
+                "schema": {
+                    "attributes": {
+                        **SCHEMA["attributes"],
+                        "cost": {"role": "protect", "domain": {"lower": 0, "upper": 100, "source": "data"}},
+                    }
+                }
+            },
+            {},
+            "refuted",
+        ),
+        ({"budget": {"rho": "0.1"}}, {}, "proved"),
+    ],
+)
+def test_the_promise_follows_from_what_was_chosen(
+    changes: dict[str, Any], options: dict[str, Any], status: str, tmp_path: Path
+) -> None:
+    made = release(read_specification(document(**changes)), population(), tmp_path / "out.json", **options)
+    assert made.certificate.guarantee.status == status
+
+
+def test_a_pilot_pays_for_the_expected_values(tmp_path: Path) -> None:
+    content = document(pilot="0.1", budget={"epsilon": "20"})
+    for entry in content["statistics"].values():
+        entry.pop("expected")
+    chosen = read_specification(content)
+    with open_source(population()) as source:
+        rest, values = plan_with_pilot(chosen, source, Noise.seeded(4), "gradient")
+    assert values["avg[yes]"] == pytest.approx(36, abs=3)
+    spent = rest.design.feasible.used(np.array([float(budget) for budget in rest.budgets]))
+    assert spent == pytest.approx(0.9 * 20, rel=1e-6)
+    made = release(chosen, population(), tmp_path / "out.csv", seed=4)
+    assert any("pilot" in note for note in made.certificate.notes)
+
+
+def test_as_in_paper_uses_the_sensitivities_of_the_data(tmp_path: Path) -> None:
+    values = population()["cost"].to_numpy()[:50]
+    for kind, statistic in ((StatisticKind.MEAN, np.mean), (StatisticKind.STD, lambda v: np.std(v, ddof=1))):
+        brute = max(abs(statistic(values) - statistic(np.delete(values, i))) for i in range(50))
+        assert leave_one_out(values, kind) == pytest.approx((statistic(values), brute))
+    with open_source(population()) as source:
+        chosen = plan_as_in_paper(read_specification(document()), source, "gradient")
+    assert chosen.as_in_paper
+    assert chosen.warnings[0].startswith("Refuted")
+    honest = plan(read_specification(document()), report_losses=False)
+    assert {m.kind for m in chosen.design.measurements} == {Kind.COUNT, Kind.MEAN, Kind.STD}
+    assert honest.digest != chosen.digest
