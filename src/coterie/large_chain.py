@@ -18,6 +18,7 @@ from coterie.engines.piece import Piece
 from coterie.engines.row_files import RowFiles
 from coterie.engines.scratch import Scratch
 from coterie.errors import ParameterError
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.noise.keystream import KEY_BYTES
@@ -45,6 +46,12 @@ def check_grouping(method: Method) -> None:
         raise ParameterError(
             f"Method '{method.name}' draws its rows in memory.",
             "Run it without a limit of memory, or on a sample.",
+        )
+    mechanism = method.numeric
+    if isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound and mechanism.bound.needs_all_clusters:
+        raise ParameterError(
+            f"The noise of '{method.name}' depends on all clusters at once.",
+            "Run it without a limit of memory, or choose another method.",
         )
     if method.grouping not in (EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV):
         raise ParameterError(
