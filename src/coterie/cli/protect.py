@@ -128,7 +128,7 @@ def protect_command(
     total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
     where = Where(engine, memory, scratch, master)
-    if where.streamed and not clip:
+    if (where.streamed or engine == "spark") and not clip:
         raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
     where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
 

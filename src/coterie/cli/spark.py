@@ -35,7 +35,7 @@ def protect_on_spark(
             "A release in an object store needs a place for its certificate.", "Give --certificate FILE."
         )
     if not remote:
-        destination.refuse_early()
+        _refuse_early(destination)
         if Path(destination.data).resolve() == Path(data).resolve():
             raise OutputError("The output would overwrite the input.", "Choose another name for it.")
     spark = session(master)
@@ -62,6 +62,15 @@ def protect_on_spark(
     if not remote:
         _rename(Path(target), Path(destination.data))
     return certificate
+
+
+def _refuse_early(destination: Destination) -> None:
+    """The output is a folder of any name; otherwise as `Destination.refuse_early`."""
+    for path in (Path(destination.data), destination.certificate_path):
+        if path.exists() and not destination.force:
+            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+        if not path.parent.is_dir():
+            raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
 
 
 def _rename(folder: Path, target: Path) -> None:
