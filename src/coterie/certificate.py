@@ -34,10 +34,10 @@ class _Frozen(BaseModel):
 
 
 class Digest(_Frozen):
-    """SHA-256 over the bytes of a file, or over the canonical form of a table (docs/reference/digest)."""
+    """SHA-256 over the bytes of a file, over all part files of a folder, or over the canonical form of a table."""
 
     algorithm: Literal["sha256"] = "sha256"
-    over: Literal["file bytes", "canonical table"]
+    over: Literal["file bytes", "canonical table", "part files"]
     value: str = Field(pattern="^[0-9a-f]{64}$")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -28,7 +28,7 @@ from coterie.guarantee import Guarantee, settle
 from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.memory import parse_memory, room_for_work
 from coterie.methods import get_method
-from coterie.release import facts_of, shares_of, total_epsilon, whole_seed
+from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
 from coterie.schema import Role, Schema, Source
 from coterie.streamed_columns import StreamedTable
 
@@ -87,8 +87,8 @@ def protect_file(
     warm_up()
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
-    k = recipe.check_k(k, table.records)
     shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(k, table.records, sum(shares.values(), Fraction(0)) / len(shares))
     place = Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
@@ -102,7 +102,10 @@ def protect_file(
             continue
         chain.protect(group, sampler, advance)
         finished.add(names)
-    facts = facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False)
+    facts = replace(
+        facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False),
+        taxonomies=digests_of(table.beginning(attribute) for attribute in schema.protected),
+    )
     guarantee = settle(recipe.promise, facts)
     columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
     promise = partial(

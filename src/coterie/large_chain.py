@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines import local
-from coterie.engines.external_sort import ExternalSort
+from coterie.engines.external_sort import ranking
 from coterie.engines.piece import Piece
 from coterie.engines.row_files import RowFiles
 from coterie.engines.scratch import Scratch
 from coterie.errors import ParameterError
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.noise.keystream import KEY_BYTES
@@ -45,6 +46,12 @@ def check_grouping(method: Method) -> None:
         raise ParameterError(
             f"Method '{method.name}' draws its rows in memory.",
             "Run it without a limit of memory, or on a sample.",
+        )
+    mechanism = method.numeric
+    if isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound and mechanism.bound.needs_all_clusters:
+        raise ParameterError(
+            f"The noise of '{method.name}' depends on all clusters at once.",
+            "Run it without a limit of memory, or choose another method.",
         )
     if method.grouping not in (EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV):
         raise ParameterError(
@@ -127,9 +134,7 @@ class LargeChain:
         shared = self.method.grouping is INSENSITIVE_MDAV
         kinds = [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)] if shared else []
         fields = np.dtype([("key", "<f8"), *kinds])
-        sort = ExternalSort(self.scratch, self.table.records, self.k, self.memory, fields)
-        self.scratch.remove("column")
-        self.scratch.remove_all("bucket-")
+        sort = ranking(self.scratch, self.table.records, self.k, self.memory, fields)
         told = len(group) / max(self.table.records, 1)
         for columns in self.table.rows_of(group):
             columns = [

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +85,7 @@ def protect(
     clip: bool = True,
     progress: Progress | None = None,
 ) -> Release:
-    """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
+    """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
 
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
 
@@ -96,6 +96,16 @@ def protect(
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
+    if type(data).__module__.startswith("pyspark."):
+        from coterie.spark_release import protect_frame  # which imports this module
+
+        if shuffle or grouping != "equal" or not clip:
+            raise ParameterError(
+                "On Spark, rows are not shuffled, groups are of equal size, and numbers are clipped.",
+                "Leave out shuffle, grouping and clip.",
+            )
+        # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
+        return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
     total = total_epsilon(epsilon, recipe)
     table, restore = to_arrow(data)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
@@ -126,7 +136,7 @@ def protect(
     released = _rows(schema, results, checked.kept, order)
     facts = replace(
         facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle),
-        taxonomies=_digests(checked),
+        taxonomies=digests_of(checked.columns.values()),
         clipped=clip,
     )
     guarantee = settle(recipe.promise, facts)
@@ -256,9 +266,9 @@ def _uncut(checked: Checked) -> Checked:
     return replace(checked, columns=columns)
 
 
-def _digests(checked: Checked) -> tuple[tuple[str, str], ...]:
+def digests_of(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
     """By which a certificate names the trees of labels that were used."""
-    labelled = [column for column in checked.columns.values() if isinstance(column, CategoryColumn)]
+    labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     return tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled)
 
 

@@ -37,6 +37,12 @@ def check(table: pa.Table, schema: Schema) -> Checked:
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     columns = {a.name: column_of(table.column(a.name), a, schema) for a in schema.protected}
+    return with_policies(table, columns, schema)
+
+
+def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *, least: int = 2) -> Checked:
+    """Missing values and values outside the domain treated as the schema says; `least` is 0 for a piece of a table."""
+    columns = dict(columns)
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
     gaps = {name: absent_in(column) for name, column in columns.items()}
     gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
@@ -56,7 +62,7 @@ def check(table: pa.Table, schema: Schema) -> Checked:
             )
     if drop.any():
         keep = ~drop
-        if keep.sum() < 2:
+        if keep.sum() < least:
             raise DataError(
                 "Fewer than two rows are left once rows with missing values are dropped.",
                 "Choose another policy than `missing: drop row`, or another table.",
@@ -65,7 +71,7 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         kept = {name: column.filter(pa.array(keep)) for name, column in kept.items()}
     clipped = {}
     for name, column in columns.items():
-        if isinstance(column, NumericColumn):
+        if isinstance(column, NumericColumn) and len(column.values):
             columns[name], clipped[name] = numbers.inside(column)
     dropped = int(drop.sum())
     return Checked(columns, kept, table.num_rows - dropped, dropped, clipped)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from coterie.engines import external_sort, local
-from coterie.engines.external_sort import ExternalSort
+from coterie.engines.external_sort import ExternalSort, ranking
 from coterie.engines.row_files import RowFiles
 from coterie.engines.scratch import Scratch
 from coterie.errors import OutputError, ParameterError
@@ -24,7 +24,7 @@ def labels_of(
     values: NDArray[np.float64], k: int, memory: int, folder: Path
 ) -> tuple[NDArray[np.int32], int]:
     scratch = Scratch.make(folder / "scratch")
-    sort = ExternalSort(scratch, len(values), k, memory, FIELDS)
+    sort = ranking(scratch, len(values), k, memory, FIELDS)
     for start in range(0, len(values), 7):
         batch = np.empty(len(values[start : start + 7]), dtype=FIELDS)
         batch["key"], batch["beside"] = values[start : start + 7], np.arange(start, start + len(batch))
@@ -58,6 +58,13 @@ def test_the_clusters_are_those_of_the_whole_column(
     memory = int((records + 2 * k) * EACH * 1.5)
     labels, _ = labels_of(values, k, memory, tmp_path)
     assert labels.tolist() == local.rank(values, k).labels.tolist()
+
+
+def test_what_fits_stays_in_memory(tmp_path: Path) -> None:
+    values = np.random.Generator(np.random.PCG64(2)).random(500)
+    labels, pieces = labels_of(values, 3, 10**6, tmp_path)
+    assert pieces == 1
+    assert labels.tolist() == local.rank(values, 3).labels.tolist()
 
 
 @pytest.mark.parametrize("shape", ["even", "one value in nine of ten rows", "constant", "sorted"])

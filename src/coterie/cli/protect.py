@@ -128,7 +128,7 @@ def protect_command(
     total = parse_epsilon(epsilon or "1")
     schema = Schema.from_yaml(schema_file)
     where = Where(engine, memory, scratch, master)
-    if where.streamed and not clip:
+    if (where.streamed or engine == "spark") and not clip:
         raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
     where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
 
@@ -163,6 +163,17 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
+    if where.engine == "spark":
+        if ledger is not None:
+            raise ParameterError(
+                "A release on Spark cannot be charged to a ledger.",
+                "Leave out --ledger, or run the local engine.",
+            )
+        from coterie.cli.spark import protect_on_spark
+
+        options = {"master": master, "method": method, "epsilon": epsilon, "k": k, "seed": seed}
+        _report(protect_on_spark(data, schema, destination, **options), destination, as_json=as_json)  # type: ignore[arg-type]
+        return
     with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
         if ledger is None:
             written = publish(make, destination)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.engines.piece import Piece
+from coterie.engines.in_memory_sort import InMemorySort
+from coterie.engines.piece import Piece, Ranking
 from coterie.engines.scratch import Scratch
 from coterie.errors import ParameterError
 from coterie.partition.clustering import Clustering, Shape
@@ -44,10 +45,10 @@ class ExternalSort:
     def pieces(self) -> Iterator[Piece]:
         shape = Shape.ranked(self.records, self.k)
         first, carried = 0, np.empty(0, dtype=self._numbered)
-        buckets = self._buckets()
-        names = self._distribute(buckets) if buckets > 1 else []
+        buckets = self.buckets()
+        names = self._distribute(buckets)
         for bucket in range(buckets):
-            found = self._read(names[bucket]) if names else self._read_all()
+            found = self._read(names[bucket])
             found = np.insert(found, np.searchsorted(found["row"], carried["row"]), carried)
             last = bucket == buckets - 1
             # All but the last bucket leave a cluster behind: the table's last cluster takes the remainder.
@@ -72,7 +73,8 @@ class ExternalSort:
         row = "<u4" if self.records < 2**32 else "<i8"
         return np.dtype([("row", row), *((name, self.fields[name].str) for name in self.fields.names or ())])
 
-    def _buckets(self) -> int:
+    def buckets(self) -> int:
+        """Into how many buckets the records must be cut; 1 if they fit into memory."""
         each = self._numbered.itemsize * 3 + _RANKING
         room = int(self.memory / each / _UNEVEN) - 2 * self.k  # a carried cluster comes on top
         buckets = -(-self.records // room) if room > 0 else _MOST_BUCKETS + 1
@@ -86,11 +88,6 @@ class ExternalSort:
     def _batches(self) -> Iterator[tuple[int, NDArray[Any]]]:
         for start in range(0, self.records, _BATCH):
             yield start, self.scratch.read("column", self.fields, start, min(_BATCH, self.records - start))
-
-    def _read_all(self) -> NDArray[Any]:
-        found = _number(self.scratch.read("column", self.fields), 0, self._numbered)
-        self.scratch.remove("column")
-        return found
 
     def _read(self, name: str) -> NDArray[Any]:
         found = self.scratch.read(name, self._numbered)
@@ -127,6 +124,14 @@ class ExternalSort:
                 self.scratch.append(names[number], sorted_[ends[number] : ends[number + 1]])
         self.scratch.remove("column")
         return names
+
+
+def ranking(scratch: Scratch, records: int, k: int, memory: int, fields: np.dtype[Any]) -> Ranking:
+    """In memory where that is enough, else on disk."""
+    scratch.remove("column")
+    scratch.remove_all("bucket-")
+    sort = ExternalSort(scratch, records, k, memory, fields)
+    return sort if sort.buckets() > 1 else InMemorySort(k)
 
 
 def _number(batch: NDArray[Any], start: int, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -22,16 +22,16 @@ class Piece:
     fields: Mapping[str, NDArray[Any]]  # what was handed in with each record, and the key
 
 
-class Engine(Protocol):
-    """The verbs that every engine has. Released values are the same, to the last bit, whatever the engine.
+class Ranking(Protocol):
+    """How an engine ranks: records go in, in record order; whole clusters come out, rising.
 
-    `rank` cuts the order of (key, record number) into clusters of k; the last takes the remainder. A piece holds whole
-    clusters, so that a cluster's statistics are added up in record order by one worker. `attach` gives every
-    record the value of its cluster, in record order.
+    Clusters are cut from the order of (key, record number), k at a time, the last with the remainder. A piece holds
+    whole clusters, so that a cluster's statistics are added up in record order by one worker, to the last bit the same
+    whatever the engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.)
     """
 
-    name: str
+    def add(self, values: NDArray[Any]) -> None:
+        """Further records: a structure with the field "key" and whatever travels with it."""
+        ...
 
-    def rank(self, key: str, k: int) -> Iterator[Piece]: ...
-
-    def attach(self, piece: Piece, values: NDArray[Any]) -> None: ...
+    def pieces(self) -> Iterator[Piece]: ...

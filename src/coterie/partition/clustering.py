@@ -24,7 +24,8 @@ class Shape:
     @classmethod
     def ranked(cls, records: int, k: int) -> Shape:
         """⌊n/k⌋ clusters of k, the last takes the remainder."""
-        return cls(records, records // k, k, k + records % k)
+        clusters = records // k
+        return cls(records, clusters, k if clusters > 1 else records, k + records % k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,3 +15,4 @@ class Bound:
     citation: str
     depth: int
     compute: Callable[[Summary, Domain, int], Floats]
+    needs_all_clusters: bool = False  # it adds up over clusters: a piece of them would give too small a bound

@@ -34,5 +34,6 @@ CLUSTER_BASED_JOINT = Bound(
     formula="max(Σ expression (2), Σ expression (3))/|C|",
     citation="000 Prop. 3, summed",
     depth=3,
+    needs_all_clusters=True,
     compute=_compute,
 )

@@ -1,0 +1,232 @@
+"""protect() on Spark: a Spark frame in, a Spark frame out, the same values as in memory for the same seed.
+
+The executors run the same chain as coterie.release, on whole clusters. The driver sees sizes of partitions and
+buckets, and for each attribute a sample of (key, record number) from which the boundaries are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.budget import Number
+from coterie.certificate import Certificate, Digest, certify
+from coterie.columns.column import CategoryColumn, Column
+from coterie.engines.piece import Piece
+from coterie.engines.spark import KEY, ROW, SparkRanking, attached, numbered, wider
+from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.guarantee import Guarantee, settle
+from coterie.io.names import check_names
+from coterie.large_chain import SamplerAt, check_grouping, sampler_from
+from coterie.methods import get_method
+from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
+from coterie.methods.recipe import Method
+from coterie.partition.clustering import Clustering, Shape
+from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
+from coterie.schema import Role, Schema, Source
+from coterie.spark_worker import check_rows, faults_in_words, filled_like, protect_piece, told
+from coterie.table import column_of, same_columns
+
+Kind = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SparkRelease:
+    """`data` is lazy: Spark computes it when it is written, and a task that runs again gives the same bytes."""
+
+    data: Any
+    method: str
+    cost: Fraction
+    guarantee: Guarantee
+    records: int
+    certify: Callable[[Digest], Certificate] = field(repr=False)
+
+
+def protect_frame(
+    frame: Any,
+    schema: Schema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    k: int | None = None,
+    seed: int | None = None,
+) -> SparkRelease:
+    """Protect a Spark frame. Rows keep their order."""
+    recipe = get_method(method)
+    check_grouping(recipe)
+    total = total_epsilon(epsilon, recipe)
+    seed = None if seed is None else whole_seed(seed)
+    plan = _Plan.of(frame, schema, recipe)
+    with told():
+        base, records = numbered(plan.checked(frame).persist())
+    if records < 2:
+        raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
+    shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(k, records, sum(shares.values(), Fraction(0)) / len(shares))
+    sampler = sampler_from(seed)
+    with told():
+        released = plan.released(base, records, k, shares, sampler)
+    facts = replace(
+        facts_of(schema, recipe, total, records, k, sampler(0), shuffled=False),
+        taxonomies=digests_of(plan.likes),
+    )
+    guarantee = settle(recipe.promise, facts)
+    columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
+    promise = partial(
+        certify,
+        guarantee,
+        facts,
+        schema,
+        recipe,
+        shares,
+        {},
+        dependence,
+        sampler(0),
+        columns,
+        datetime.now(UTC),
+    )
+    cost = recipe.cost(total, len(schema.protected))
+    return SparkRelease(released, method, cost, guarantee, records, promise)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    schema: Schema
+    method: Method
+    likes: tuple[Column, ...]  # what is public about each protected column; no values
+    partitions: int
+
+    @classmethod
+    def of(cls, frame: Any, schema: Schema, method: Method) -> _Plan:
+        check_names(frame.columns)
+        same_columns(frame.columns, schema)
+        if not schema.protected:
+            raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+        with told():
+            kinds = frame.limit(0).toArrow().schema
+        likes = []
+        for attribute in schema.protected:
+            if attribute.domain is not None and attribute.domain.source is Source.DP:
+                raise ParameterError(
+                    "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
+                )
+            if attribute.order_from_data:
+                raise ParameterError(
+                    f"'{attribute.name}' is ordered by frequency, which needs the whole column.",
+                    "Choose `order: marginality` or list the order in the schema.",
+                )
+            likes.append(column_of(pa.chunked_array([], kinds.field(attribute.name).type), attribute, schema))
+        return cls(schema, method, tuple(likes), frame.rdd.getNumPartitions())
+
+    def checked(self, frame: Any) -> Any:
+        """Protected columns as numbers or codes f0, f1, …; kept columns as they are; dropped rows gone."""
+        from pyspark.sql.types import StructType
+
+        kept = [attribute.name for attribute in self.schema.with_role(Role.KEEP)]
+        plain = frame.select(
+            *(_quoted(a.name) for a in self.schema.attributes if a.role is not Role.IDENTIFIER)
+        )
+        layout = wider(StructType([plain.schema[name] for name in kept]), self._fields("f"))
+        return plain.mapInArrow(faults_in_words(partial(check_rows, self.schema, self.likes)), layout)
+
+    def released(
+        self, base: Any, records: int, k: int, shares: dict[str, Fraction], sampler: SamplerAt
+    ) -> Any:
+        work = partial(protect_piece, self.method, k, shares, sampler)
+        values = self._fields("v")
+        if self.method.grouping is EACH_ALONE:
+            joined = self._alone(base, records, work, values)
+        else:
+            ranking = SparkRanking(records, k, max(self.partitions, 2))
+            groups: list[list[int]] = [[place] for place in range(len(self.likes))]
+            if self.method.grouping is INSENSITIVE_MDAV:
+                groups = [list(range(len(self.likes)))]
+            parts = []
+            for places in groups:
+                mine = partial(
+                    work, [self.likes[place] for place in places], [f"v{place}" for place in places]
+                )
+                kinds = [values[place] for place in places]
+                parts.append((ranking.released(self._keyed(base, places), mine, kinds), kinds))
+            kept = [_quoted(attribute.name) for attribute in self.schema.with_role(Role.KEEP)]
+            joined = attached(base.select(ROW, *kept), parts, records, max(self.partitions, 2))
+        return self._restored(joined)
+
+    def _fields(self, letter: str) -> list[Kind]:
+        kinds = ["int" if isinstance(like, CategoryColumn) else "double" for like in self.likes]
+        return [(f"{letter}{place}", kind) for place, kind in enumerate(kinds)]
+
+    def _keyed(self, base: Any, places: Sequence[int]) -> Any:
+        """ROW, KEY and the fields of the attributes that are ranked together."""
+        fields = [self._fields("f")[place] for place in places]
+        likes = [self.likes[place] for place in places]
+        shared = self.method.grouping is INSENSITIVE_MDAV
+
+        def keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                contents = [batch.column(name).to_numpy(zero_copy_only=False) for name, _ in fields]
+                columns = [filled_like(like, content) for like, content in zip(likes, contents, strict=True)]
+                yield batch.append_column(
+                    KEY, pa.array(corner_key(columns) if shared else columns[0].position)
+                )
+
+        chosen = base.select(ROW, *(name for name, _ in fields))
+        layout = ", ".join([f"{ROW} bigint", *(f"{name} {kind}" for name, kind in fields), f"{KEY} double"])
+        return chosen.mapInArrow(keyed, layout)
+
+    def _alone(self, base: Any, records: int, work: Any, values: Sequence[Kind]) -> Any:
+        """k = 1: every record is its own cluster, so nothing moves."""
+        whole, likes = Shape(records, records, 1, 1), list(self.likes)
+        names = [name for name, _ in values]
+
+        def released(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                rows, count = batch.column(ROW).to_numpy(), len(batch)
+                if not count:
+                    continue
+                clusters = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+                fields = {
+                    f"f{n}": batch.column(f"f{n}").to_numpy(zero_copy_only=False) for n in range(len(likes))
+                }
+                for name, column in work(likes, names, Piece(int(rows[0]), clusters, rows, fields)).items():
+                    batch = batch.append_column(name, pa.array(column))
+                yield batch
+
+        return base.mapInArrow(released, wider(base.schema, values))
+
+    def _restored(self, joined: Any) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructType
+
+        restore = {like.attribute.name: (f"v{place}", like.restore) for place, like in enumerate(self.likes)}
+        kept = {attribute.name for attribute in self.schema.with_role(Role.KEEP)}
+        order = [a.name for a in self.schema.attributes if a.name in restore or a.name in kept]
+        empty: dict[str, Any] = {"int": np.empty(0, dtype=np.int32), "double": np.empty(0)}
+        kinds = dict(self._fields("v"))
+        types = pa.schema([(name, back(empty[kinds[at]]).type) for name, (at, back) in restore.items()])
+        given = from_arrow_schema(types)
+        layout = StructType([given[name] if name in restore else joined.schema[name] for name in order])
+
+        def restored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                columns = {}
+                for name in order:
+                    if name in restore:
+                        at, back = restore[name]
+                        columns[name] = back(batch.column(at).to_numpy(zero_copy_only=False))
+                    else:
+                        columns[name] = batch.column(name)
+                yield pa.RecordBatch.from_pydict(columns)
+
+        return joined.mapInArrow(restored, layout)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,109 @@
+"""What runs on Spark's executors: checking rows, and whole clusters through the chain; and how a fault travels back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie import errors
+from coterie.columns import categories
+from coterie.columns.column import CategoryColumn, Column
+from coterie.engines.piece import Piece
+from coterie.errors import CoterieError, DataError
+from coterie.large_chain import SamplerAt, chain
+from coterie.methods.recipe import Method
+from coterie.schema import Role, Schema
+from coterie.table import column_of, with_policies
+
+_FAULT = "COTERIE-FAULT "
+
+
+def protect_piece(
+    method: Method,
+    k: int,
+    shares: dict[str, Fraction],
+    sampler: SamplerAt,
+    likes: Sequence[Column],
+    names: Sequence[str],
+    piece: Piece,
+) -> dict[str, NDArray[Any]]:
+    """On an executor: whole clusters of some attributes through the chain."""
+    released = {}
+    for like, name in zip(likes, names, strict=True):
+        column = filled_like(like, piece.fields[name.replace("v", "f")])
+        epsilon = shares[like.attribute.name]
+        released[name] = chain(piece.clustering, column, method, k, epsilon, sampler(piece.first))
+    return released
+
+
+def check_rows(
+    schema: Schema, likes: Sequence[Column], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    kept = [attribute.name for attribute in schema.with_role(Role.KEEP)]
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        columns = {like.attribute.name: _read(table, like, schema) for like in likes}
+        checked = with_policies(table, columns, schema, least=0)
+        out = {name: checked.kept[name].combine_chunks() for name in kept}
+        for place, like in enumerate(likes):
+            out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
+        yield pa.RecordBatch.from_pydict(out)
+
+
+def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
+    column = table.column(like.attribute.name)
+    if isinstance(like, CategoryColumn):
+        return replace(like, codes=categories.further_codes(column, like))
+    return column_of(column, like.attribute, schema)
+
+
+def _content(column: Column) -> NDArray[Any]:
+    return column.codes if isinstance(column, CategoryColumn) else column.values
+
+
+def filled_like(like: Column, content: NDArray[Any]) -> Column:
+    if isinstance(like, CategoryColumn):
+        return replace(like, codes=content.astype(np.int32, copy=False))
+    return replace(like, values=content)
+
+
+def faults_in_words(
+    work: Callable[[Iterator[Any]], Iterator[Any]],
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A fault on an executor, as one line that the driver can turn back into the same error."""
+
+    def guarded(batches: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from work(batches)
+        except CoterieError as error:
+            content = json.dumps([type(error).__name__, error.problem, error.advice])
+            raise RuntimeError(f"{_FAULT}{content}") from None
+
+    return guarded
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """An executor's fault as the error it was; Spark's own words may quote values, so they are not passed on."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error)
+        if _FAULT in text:
+            kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
+            raise getattr(errors, kind)(problem, advice) from None
+        raise DataError(
+            f"Spark could not finish the work ({type(error).__name__}).",
+            "Look into Spark's own log; a lost executor is replaced by itself, a full disk or memory is not.",
+        ) from None
