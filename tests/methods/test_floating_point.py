@@ -29,7 +29,7 @@ def test_seeded_noise_leaks() -> None:
 
 @pytest.mark.statistical
 def test_secure_noise_does_not() -> None:
-    """The event's probability differs by e at most, both ways. With 4,000 draws each the tolerance is five standard errors."""
+    """The event differs by a factor e at most, both ways; with 4,000 draws the tolerance is five standard errors."""
     at_zero, at_one = (off_the_grid(SecureSampler(), centre) for centre in (0.0, 1.0))
     assert at_zero <= np.e * at_one + 0.06
     assert at_one <= np.e * at_zero + 0.06
