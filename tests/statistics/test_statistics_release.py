@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,48 @@ def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
     assert first.content == again.content == copied.content == (tmp_path / "copy.csv").read_bytes()
     balance = Ledger.inspect(ledger).balance("people")
     assert (balance.spent, balance.held) == (2, 0)
+
+
+def _release_when_told(start: Any, folder: str, name: str) -> None:
+    start.wait(60)
+    made = release(
+        read_specification(document()),
+        population(),
+        Path(folder) / name,
+        ledger=Path(folder) / "ledger.sqlite",
+    )
+    (Path(folder) / f"{name}.again").write_text(str(made.again))
+
+
+@pytest.mark.parametrize("names", [("one.csv", "two.csv"), ("one.csv", "one.csv")])
+def test_two_processes_at_once_are_charged_once(names: tuple[str, str], tmp_path: Path) -> None:
+    Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(2)
+    workers = [
+        context.Process(target=_release_when_told, args=(start, str(tmp_path), name)) for name in names
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert (tmp_path / names[0]).read_bytes() == (tmp_path / names[1]).read_bytes()
+    balance = Ledger.inspect(tmp_path / "ledger.sqlite").balance("people")
+    assert (balance.spent, balance.held) == (2, 0)
+    assert not list(tmp_path.glob(".*.lock"))
+    if names[0] != names[1]:
+        assert {(tmp_path / f"{name}.again").read_text() for name in names} == {"True", "False"}
+
+
+def test_the_ledger_records_the_status_of_the_certificate(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    content = document(disjoint=[[{"region": "north"}, {"age": {"below": 18}}]], release="conditional")
+    for chosen, name in ((document(), "proved"), (content, "conditional")):
+        made = release(read_specification(chosen), population(), tmp_path / f"{name}.csv", ledger=ledger)
+        entry = Ledger.inspect(ledger).releases("people")[-1]
+        assert entry.purpose.status == made.certificate.guarantee.status == name
 
 
 def test_without_a_ledger_the_stored_release_is_returned_too(tmp_path: Path) -> None:

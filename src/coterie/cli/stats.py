@@ -22,11 +22,12 @@ from coterie.statistics.as_in_paper import plan_as_in_paper
 from coterie.statistics.plan import Plan
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.planning import plan
-from coterie.statistics.publishing import Published, release
+from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import open_source
 from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.statistics.stored import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True

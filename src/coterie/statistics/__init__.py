@@ -9,9 +9,10 @@ without a look at the data; `release` computes, adds noise and writes, charged o
 from coterie.statistics.allocators import allocators
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
-from coterie.statistics.publishing import Published, release
+from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
+from coterie.statistics.stored import Published
 from coterie.statistics.specification import Specification
 
 __all__ = [

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 from coterie.budget import as_text
 from coterie.certificate import Certificate, Digest
-from coterie.errors import LedgerError, OutputError, ParameterError
+from coterie.errors import OutputError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.io.staged_file import StagedFile, temporary_for
-from coterie.ledger import Ledger, Purpose, State
+from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
@@ -26,21 +25,12 @@ from coterie.statistics.planning import plan
 from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
-from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics
+from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
+from coterie.statistics.stored import Published, certificate_path, in_ledger, on_disk, refuse_existing
+from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
 
 LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
-
-
-@dataclass(frozen=True)
-class Published:
-    """What lies on disk now. `again` says that it was there before and nothing was spent."""
-
-    path: Path
-    certificate_path: Path
-    certificate: StatisticsCertificate
-    content: bytes
-    again: bool
 
 
 def release(
@@ -73,19 +63,20 @@ def release(
     with open_source(data, table) as source:
         request = _request(specification, allocator, as_in_paper, seed)
         if ledger is None:
-            return _on_disk(target, request, specification) or _write(
+            return on_disk(target, request, specification) or _write(
                 _draw(specification, source, noise, allocator, as_in_paper, progress),
                 target,
                 request,
                 key,
                 None,
             )
-        with Ledger.open(ledger) as book:
-            purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
-            stored = _in_ledger(book, specification, request, purpose, target)
+        purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
+        turn = my_turn(Path(ledger), purpose.population, purpose.method)
+        with turn, Ledger.open(ledger) as book:
+            stored = in_ledger(book, specification, request, purpose, target)
             if stored is not None:
                 return stored
-            _refuse_existing(target)
+            refuse_existing(target)
             book.book().afford(purpose)
             made = _draw(specification, source, noise, allocator, as_in_paper, progress)
             return _write(made, target, request, key, (book, purpose))
@@ -122,70 +113,12 @@ def _fingerprint(request: str, source: Source) -> str:
     return hashlib.sha256(f"{request} {source.identity}".encode()).hexdigest()
 
 
-def _refuse_existing(target: Path) -> None:
-    for path in (target, _certificate_path(target)):
-        if path.exists():
-            raise OutputError(f"{path} exists already.", "Choose another name for the output.")
-
-
 def _purpose(specification: Specification, fingerprint: str, target: Path, as_in_paper: bool) -> Purpose:
     epsilon = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    status = "refuted" if as_in_paper else "proved"
+    # A ledger is never charged for seeded noise, so the noise is the real one here.
+    status = promise(specification, as_in_paper, private_noise=True).status.value
     method = f"statistics: {specification.release}"
     return Purpose(specification.population, epsilon, method, status, str(target.absolute()), fingerprint)
-
-
-def _in_ledger(
-    book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
-) -> Published | None:
-    """An earlier release of this name: the same request gets its bytes, another one is refused."""
-    for entry in book.book().releases(specification.population):
-        if entry.purpose.method != purpose.method or not entry.state.charged:
-            continue
-        if entry.purpose.fingerprint != purpose.fingerprint:
-            raise _changed(specification)
-        earlier = Path(entry.purpose.target)
-        found = _on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
-        if found is None:
-            raise LedgerError(
-                f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",
-                "Restore the file. To spend budget on a new one, choose another name under `release:`.",
-            )
-        if earlier.resolve() != target.resolve():
-            for content, path in (
-                (found.certificate.to_json().encode(), _certificate_path(target)),
-                (found.content, target),
-            ):
-                stage_bytes(content, path, force=False).publish()
-        return Published(target, _certificate_path(target), found.certificate, found.content, True)
-    return None
-
-
-def _on_disk(target: Path, request: str, specification: Specification) -> Published | None:
-    path = _certificate_path(target)
-    if not target.exists() and not path.exists():
-        return None
-    try:
-        certificate = StatisticsCertificate.from_json(path.read_bytes())
-        content = target.read_bytes()
-    except OSError:
-        raise OutputError(
-            f"{target} or its certificate is there without the other.",
-            "Move it away, or choose another name.",
-        ) from None
-    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
-        raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
-    if certificate.request != request:
-        raise _changed(specification)
-    return Published(target, path, certificate, content, True)
-
-
-def _changed(specification: Specification) -> ParameterError:
-    return ParameterError(
-        f"Release '{specification.release}' is already published, under another plan or for other data.",
-        "Asking again with a changed plan spends again: if you mean it, choose another name under `release:` "
-        "and another output; otherwise restore the specification.",
-    )
 
 
 def _write(
@@ -204,7 +137,7 @@ def _write(
     )
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    parts = [(certificate.to_json().encode(), _certificate_path(target)), (content, target)]
+    parts = [(certificate.to_json().encode(), certificate_path(target)), (content, target)]
     if charge_to is None:
         for part in _stage(parts, {}):
             part.publish()
@@ -215,7 +148,7 @@ def _write(
             names = {path: temporary_for(path) for _, path in parts}
             charge.staging(*names.values())
             charge.publish(_stage(parts, names))
-    return Published(target, _certificate_path(target), certificate, content, False)
+    return Published(target, certificate_path(target), certificate, content, False)
 
 
 def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
@@ -238,7 +171,3 @@ def _notes(made: StatisticsRelease) -> tuple[str, ...]:
     if not made.private:
         notes.append("reproducible: not private")
     return tuple(notes)
-
-
-def _certificate_path(target: Path) -> Path:
-    return Path(f"{target}.certificate.json")
