@@ -12,8 +12,8 @@ from coterie.statistics.planning import plan
 from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
-from coterie.statistics.stored import Published
 from coterie.statistics.specification import Specification
+from coterie.statistics.stored import Published
 
 __all__ = [
     "Plan",

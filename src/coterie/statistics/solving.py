@@ -20,7 +20,7 @@ from coterie.statistics.design import Design
 from coterie.statistics.metric import PredictedError
 from coterie.statistics.optimise import minimise
 from coterie.statistics.plan import Plan
-from coterie.statistics.planning import design_for
+from coterie.statistics.planning import design_for, notes_on
 from coterie.statistics.specification import Budget, Notion, Specification
 from coterie.statistics.uncertainty import predict_consistent
 
@@ -207,6 +207,6 @@ def _as_plan(
         score,
         standard_error,
         errors,
-        warnings=final.warnings,
+        warnings=(*final.warnings, *notes_on(final)),
         expected=expectations_of,
     )
