@@ -192,9 +192,10 @@ def _busy(quiet: bool) -> Progress:
 
 def _show(chosen: Plan, proofs: bool) -> None:
     specification = chosen.specification
+    accuracy = "(approximate)" if chosen.approximate else f"± {chosen.standard_error:.1g}"
     console.print(
         f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
-        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
+        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} {accuracy}"
     )
     if len(chosen.rows) > 1:
         _show_comparison(chosen)
@@ -216,9 +217,11 @@ def _show(chosen: Plan, proofs: bool) -> None:
     console.print(split)
     expected = Table("target", "expected error", "±", "median", "95 %", "how", box=None, pad_edge=False)
     for error in chosen.errors:
-        how = "closed form" if error.closed_form else "Sobol"
-        numbers = [f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)]
-        expected.add_row(escape(error.name), *numbers, how)
+        mean, spread, median, p95 = (
+            f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)
+        )
+        shown = "unknown" if error.approximate else spread
+        expected.add_row(escape(error.name), mean, shown, median, p95, error.method)
     console.print(expected)
     for loss in chosen.guess_losses:
         console.print(
