@@ -18,7 +18,7 @@ from coterie.certificate import Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.ledger import Ledger
 from coterie.signing import check_signature, make_key
-from coterie.statistics import plan, read_specification, release, releasing
+from coterie.statistics import plan, read_specification, release, releasing, solve_budget
 from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
@@ -205,6 +205,34 @@ def test_the_ledger_records_the_status_of_the_certificate(tmp_path: Path) -> Non
         made = release(read_specification(chosen), population(), tmp_path / f"{name}.csv", ledger=ledger)
         entry = Ledger.inspect(ledger).releases("people")[-1]
         assert entry.purpose.status == made.certificate.guarantee.status == name
+
+
+def test_the_solved_split_can_be_released_and_is_what_is_charged(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "100")
+    equations = {"times": {"formula": "avg[yes] / avg[no]", "tolerance": 0.05}}
+    chosen = read_specification(document(equations=equations))
+    solved = solve_budget(chosen)
+    first, again = (
+        release(chosen, population(), tmp_path / "out.csv", ledger=ledger, solve=True) for _ in range(2)
+    )
+    assert first.certificate.plan == solved.digest
+    assert first.certificate.budget == str(solved.specification.budget)
+    assert (first.again, again.again) == (False, True)
+    assert Ledger.inspect(ledger).balance("people").spent == solved.specification.budget.epsilon
+    with pytest.raises(ParameterError, match="already published"):
+        release(chosen, population(), tmp_path / "other.csv", ledger=ledger)
+
+
+def test_solving_on_release_refuses_what_contradicts_it(tmp_path: Path) -> None:
+    equations = {"times": {"formula": "avg[yes] / avg[no]", "tolerance": 0.05}}
+    chosen = read_specification(document(equations=equations))
+    with pytest.raises(ParameterError, match="fixes its split"):
+        release(chosen, population(), tmp_path / "out.csv", solve=True, allocator="uniform")
+    piloted = read_specification(document(equations=equations, pilot="0.1"))
+    with pytest.raises(ParameterError, match="pilot"):
+        release(piloted, population(), tmp_path / "out.csv", solve=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_a_ledger_the_stored_release_is_returned_too(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ AsInPaper = Annotated[
     bool,
     typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
 ]
+Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 
 
 @app.command("plan")
@@ -46,9 +47,7 @@ def plan_command(
     spec: Spec,
     allocator: ByName = DEFAULT,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
-    solve: Annotated[
-        str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")
-    ] = None,
+    solve: Solve = None,
     figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
@@ -61,8 +60,7 @@ def plan_command(
     Example: coterie stats plan spec.yaml --figure plan.png
     """
     specification = read_specification(spec)
-    if solve not in (None, "epsilon", "rho", "budget"):
-        raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
+    solving = _asks_to_solve(solve)
     if as_in_paper != (data is not None):
         raise ParameterError(
             "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
@@ -72,7 +70,7 @@ def plan_command(
         if as_in_paper:
             with open_source(data, table) as source:
                 chosen = plan_as_in_paper(specification, source, allocator)
-        elif solve is not None:
+        elif solving:
             chosen = solve_budget(specification)
         else:
             chosen = plan(specification, allocator, compare=None if compare else ())
@@ -104,6 +102,7 @@ def release_command(
         int | None,
         typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
+    solve: Solve = None,
     as_in_paper: AsInPaper = False,
     as_json: AsJson = False,
 ) -> None:
@@ -114,6 +113,7 @@ def release_command(
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
     specification = read_specification(spec)
+    solving = _asks_to_solve(solve)
     with _busy(as_json) as busy:
         task = busy.add_task("Reading")
         published = release(
@@ -126,6 +126,7 @@ def release_command(
             ledger=ledger,
             key=sign_with,
             as_in_paper=as_in_paper,
+            solve=solving,
             progress=lambda message: busy.update(task, description=message),
         )
     _report(published, as_json)
@@ -172,6 +173,12 @@ def allocators_command(as_json: AsJson = False) -> None:
         mark = " (default)" if allocator.name == DEFAULT else ""
         shown.add_row(f"[bold]{allocator.name}[/]{mark}", allocator.title, allocator.source)
     console.print(shown)
+
+
+def _asks_to_solve(solve: str | None) -> bool:
+    if solve not in (None, "epsilon", "rho", "budget"):
+        raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
+    return solve is not None
 
 
 def _as_certificate(certificate: StatisticsCertificate) -> Certificate:

@@ -23,6 +23,7 @@ from coterie.statistics.drawing import Noise
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
 from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
+from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
 from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
@@ -44,11 +45,14 @@ def release(
     ledger: str | Path | None = None,
     key: str | Path | None = None,
     as_in_paper: bool = False,
+    solve: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Published:
     """Publish the statistics with their certificate; charge the ledger once.
 
     The same specification, allocator and data give the stored release again, whatever was charged for it.
+    With `solve` the budget is not the specification's but the smallest that meets its tolerances, split as
+    `solve_budget` splits it; that budget is charged and certified.
     """
     target = Path(output)
     if target.suffix.lower() not in (".csv", ".json"):
@@ -60,17 +64,19 @@ def release(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
     noise = Noise.secure() if seed is None else Noise.seeded(seed)
+    solved = _solved(specification, allocator, as_in_paper) if solve else None
     with open_source(data, table) as source:
-        request = _request(specification, allocator, as_in_paper, seed)
+        request = _request(specification, allocator, as_in_paper, seed, solve)
         if ledger is None:
             return on_disk(target, request, specification) or _write(
-                _draw(specification, source, noise, allocator, as_in_paper, progress),
+                _draw(specification, source, noise, allocator, as_in_paper, solved, progress),
                 target,
                 request,
                 key,
                 None,
             )
-        purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
+        paid = specification if solved is None else solved.specification
+        purpose = _purpose(paid, _fingerprint(request, source), target, as_in_paper)
         turn = my_turn(Path(ledger), purpose.population, purpose.method)
         with turn, Ledger.open(ledger) as book:
             stored = in_ledger(book, specification, request, purpose, target)
@@ -78,7 +84,7 @@ def release(
                 return stored
             refuse_existing(target)
             book.book().afford(purpose)
-            made = _draw(specification, source, noise, allocator, as_in_paper, progress)
+            made = _draw(specification, source, noise, allocator, as_in_paper, solved, progress)
             return _write(made, target, request, key, (book, purpose))
 
 
@@ -88,12 +94,15 @@ def _draw(
     noise: Noise,
     allocator: str,
     as_in_paper: bool,
+    solved: Plan | None,
     progress: Callable[[str], None],
 ) -> StatisticsRelease:
     progress("Planning")
     pilot: dict[str, float] | None = None
-    if as_in_paper:
-        chosen: Plan = plan_as_in_paper(specification, source, allocator)
+    if solved is not None:
+        chosen = solved
+    elif as_in_paper:
+        chosen = plan_as_in_paper(specification, source, allocator)
     elif specification.pilot:
         chosen, pilot = plan_with_pilot(specification, source, noise, allocator)
     else:
@@ -102,9 +111,25 @@ def _draw(
     return make_release(chosen, source, noise, pilot)
 
 
-def _request(specification: Specification, allocator: str, as_in_paper: bool, seed: int | None) -> str:
+def _solved(specification: Specification, allocator: str, as_in_paper: bool) -> Plan:
+    if specification.pilot:
+        raise ParameterError(
+            "A budget cannot be solved for when a pilot is to find the expected values.",
+            "Leave out `pilot` and state `expected`, or release with a stated budget.",
+        )
+    if as_in_paper or allocator != DEFAULT:
+        raise ParameterError(
+            "Solving for the budget also fixes its split, so no other allocator can be chosen.",
+            "Leave out the allocator (and --as-in-paper), or do not solve.",
+        )
+    return solve_budget(specification)
+
+
+def _request(
+    specification: Specification, allocator: str, as_in_paper: bool, seed: int | None, solve: bool
+) -> str:
     """What was asked, without a trace of the data: this stands on the certificate."""
-    content = [specification.digest, allocator, as_in_paper, seed]
+    content = [specification.digest, "tolerances" if solve else allocator, as_in_paper, seed]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
