@@ -217,3 +217,21 @@ def test_acceptable_budgets_lift_the_weak(  # 002 §3.1
     base = metric(["q0", "q1", "q2"], [1.0] * 3, [1.0] * 3)
     problem = Problem(Metric(base.quantities, targets), Feasible.sequential(3, 6.0))
     assert find_allocator("geometric-rising").allocate(problem)[0] == pytest.approx(2.0)  # Δ/ε = tolerance
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_acceptable_budget_of_a_derived_mean_is_in_the_units_of_its_sum(power: int) -> None:
+    """A mean of 100 records to within 0.5 needs its sum to within 50, not to within 0.5."""
+    family = Family.LAPLACE if power == 1 else Family.GAUSSIAN
+    quantities = (
+        Quantity("total", 4000.0, family, ScaleLaw(10.0, power)),
+        Quantity("n", 100.0, family, ScaleLaw(1.0, power)),
+        Quantity("plain", 7.0, family, ScaleLaw(1.0, power)),
+    )
+    targets = (
+        Target("mean", parse("total / n"), tolerance=0.5),
+        Target("plain", parse("plain"), tolerance=2.0),
+    )
+    floors = Problem(Metric(quantities, targets), Feasible.sequential(3, 10.0)).acceptable().floors
+    # ∂mean/∂total = 1/100, ∂mean/∂n = −4000/100² = −0.4
+    assert floors == pytest.approx([(0.1 / 0.5) ** power, (0.4 / 0.5) ** power, 0.5**power])

@@ -25,6 +25,13 @@ def with_equation(equation: Any, **statistics: Any) -> dict[str, Any]:
     return document(statistics={**base, **statistics}, equations={"e": equation})
 
 
+def with_labels(labels: list[str], **entry: Any) -> dict[str, Any]:
+    column = {"role": "keep", "type": "categorical", "categories": {"labels": labels}}
+    schema = {**SCHEMA, "attributes": {**SCHEMA["attributes"], "region": column}}
+    return {**with_statistic(**entry), "schema": schema}
+
+
+REGIONS = ["north", "south", "west"]
 BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
     "unknown statistic": (
         with_equation("avg[yes] / avgg[no]"),
@@ -51,6 +58,26 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         document(floor="0.5", budget={"epsilon": "0.8"}),
         ParameterError,
         "Lower `floor`",
+    ),
+    "misspelt label": (
+        with_labels(REGIONS, kind="count", where={"region": "nort"}),
+        SchemaError,
+        "'nort', which is not among the labels.*Did you mean 'north'",
+    ),
+    "misspelt group": (
+        with_labels(REGIONS, kind="mean", of="cost", by={"region": ["north", "South"]}),
+        SchemaError,
+        "Did you mean 'south'",
+    ),
+    "misspelt part": (
+        with_labels(REGIONS, kind="proportion", that={"region": ["west", "east"]}),
+        SchemaError,
+        "'east', which is not among",
+    ),
+    "number that is no label": (
+        with_labels(["1", "2"], kind="count", where={"region": 3}),
+        SchemaError,
+        "'3', which is not among",
     ),
     "empty filter": (
         with_statistic(kind="count", where={"age": {"from": 65}}, by={"age": [30]}),
@@ -293,3 +320,11 @@ def test_the_data_check_knows_a_real_overlap() -> None:
     table = population()
     both = pc.and_(pc.equal(table["region"], "north"), pc.equal(table["smoker"], "yes"))
     assert pc.sum(both).as_py() > 0
+
+
+def test_declared_labels_are_accepted_and_undeclared_ones_are_warned_about() -> None:
+    declared = plan(read_specification(with_labels(REGIONS, kind="count", where={"region": "north"})))
+    assert not any("misspelt" in warning for warning in declared.warnings)
+    plan(read_specification(with_labels(["1", "2"], kind="count", where={"region": 2})))
+    bare = plan(read_specification(with_statistic(kind="count", where={"region": "north"})))
+    assert any("no labels for region" in warning for warning in bare.warnings)

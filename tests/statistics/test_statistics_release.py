@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from coterie.certificate import Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.ledger import Ledger
 from coterie.signing import check_signature, make_key
-from coterie.statistics import plan, read_specification, release, releasing
+from coterie.statistics import plan, read_specification, release, releasing, solve_budget
 from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
@@ -162,6 +163,76 @@ def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
     assert first.content == again.content == copied.content == (tmp_path / "copy.csv").read_bytes()
     balance = Ledger.inspect(ledger).balance("people")
     assert (balance.spent, balance.held) == (2, 0)
+
+
+def _release_when_told(start: Any, folder: str, name: str) -> None:
+    start.wait(60)
+    made = release(
+        read_specification(document()),
+        population(),
+        Path(folder) / name,
+        ledger=Path(folder) / "ledger.sqlite",
+    )
+    (Path(folder) / f"{name}.again").write_text(str(made.again))
+
+
+@pytest.mark.parametrize("names", [("one.csv", "two.csv"), ("one.csv", "one.csv")])
+def test_two_processes_at_once_are_charged_once(names: tuple[str, str], tmp_path: Path) -> None:
+    Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
+    context = multiprocessing.get_context("spawn")
+    start = context.Barrier(2)
+    workers = [
+        context.Process(target=_release_when_told, args=(start, str(tmp_path), name)) for name in names
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert (tmp_path / names[0]).read_bytes() == (tmp_path / names[1]).read_bytes()
+    balance = Ledger.inspect(tmp_path / "ledger.sqlite").balance("people")
+    assert (balance.spent, balance.held) == (2, 0)
+    assert not list(tmp_path.glob(".*.lock"))
+    if names[0] != names[1]:
+        assert {(tmp_path / f"{name}.again").read_text() for name in names} == {"True", "False"}
+
+
+def test_the_ledger_records_the_status_of_the_certificate(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    content = document(disjoint=[[{"region": "north"}, {"age": {"below": 18}}]], release="conditional")
+    for chosen, name in ((document(), "proved"), (content, "conditional")):
+        made = release(read_specification(chosen), population(), tmp_path / f"{name}.csv", ledger=ledger)
+        entry = Ledger.inspect(ledger).releases("people")[-1]
+        assert entry.purpose.status == made.certificate.guarantee.status == name
+
+
+def test_the_solved_split_can_be_released_and_is_what_is_charged(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "100")
+    equations = {"times": {"formula": "avg[yes] / avg[no]", "tolerance": 0.05}}
+    chosen = read_specification(document(equations=equations))
+    solved = solve_budget(chosen)
+    first, again = (
+        release(chosen, population(), tmp_path / "out.csv", ledger=ledger, solve=True) for _ in range(2)
+    )
+    assert first.certificate.plan == solved.digest
+    assert first.certificate.budget == str(solved.specification.budget)
+    assert (first.again, again.again) == (False, True)
+    assert Ledger.inspect(ledger).balance("people").spent == solved.specification.budget.epsilon
+    with pytest.raises(ParameterError, match="already published"):
+        release(chosen, population(), tmp_path / "other.csv", ledger=ledger)
+
+
+def test_solving_on_release_refuses_what_contradicts_it(tmp_path: Path) -> None:
+    equations = {"times": {"formula": "avg[yes] / avg[no]", "tolerance": 0.05}}
+    chosen = read_specification(document(equations=equations))
+    with pytest.raises(ParameterError, match="fixes its split"):
+        release(chosen, population(), tmp_path / "out.csv", solve=True, allocator="uniform")
+    piloted = read_specification(document(equations=equations, pilot="0.1"))
+    with pytest.raises(ParameterError, match="pilot"):
+        release(piloted, population(), tmp_path / "out.csv", solve=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_without_a_ledger_the_stored_release_is_returned_too(tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ from coterie.statistics.as_in_paper import plan_as_in_paper
 from coterie.statistics.plan import Plan
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.planning import plan
-from coterie.statistics.publishing import Published, release
+from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import open_source
 from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.statistics.stored import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -38,6 +39,7 @@ AsInPaper = Annotated[
     bool,
     typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
 ]
+Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 
 
 @app.command("plan")
@@ -45,9 +47,7 @@ def plan_command(
     spec: Spec,
     allocator: ByName = DEFAULT,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
-    solve: Annotated[
-        str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")
-    ] = None,
+    solve: Solve = None,
     figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
@@ -60,8 +60,7 @@ def plan_command(
     Example: coterie stats plan spec.yaml --figure plan.png
     """
     specification = read_specification(spec)
-    if solve not in (None, "epsilon", "rho", "budget"):
-        raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
+    solving = _asks_to_solve(solve)
     if as_in_paper != (data is not None):
         raise ParameterError(
             "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
@@ -71,7 +70,7 @@ def plan_command(
         if as_in_paper:
             with open_source(data, table) as source:
                 chosen = plan_as_in_paper(specification, source, allocator)
-        elif solve is not None:
+        elif solving:
             chosen = solve_budget(specification)
         else:
             chosen = plan(specification, allocator, compare=None if compare else ())
@@ -103,6 +102,7 @@ def release_command(
         int | None,
         typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
+    solve: Solve = None,
     as_in_paper: AsInPaper = False,
     as_json: AsJson = False,
 ) -> None:
@@ -113,6 +113,7 @@ def release_command(
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
     specification = read_specification(spec)
+    solving = _asks_to_solve(solve)
     with _busy(as_json) as busy:
         task = busy.add_task("Reading")
         published = release(
@@ -125,6 +126,7 @@ def release_command(
             ledger=ledger,
             key=sign_with,
             as_in_paper=as_in_paper,
+            solve=solving,
             progress=lambda message: busy.update(task, description=message),
         )
     _report(published, as_json)
@@ -173,6 +175,12 @@ def allocators_command(as_json: AsJson = False) -> None:
     console.print(shown)
 
 
+def _asks_to_solve(solve: str | None) -> bool:
+    if solve not in (None, "epsilon", "rho", "budget"):
+        raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
+    return solve is not None
+
+
 def _as_certificate(certificate: StatisticsCertificate) -> Certificate:
     """Signatures are over `canonical()` bytes, which both kinds of certificate have."""
     return certificate  # type: ignore[return-value]
@@ -191,9 +199,10 @@ def _busy(quiet: bool) -> Progress:
 
 def _show(chosen: Plan, proofs: bool) -> None:
     specification = chosen.specification
+    accuracy = "(approximate)" if chosen.approximate else f"± {chosen.standard_error:.1g}"
     console.print(
         f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
-        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
+        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} {accuracy}"
     )
     if len(chosen.rows) > 1:
         _show_comparison(chosen)
@@ -215,9 +224,11 @@ def _show(chosen: Plan, proofs: bool) -> None:
     console.print(split)
     expected = Table("target", "expected error", "±", "median", "95 %", "how", box=None, pad_edge=False)
     for error in chosen.errors:
-        how = "closed form" if error.closed_form else "Sobol"
-        numbers = [f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)]
-        expected.add_row(escape(error.name), *numbers, how)
+        mean, spread, median, p95 = (
+            f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)
+        )
+        shown = "unknown" if error.approximate else spread
+        expected.add_row(escape(error.name), mean, shown, median, p95, error.method)
     console.print(expected)
     for loss in chosen.guess_losses:
         console.print(

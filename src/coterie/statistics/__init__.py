@@ -9,10 +9,11 @@ without a look at the data; `release` computes, adds noise and writes, charged o
 from coterie.statistics.allocators import allocators
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
-from coterie.statistics.publishing import Published, release
+from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
 from coterie.statistics.specification import Specification
+from coterie.statistics.stored import Published
 
 __all__ = [
     "Plan",

@@ -7,6 +7,7 @@ from coterie.schema import AttributeType
 from coterie.statistics.derivation import domain_of
 from coterie.statistics.expression import names_in
 from coterie.statistics.filters import Filter, reachable
+from coterie.statistics.labels import check_labels
 from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Specification, Statistic, StatisticKind
 
@@ -67,6 +68,7 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
                 f"{where} has an empty filter: no record can satisfy it.",
                 "Its conditions exclude one another; correct `where`, `by` or `that`.",
             )
+    check_labels(specification, statistic)
     unknown_size = specification.neighbours is Neighbours.REPLACE_ONE and specification.records is None
     if statistic.where.everyone and unknown_size:
         raise ParameterError(

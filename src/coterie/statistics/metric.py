@@ -61,6 +61,13 @@ class PredictedError:
     median: float
     p95: float
     closed_form: bool
+    approximate: bool = False  # rests on a model of the mechanism; the standard error does not cover that
+
+    @property
+    def method(self) -> str:
+        if self.approximate:
+            return "approximation"
+        return "closed form" if self.closed_form else "Sobol"
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,10 @@ class Metric:
         predictions: list[PredictedError] = []
         for error, target in zip(self._errors, self.targets, strict=True):
             mean, standard_error, median, p95, closed = error.report(scales, used, exponent)
-            predictions.append(PredictedError(target.name, mean, standard_error, median, p95, closed))
+            rough = error.approximate
+            predictions.append(
+                PredictedError(target.name, mean, standard_error, median, p95, closed and not rough, rough)
+            )
         return tuple(predictions)
 
     def score_of(self, predictions: Sequence[PredictedError]) -> tuple[float, float]:
@@ -165,6 +175,11 @@ class Metric:
         chosen = [getattr(p, t.summary.value) for p, t in zip(predictions, self.targets, strict=True)]
         spread = [p.standard_error for p in predictions]
         return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
+
+    @property
+    def approximate(self) -> tuple[bool, ...]:
+        """Whose errors rest on the expected density around a quantile."""
+        return tuple(error.approximate for error in self._errors)
 
     @property
     def inputs(self) -> tuple[tuple[int, ...], ...]:

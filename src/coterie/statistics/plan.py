@@ -70,6 +70,11 @@ class Plan:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
+    def approximate(self) -> bool:
+        """Whether some predicted error rests on a model that the standard error does not cover."""
+        return any(error.approximate for error in self.errors)
+
+    @property
     def scales(self) -> dict[str, float]:
         floats = [float(budget) for budget in self.budgets]
         scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
@@ -87,7 +92,7 @@ class Plan:
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
             "score": self.score,
-            "score_standard_error": self.standard_error,
+            "score_standard_error": None if self.approximate else self.standard_error,
             "parallel_groups": design.parallel,
             "measurements": [
                 {
@@ -127,8 +132,10 @@ def _error(error: PredictedError) -> dict[str, Any]:
     return {
         "name": error.name,
         "mean": error.mean,
-        "standard_error": error.standard_error,
+        # How far the model behind an approximation is off is not known: no number would be honest.
+        "standard_error": None if error.approximate else error.standard_error,
         "median": error.median,
         "p95": error.p95,
         "closed_form": error.closed_form,
+        "method": error.method,
     }

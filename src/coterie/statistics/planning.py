@@ -13,6 +13,7 @@ from coterie.statistics.consistency import constraints_of
 from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
+from coterie.statistics.labels import unchecked_columns
 from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
 from coterie.statistics.routes import choose_routes
@@ -56,7 +57,7 @@ def plan(
         row.errors,
         tuple(rows),
         losses,
-        (*design.warnings, *_notes(design)),
+        (*design.warnings, *notes_on(design)),
         expected={s.name: expectations.statistic(s) for s in specification.statistics},
     )
 
@@ -109,7 +110,8 @@ def _row(
     return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
 
 
-def _notes(design: Design) -> tuple[str, ...]:
+def notes_on(design: Design) -> tuple[str, ...]:
+    """What the publisher should know about this design, whichever way it is split."""
     notes = []
     specification = design.specification
     if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
@@ -121,6 +123,13 @@ def _notes(design: Design) -> tuple[str, ...]:
         notes.append(
             "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
             "total, and no single record costs more than it."
+        )
+    unchecked = unchecked_columns(specification)
+    if unchecked:
+        notes.append(
+            f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
+            "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
+            "the values checked."
         )
     quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
     if quantiles:

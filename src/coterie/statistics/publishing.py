@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
 from coterie.budget import as_text
 from coterie.certificate import Certificate, Digest
-from coterie.errors import LedgerError, OutputError, ParameterError
+from coterie.errors import OutputError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.io.staged_file import StagedFile, temporary_for
-from coterie.ledger import Ledger, Purpose, State
+from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
@@ -24,23 +23,15 @@ from coterie.statistics.drawing import Noise
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
 from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
+from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
-from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics
+from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
+from coterie.statistics.stored import Published, certificate_path, in_ledger, on_disk, refuse_existing
+from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
 
 LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
-
-
-@dataclass(frozen=True)
-class Published:
-    """What lies on disk now. `again` says that it was there before and nothing was spent."""
-
-    path: Path
-    certificate_path: Path
-    certificate: StatisticsCertificate
-    content: bytes
-    again: bool
 
 
 def release(
@@ -54,11 +45,14 @@ def release(
     ledger: str | Path | None = None,
     key: str | Path | None = None,
     as_in_paper: bool = False,
+    solve: bool = False,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Published:
     """Publish the statistics with their certificate; charge the ledger once.
 
     The same specification, allocator and data give the stored release again, whatever was charged for it.
+    With `solve` the budget is not the specification's but the smallest that meets its tolerances, split as
+    `solve_budget` splits it; that budget is charged and certified.
     """
     target = Path(output)
     if target.suffix.lower() not in (".csv", ".json"):
@@ -70,24 +64,27 @@ def release(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
     noise = Noise.secure() if seed is None else Noise.seeded(seed)
+    solved = _solved(specification, allocator, as_in_paper) if solve else None
     with open_source(data, table) as source:
-        request = _request(specification, allocator, as_in_paper, seed)
+        request = _request(specification, allocator, as_in_paper, seed, solve)
         if ledger is None:
-            return _on_disk(target, request, specification) or _write(
-                _draw(specification, source, noise, allocator, as_in_paper, progress),
+            return on_disk(target, request, specification) or _write(
+                _draw(specification, source, noise, allocator, as_in_paper, solved, progress),
                 target,
                 request,
                 key,
                 None,
             )
-        with Ledger.open(ledger) as book:
-            purpose = _purpose(specification, _fingerprint(request, source), target, as_in_paper)
-            stored = _in_ledger(book, specification, request, purpose, target)
+        paid = specification if solved is None else solved.specification
+        purpose = _purpose(paid, _fingerprint(request, source), target, as_in_paper)
+        turn = my_turn(Path(ledger), purpose.population, purpose.method)
+        with turn, Ledger.open(ledger) as book:
+            stored = in_ledger(book, specification, request, purpose, target)
             if stored is not None:
                 return stored
-            _refuse_existing(target)
+            refuse_existing(target)
             book.book().afford(purpose)
-            made = _draw(specification, source, noise, allocator, as_in_paper, progress)
+            made = _draw(specification, source, noise, allocator, as_in_paper, solved, progress)
             return _write(made, target, request, key, (book, purpose))
 
 
@@ -97,12 +94,15 @@ def _draw(
     noise: Noise,
     allocator: str,
     as_in_paper: bool,
+    solved: Plan | None,
     progress: Callable[[str], None],
 ) -> StatisticsRelease:
     progress("Planning")
     pilot: dict[str, float] | None = None
-    if as_in_paper:
-        chosen: Plan = plan_as_in_paper(specification, source, allocator)
+    if solved is not None:
+        chosen = solved
+    elif as_in_paper:
+        chosen = plan_as_in_paper(specification, source, allocator)
     elif specification.pilot:
         chosen, pilot = plan_with_pilot(specification, source, noise, allocator)
     else:
@@ -111,9 +111,25 @@ def _draw(
     return make_release(chosen, source, noise, pilot)
 
 
-def _request(specification: Specification, allocator: str, as_in_paper: bool, seed: int | None) -> str:
+def _solved(specification: Specification, allocator: str, as_in_paper: bool) -> Plan:
+    if specification.pilot:
+        raise ParameterError(
+            "A budget cannot be solved for when a pilot is to find the expected values.",
+            "Leave out `pilot` and state `expected`, or release with a stated budget.",
+        )
+    if as_in_paper or allocator != DEFAULT:
+        raise ParameterError(
+            "Solving for the budget also fixes its split, so no other allocator can be chosen.",
+            "Leave out the allocator (and --as-in-paper), or do not solve.",
+        )
+    return solve_budget(specification)
+
+
+def _request(
+    specification: Specification, allocator: str, as_in_paper: bool, seed: int | None, solve: bool
+) -> str:
     """What was asked, without a trace of the data: this stands on the certificate."""
-    content = [specification.digest, allocator, as_in_paper, seed]
+    content = [specification.digest, "tolerances" if solve else allocator, as_in_paper, seed]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -122,70 +138,12 @@ def _fingerprint(request: str, source: Source) -> str:
     return hashlib.sha256(f"{request} {source.identity}".encode()).hexdigest()
 
 
-def _refuse_existing(target: Path) -> None:
-    for path in (target, _certificate_path(target)):
-        if path.exists():
-            raise OutputError(f"{path} exists already.", "Choose another name for the output.")
-
-
 def _purpose(specification: Specification, fingerprint: str, target: Path, as_in_paper: bool) -> Purpose:
     epsilon = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    status = "refuted" if as_in_paper else "proved"
+    # A ledger is never charged for seeded noise, so the noise is the real one here.
+    status = promise(specification, as_in_paper, private_noise=True).status.value
     method = f"statistics: {specification.release}"
     return Purpose(specification.population, epsilon, method, status, str(target.absolute()), fingerprint)
-
-
-def _in_ledger(
-    book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
-) -> Published | None:
-    """An earlier release of this name: the same request gets its bytes, another one is refused."""
-    for entry in book.book().releases(specification.population):
-        if entry.purpose.method != purpose.method or not entry.state.charged:
-            continue
-        if entry.purpose.fingerprint != purpose.fingerprint:
-            raise _changed(specification)
-        earlier = Path(entry.purpose.target)
-        found = _on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
-        if found is None:
-            raise LedgerError(
-                f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",
-                "Restore the file. To spend budget on a new one, choose another name under `release:`.",
-            )
-        if earlier.resolve() != target.resolve():
-            for content, path in (
-                (found.certificate.to_json().encode(), _certificate_path(target)),
-                (found.content, target),
-            ):
-                stage_bytes(content, path, force=False).publish()
-        return Published(target, _certificate_path(target), found.certificate, found.content, True)
-    return None
-
-
-def _on_disk(target: Path, request: str, specification: Specification) -> Published | None:
-    path = _certificate_path(target)
-    if not target.exists() and not path.exists():
-        return None
-    try:
-        certificate = StatisticsCertificate.from_json(path.read_bytes())
-        content = target.read_bytes()
-    except OSError:
-        raise OutputError(
-            f"{target} or its certificate is there without the other.",
-            "Move it away, or choose another name.",
-        ) from None
-    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
-        raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
-    if certificate.request != request:
-        raise _changed(specification)
-    return Published(target, path, certificate, content, True)
-
-
-def _changed(specification: Specification) -> ParameterError:
-    return ParameterError(
-        f"Release '{specification.release}' is already published, under another plan or for other data.",
-        "Asking again with a changed plan spends again: if you mean it, choose another name under `release:` "
-        "and another output; otherwise restore the specification.",
-    )
 
 
 def _write(
@@ -204,7 +162,7 @@ def _write(
     )
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    parts = [(certificate.to_json().encode(), _certificate_path(target)), (content, target)]
+    parts = [(certificate.to_json().encode(), certificate_path(target)), (content, target)]
     if charge_to is None:
         for part in _stage(parts, {}):
             part.publish()
@@ -215,7 +173,7 @@ def _write(
             names = {path: temporary_for(path) for _, path in parts}
             charge.staging(*names.values())
             charge.publish(_stage(parts, names))
-    return Published(target, _certificate_path(target), certificate, content, False)
+    return Published(target, certificate_path(target), certificate, content, False)
 
 
 def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
@@ -238,7 +196,3 @@ def _notes(made: StatisticsRelease) -> tuple[str, ...]:
     if not made.private:
         notes.append("reproducible: not private")
     return tuple(notes)
-
-
-def _certificate_path(target: Path) -> Path:
-    return Path(f"{target}.certificate.json")

@@ -4,42 +4,58 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.statistics.accounting import epsilon_of
+from coterie.statistics.accounting import epsilon_of, total_in_currency
 from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets
+from coterie.statistics.consistency import constraints_of
 from coterie.statistics.design import Design
 from coterie.statistics.metric import PredictedError
 from coterie.statistics.optimise import minimise
 from coterie.statistics.plan import Plan
-from coterie.statistics.planning import design_for
+from coterie.statistics.planning import design_for, notes_on
 from coterie.statistics.specification import Budget, Notion, Specification
+from coterie.statistics.uncertainty import predict_consistent
 
 Array = NDArray[np.float64]
 SHARPNESS = 32.0
+MARGIN = 3.0  # standard errors by which a tolerance must be kept
 _PRECISION = 1e-3
+_MOST = 1e9
+_RAISES = 40
 
 
 def solve_budget(specification: Specification) -> Plan:
-    """A plan whose budget is the smallest, to 0.1 %, at which all tolerances hold under the best split."""
+    """A plan whose budget is the smallest, to about 0.1 %, at which all tolerances hold under the best split.
+
+    The search runs on few points; what it finds is then checked at the precision that is printed, with a
+    margin for the standard error, and raised until it holds there.
+    """
     stated = [s.tolerance for s in specification.statistics] + [e.tolerance for e in specification.equations]
     if all(tolerance is None for tolerance in stated):
         raise ParameterError("No tolerance is stated.", "Give statistics or equations a `tolerance`.")
     free = replace(specification, floor=Fraction(0))
     start = replace(free, budget=_budget(free, 1.0))
     design, expectations = design_for(start, share=1 - specification.pilot)
-    low, high = 0.0, math.inf
-    total = 1.0
+    found = _search(specification, design)
+    return _confirmed(specification, design, found, expectations_of=dict(expectations.given))
+
+
+def _search(specification: Specification, design: Design) -> tuple[float, Array]:
+    """The smallest total whose best split keeps the tolerances and the floors, on few points."""
+    low, high = _room_for_floors(specification, design), math.inf
+    total = low or 1.0
     found: tuple[float, Array] | None = None
     budgets: Array | None = None
     for _ in range(60):
-        scaled = _with_total(design, total)
+        scaled = _with_total(specification, design, total)
         budgets = _smallest_excess(scaled, budgets)
         excess = _excess(scaled, scaled.metric.predict(budgets, exponent=8))
         if excess <= 1.0:
@@ -49,21 +65,55 @@ def solve_budget(specification: Specification) -> Plan:
         if math.isfinite(high) and high - low <= _PRECISION * high:
             break
         # Errors fall about like 1/ε (1/√ρ): step there first, then close in by bisection.
-        jump = total * excess ** (1.0 if _pure(specification) else 2.0)
+        jump = total * excess ** _power(specification)
         inside = low < jump < high
         total = (
             jump * (1 + _PRECISION / 4)
             if inside and abs(jump / total - 1) > _PRECISION
             else _middle(low, high)
         )
-        if total > 1e9:
+        if total > _MOST:
             break
     if found is None:
-        raise ParameterError(
-            "The tolerances cannot be met by any reasonable budget.",
-            "Loosen them, or publish fewer statistics.",
-        )
-    return _as_plan(specification, design, found, expectations_of=dict(expectations.given))
+        raise _hopeless()
+    return found
+
+
+def _confirmed(
+    specification: Specification,
+    design: Design,
+    found: tuple[float, Array],
+    expectations_of: dict[str, float],
+) -> Plan:
+    """The plan at the first budget, from the one found upwards, that keeps its promises at full precision."""
+    total, budgets = found
+    for _ in range(_RAISES):
+        plan = _as_plan(specification, design, (total, budgets), expectations_of)
+        excess = _excess(plan.design, plan.errors, margin=MARGIN)
+        if excess <= 1.0:
+            return plan
+        total *= max(excess ** _power(specification), 1 + _PRECISION)
+        if total > _MOST:
+            break
+        budgets = _smallest_excess(_with_total(specification, design, total), budgets)
+    raise _hopeless()
+
+
+def _hopeless() -> ParameterError:
+    return ParameterError(
+        "The tolerances cannot be met by any reasonable budget.",
+        "Loosen them, or publish fewer statistics.",
+    )
+
+
+def _room_for_floors(specification: Specification, design: Design) -> float:
+    """The total below which the stated floors do not fit (a hair more, so that the search can move)."""
+    floors = np.full(design.feasible.count, float(specification.floor))
+    return float((design.feasible.rows @ floors).max()) * (1 + 1e-6)
+
+
+def _power(specification: Specification) -> float:
+    return 1.0 if _pure(specification) else 2.0
 
 
 def _middle(low: float, high: float) -> float:
@@ -75,7 +125,8 @@ def _pure(specification: Specification) -> bool:
 
 
 def _budget(specification: Specification, total: float) -> Budget:
-    value = Fraction(f"{total:.6g}")
+    # Rounded up: the split that was found must fit into the budget that is printed.
+    value = Fraction(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(total)))
     if _pure(specification):
         return Budget(epsilon=value)
     if specification.budget.notion is Notion.ZCDP:
@@ -86,11 +137,18 @@ def _budget(specification: Specification, total: float) -> Budget:
     return Budget(epsilon=Fraction(str(epsilon)), delta=delta)
 
 
-def _with_total(design: Design, total: float) -> Design:
-    # The design was built for a total of 1: its small floors keep statistics without a tolerance alive.
-    share = total / design.feasible.total
-    feasible = replace(design.feasible, total=total, floors=design.feasible.floors * share)
-    return replace(design, feasible=feasible, total=Fraction(f"{total:.9g}"))
+def _with_total(
+    specification: Specification, design: Design, total: float, exact: Fraction | None = None
+) -> Design:
+    """The design at another budget: `total` for the release, of which a pilot takes its share."""
+    share = 1 - specification.pilot
+    part = total * float(share) if exact is None else float(exact)
+    # The design was built without the stated floor: its own small floors keep statistics without a
+    # tolerance alive, and grow with the total.
+    floors = design.feasible.floors * (part / design.feasible.total)
+    floors = np.maximum(floors, float(specification.floor * share))
+    feasible = replace(design.feasible, total=part, floors=floors)
+    return replace(design, feasible=feasible, total=Fraction(f"{part:.9g}") if exact is None else exact)
 
 
 def _smallest_excess(design: Design, start: Array | None) -> Array:
@@ -111,13 +169,18 @@ def _smallest_excess(design: Design, start: Array | None) -> Array:
     return minimise(objective, design.feasible, problem.powers, begin, tolerance=1e-6, steps=120).budgets
 
 
-def _excess(design: Design, errors: tuple[PredictedError, ...]) -> float:
+def _excess(design: Design, errors: tuple[PredictedError, ...], margin: float = 0.0) -> float:
     ratios = [
-        getattr(error, target.summary.value) / target.tolerance
+        getattr(error, target.summary.value) * (1 + margin * _relative_error(error)) / target.tolerance
         for error, target in zip(errors, design.metric.targets, strict=True)
         if target.tolerance is not None
     ]
     return float(max(ratios))
+
+
+def _relative_error(error: PredictedError) -> float:
+    """The standard error as a part of the mean; it stands for that of the quantiles too."""
+    return error.standard_error / error.mean if error.mean > 0 else 0.0
 
 
 def _as_plan(
@@ -127,18 +190,23 @@ def _as_plan(
     expectations_of: dict[str, float],
 ) -> Plan:
     total, budgets = found
-    final = _with_total(design, total)
     solved = replace(specification, budget=_budget(specification, total))
+    exact_total = total_in_currency(solved.budget) * (1 - specification.pilot)
+    final = replace(_with_total(specification, design, total, exact_total), specification=solved)
     exact = exact_budgets(budgets, final.feasible, final.total)
-    errors = final.metric.predict(np.array([float(budget) for budget in exact]))
+    floats = np.array([float(budget) for budget in exact])
+    if constraints_of(final):
+        errors = predict_consistent(final, final.metric.scales(floats))
+    else:
+        errors = final.metric.predict(floats)
     score, standard_error = final.metric.score_of(errors)
     return Plan(
-        replace(final, specification=solved),
+        final,
         "tolerances",
         exact,
         score,
         standard_error,
         errors,
-        warnings=final.warnings,
+        warnings=(*final.warnings, *notes_on(final)),
         expected=expectations_of,
     )

@@ -83,9 +83,8 @@ class StatisticsCertificate(_Frozen):
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def promise(plan: Plan, private_noise: bool) -> Guarantee:
+def promise(specification: Specification, as_in_paper: bool, private_noise: bool) -> Guarantee:
     """The guarantee of a release, weakened by everything the publisher chose."""
-    specification = plan.specification
     model, value = _MODELS[specification.budget.notion], str(specification.budget)
     assumptions = ["bounds, filters, group values, expected values and the specification are public"]
     status, label = Status.PROVED, f"{value} {model}"
@@ -100,7 +99,7 @@ def promise(plan: Plan, private_noise: bool) -> Guarantee:
     if used.intersection(from_data):
         status = Status.REFUTED
         label = f"not {model}: bounds were taken from the data"
-    if plan.as_in_paper:
+    if as_in_paper:
         status = Status.REFUTED
         label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
     if not private_noise:
@@ -170,7 +169,7 @@ def certify_statistics(
         request=request,
         budget=str(specification.budget),
         ledger_epsilon=ledger_epsilon,
-        guarantee=Promised.model_validate(asdict(promise(plan, private))),
+        guarantee=Promised.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
         bounds=bounds,
         measurements=measurements,
         expected_from=specification.expected_from,

@@ -56,6 +56,11 @@ class TargetError:
         families = tuple(quantities[index].family for index in inputs)
         return cls(Tape.of(expression), names, inputs, families, linear_form(expression))
 
+    @property
+    def approximate(self) -> bool:
+        """Laplace noise on the rank stands for the exponential mechanism: as good as the expected density."""
+        return Family.RANK_LAPLACE in self.families
+
     def truth(self, values: Array) -> float:
         centre = {name: values[index] for name, index in zip(self.names, self.inputs, strict=True)}
         return float(self.tape.value(centre))

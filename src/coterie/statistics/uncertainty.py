@@ -56,12 +56,13 @@ def predict_consistent(design: Design, scales: Array, exponent: int = 10) -> tup
     """Predicted errors with the consistency step in the loop."""
     moved = deviations(design, scales, design.metric.values, exponent)
     predictions = []
-    for target in design.metric.targets:
+    for target, rough in zip(design.metric.targets, design.metric.approximate, strict=True):
         size = np.abs(moved[target.name])
         replicates = size.reshape(REPLICATES, -1).mean(axis=1)
         error = float(replicates.std(ddof=1) / np.sqrt(REPLICATES))
         median, p95 = (float(q) for q in np.quantile(size, (0.5, 0.95)))
-        predictions.append(PredictedError(target.name, float(replicates.mean()), error, median, p95, False))
+        mean = float(replicates.mean())
+        predictions.append(PredictedError(target.name, mean, error, median, p95, False, rough))
     return tuple(predictions)
 
 

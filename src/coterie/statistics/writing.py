@@ -24,7 +24,7 @@ def as_csv(made: StatisticsRelease) -> bytes:
 def as_json(made: StatisticsRelease) -> bytes:
     content = {
         "release": made.plan.specification.release,
-        "guarantee": promise(made.plan, made.private).label,
+        "guarantee": promise(made.plan.specification, made.plan.as_in_paper, made.private).label,
         "plan": made.plan.digest,
         "values": [
             {

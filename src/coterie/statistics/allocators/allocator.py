@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.statistics.composition import Feasible
-from coterie.statistics.expression import names_in
+from coterie.statistics.expression import Expression
 from coterie.statistics.metric import Metric
+from coterie.statistics.tape import Tape
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,8 @@ class Problem:
 
         A statistic with a tolerance is unusable when its noise scale is above it: Δ/ε ≤ tolerance. The
         budget this asks for depends on each statistic's own sensitivity, which is the point of normalising.
+        For a statistic derived from others (a mean from a sum and a count) the tolerance is carried over to
+        what is measured by the derivative at the expected values: |∂statistic/∂sum|·Δ/ε ≤ tolerance.
         If the acceptable budgets do not fit into the total, they are lowered together.
         """
         wanted = self.feasible.floors.copy()
@@ -49,10 +52,12 @@ class Problem:
         for target in self.metric.targets:
             if target.tolerance is None or target.is_equation:
                 continue
-            for name in names_in(target.expression):
-                index = place[name]
-                law = self.metric.quantities[index].law
-                wanted[index] = max(wanted[index], (law.coefficient / target.tolerance) ** law.power)
+            for name, slope in self._slopes(target.expression).items():
+                if not np.isfinite(slope):
+                    continue
+                law = self.metric.quantities[place[name]].law
+                needed = (law.coefficient * abs(slope) / target.tolerance) ** law.power
+                wanted[place[name]] = max(wanted[place[name]], needed)
         extra = wanted - self.feasible.floors
         need, spare = (
             self.feasible.rows @ extra,
@@ -62,6 +67,12 @@ class Problem:
         if ratio < 1:
             wanted = self.feasible.floors + extra * ratio
         return Feasible(self.feasible.rows, self.feasible.total, wanted)
+
+    def _slopes(self, expression: Expression) -> dict[str, float]:
+        tape = Tape.of(expression)
+        values = {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
+        slopes = tape.gradient(tape.run(values), np.asarray(1.0))
+        return {name: float(slope) for name, slope in slopes.items()}
 
 
 @dataclass(frozen=True)
