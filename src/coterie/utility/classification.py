@@ -60,7 +60,9 @@ def check_classes(checked: Checked, settings: Settings) -> None:
     """Refuse what classification would refuse, from the original alone: before a grid is run, not after it."""
     if settings.target is None:
         if settings.threshold is not None:
-            raise ParameterError("There is a threshold but no class column to split.", "Name it with --target.")
+            raise ParameterError(
+                "There is a threshold but no class column to split.", "Name it with --target."
+            )
         return
     if settings.target in checked.columns:
         values = _plain(checked.columns[settings.target])

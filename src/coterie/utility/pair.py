@@ -118,7 +118,9 @@ def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> Non
             )
     for name in visible:
         if name not in columns:
-            raise DataError(f"The release has no column '{name}'.", _advice_on_missing(name, columns, visible))
+            raise DataError(
+                f"The release has no column '{name}'.", _advice_on_missing(name, columns, visible)
+            )
     for name in columns:
         if name not in visible:
             raise SchemaError(
