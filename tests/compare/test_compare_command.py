@@ -47,6 +47,7 @@ def test_everything_is_written_and_a_second_run_resumes(folder: Path) -> None:
         "error-heatmap",
         "distributions",
         "correlations",
+        "risk-utility",
     }
     page = (out / "report.html").read_text(encoding="utf-8")
     assert said["verdict"]["headline"] in page.replace("&#39;", "'").replace("&lt;", "<")
@@ -81,6 +82,30 @@ def test_errors_name_the_fault(folder: Path) -> None:
     done = call(folder, "--methods", "dp-irr")
     assert isinstance(done.exception, CoterieError)
     assert "dp-irr" in done.exception.problem
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--target", "NOPE"], "no class column 'NOPE'"),
+        (["--target", "group", "--threshold", "3"], "no numbers to split"),
+        (["--threshold", "3"], "no class column to split"),
+        (["--target", "income"], "more than 50 classes"),
+    ],
+)
+def test_a_wrong_class_column_is_refused_before_the_grid_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, extra: list[str], said: str
+) -> None:
+    from coterie.compare import comparison
+
+    def no_work(*arguments: object) -> object:
+        raise AssertionError("the grid was run")
+
+    monkeypatch.setattr(comparison, "run_cells", no_work)
+    done = call(folder, *extra)
+    assert isinstance(done.exception, CoterieError)
+    assert said in done.exception.problem
+    assert not (folder / "out").exists()
 
 
 def test_k_as_numbers_and_ranges() -> None:

@@ -13,10 +13,13 @@ import pytest
 from coterie.compare.comparison import Comparison, compare
 from coterie.compare.grid import make_grid
 from coterie.guarantee import Status
+from coterie.release import protect
+from coterie.report.comparison_figures import error_by_k, labelled_ks
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import WORDS, best_cells, errors_by, readable
 from coterie.report.verdict import verdict
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+from coterie.utility.evaluation import evaluate
 
 NAME = "pay <b>&"
 
@@ -132,6 +135,70 @@ def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Compar
         ]
         assert entry.error == min(own)
         assert entry.cell.k in entry.near
+
+
+def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
+    comparison: Comparison, page: str
+) -> None:
+    """The headline gives variances an attribute and, beside it, the sse that results.csv and `evaluate` give."""
+    best = best_cells(comparison)
+    top = verdict(comparison, best).top
+    rows = comparison.results.by_run().to_pylist()
+    own = [row["sse"] for row in rows if (row["method"], row["k"], row["epsilon"]) == (top.cell.key)]
+    assert len(own) == 3
+    numeric = 2  # pay and tax; the colour has no squared error
+    assert top.divided_by == numeric
+    assert top.of_table == pytest.approx(np.mean(own))
+    assert top.error == pytest.approx(numeric * np.mean(own))
+    for text in (verdict(comparison, best).headline, page):
+        assert f"{readable(top.error)} variances an attribute" in text
+        assert f"sse = {readable(float(np.mean(own)))} in results.csv and `coterie evaluate`" in text
+        assert "divides by the 2 attributes that it measures once more" in text
+    assert "means gives 1/2" in page
+
+
+def test_the_number_of_a_release_is_the_one_that_evaluate_gives(comparison: Comparison) -> None:
+    top = verdict(comparison, best_cells(comparison)).top
+    values = []
+    for seed in range(3):
+        release = protect(
+            table(), schema(), method=top.cell.method, epsilon=top.cell.epsilon, k=top.cell.k, seed=seed
+        )
+        values.append(evaluate(table(), release.table, schema(), measures=["sse"]).measures["sse"].value)
+    assert np.mean(values) == pytest.approx(top.of_table, rel=1e-6)
+
+
+def test_publishing_the_means_is_one_variance_an_attribute_and_one_mth_of_a_table() -> None:
+    means = table()
+    for place, name in enumerate((NAME, "tax")):
+        means = means.set_column(place, name, pa.array(np.full(90, np.mean(table()[name].to_numpy()))))
+    found = evaluate(table(), means, schema(), measures=["sse"]).measures["sse"]
+    assert found.attributes[NAME] == pytest.approx(89 / 90)  # Eq. (4) has the variance of n − 1
+    assert found.value == pytest.approx(89 / 90 / 2)
+
+
+def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
+    figure = error_by_k(comparison, "sse", METHODS)
+    axis = figure.axes[0]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["3", "9", "30"]  # 100 was skipped
+    assert not len(axis.get_xticks(minor=True))
+    (note,) = [text for text in axis.texts if "publishing" in text.get_text()]
+    figure.draw_without_rendering()
+    assert note.get_window_extent().x0 > axis.get_window_extent().x1  # in the margin, where no curve runs
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_labels_of_k_are_thinned_but_keep_both_ends(log: bool) -> None:
+    ks = list(range(2, 200))
+    shown = labelled_ks(ks, log=log)
+    assert shown[0] == 2
+    assert shown[-1] == 199
+    assert set(shown) <= set(ks)
+    assert 5 < len(shown) <= 15
+    places = np.log(shown) if log else np.array(shown)
+    assert np.diff(places).min() >= 0.069 * (places[-1] - places[0])
+    assert labelled_ks([5, 10, 50], log=log) == [5, 10, 50]
+    assert labelled_ks([7], log=log) == [7]
 
 
 def test_labels_speak_of_a_real_release_not_of_the_seeded_experiment(comparison: Comparison) -> None:

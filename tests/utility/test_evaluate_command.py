@@ -77,6 +77,20 @@ def test_the_table_explains_each_number(folder: Path) -> None:
     assert "jensen" not in done.output
 
 
+def test_both_scales_of_the_error_are_named(folder: Path) -> None:
+    found = call(folder, "out.csv", "-m", "sse")["measures"]["sse"]
+    width = len(found["attributes"])
+    mean = sum(found["attributes"].values()) / width
+    assert found["value"] == pytest.approx(mean / width)
+    done = CliRunner().invoke(
+        app,
+        ["evaluate", f"{folder}/people.csv", f"{folder}/out.csv", "-s", f"{folder}/schema.yaml", "-m", "sse"],
+        env={"COLUMNS": "400"},
+    )
+    assert f"{found['value']:.4g}" in done.output
+    assert f"Here m = {width}: {mean:.4g} variances an attribute" in " ".join(done.output.split())
+
+
 def test_a_misspelt_measure_is_refused_before_anything_is_read() -> None:
     done = CliRunner().invoke(app, ["evaluate", "no.csv", "no.csv", "-s", "no.yaml", "-m", "sseee"])
     assert isinstance(done.exception, CoterieError)

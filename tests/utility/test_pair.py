@@ -71,6 +71,18 @@ def test_a_missing_column_suggests_the_nearest() -> None:
         evaluate(table(), renamed, SCHEMA)
 
 
+def test_a_column_cut_off_lists_what_there_is() -> None:
+    with pytest.raises(DataError, match=r"no column 'x'.*It has y, kind only\. Give the whole release"):
+        evaluate(table(), release().drop_columns(["x"]), SCHEMA)
+
+
+def test_the_release_of_another_table() -> None:
+    with pytest.raises(
+        DataError, match=r"schema is of another table: the release has a, b, c, the schema x, y, kind"
+    ):
+        evaluate(table(), release().rename_columns(["a", "b", "c"]), SCHEMA)
+
+
 def test_an_extra_column() -> None:
     wider = release().append_column("extra", pa.array(range(80)))
     with pytest.raises(SchemaError, match="'extra' that the schema does not describe"):

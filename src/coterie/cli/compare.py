@@ -128,6 +128,7 @@ def compare_command(
                         "k": entry.cell.k,
                         "error": entry.error,
                         "measure": entry.measure,
+                        "as_in_results": entry.of_table,
                         "status": entry.guarantee.status.value,
                         "label": entry.guarantee.label,
                     }
@@ -139,7 +140,10 @@ def compare_command(
     console.print(f"[bold]{escape(said.headline)}[/]")
     for point in said.points:
         console.print(f"· {escape(point)}")
-    shown = Table(title="The best k of each method", caption="error: mean over attributes and runs")
+    caption = "error: mean over attributes and runs"
+    if said.top.divided_by > 1:
+        caption += f"; squared errors are in variances an attribute, {said.top.divided_by} times the sse of `evaluate`"
+    shown = Table(title="The best k of each method", caption=caption)
     for heading in ("ε", "method", "promise", "best k", "error", "measured as", "in words"):
         shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
     for entry in best:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -17,7 +18,7 @@ from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.utility import all_measures, get_measure
 from coterie.utility.evaluation import WARNING, Evaluation, evaluate
-from coterie.utility.measure import Settings
+from coterie.utility.measure import Measure, Measured, Settings
 
 NAMES = ", ".join(all_measures())
 
@@ -87,6 +88,14 @@ def _certified_as_unlinked(released: str) -> bool:
         return False
 
 
+def _in_variances(result: Measured, measure: Measure) -> str:
+    """The number that `compare` speaks of: the same error before Eq. (5) divides by m once more."""
+    if measure.name not in ("sse", "sse-matched") or not result.attributes:
+        return ""
+    width, mean = len(result.attributes), fmean(result.attributes.values())
+    return f". Here m = {width}: {mean:.4g} variances an attribute"
+
+
 def _print(found: Evaluation) -> None:
     table = Table(title="What the release is worth", caption=WARNING)
     table.add_column("measure", style="bold")
@@ -103,7 +112,9 @@ def _print(found: Evaluation) -> None:
         bound = (
             f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
         )
-        table.add_row(name, f"{result.value:.4g}{bound}", measure.meaning, shown)
+        table.add_row(
+            name, f"{result.value:.4g}{bound}", measure.meaning + _in_variances(result, measure), shown
+        )
     console.print(table)
     for note in found.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")

@@ -24,6 +24,7 @@ from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.table import Checked, check
 from coterie.utility import all_measures, get_measure
+from coterie.utility.classification import check_classes
 from coterie.utility.measure import Measure, Settings
 
 # done, total: how many cells are finished, of how many
@@ -80,6 +81,7 @@ def compare(
     table, _ = to_arrow(data)
     settings = settings or Settings()
     checked = check(table, schema)
+    check_classes(checked, settings)
     cells, skipped = grid.plan(checked.records)
     synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)

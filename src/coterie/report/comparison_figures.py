@@ -27,10 +27,24 @@ def method_look(methods: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     }
 
 
+def labelled_ks(ks: list[int], *, log: bool, room: float = 0.07) -> list[int]:
+    """The k that were run, without those whose number would touch a neighbour's; both ends stay."""
+    if len(ks) < 3:
+        return ks
+    places = np.log(ks) if log else np.array(ks, dtype=np.float64)
+    places = (places - places[0]) / (places[-1] - places[0])
+    shown = [0]
+    for place in range(1, len(ks) - 1):
+        if places[place] - places[shown[-1]] >= room and 1 - places[place] >= room:
+            shown.append(place)
+    return [ks[place] for place in [*shown, len(ks) - 1]]
+
+
 def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
     """One panel an ε; methods without k are horizontal lines; bands run from the luckiest to the unluckiest run."""
     errors = errors_by(comparison, measure)
-    epsilons, ks = comparison.grid.epsilons, comparison.grid.ks
+    epsilons = comparison.grid.epsilons
+    ks = sorted({cell.k for cell in comparison.results.cells if cell.method in methods and cell.k > 1})
     columns = min(3, len(epsilons))
     rows = -(-len(epsilons) // columns)
     figure, axes = new_figure(4.1 * columns + 0.6, 3.5 * rows + 0.5, rows, columns)
@@ -52,18 +66,23 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
                 )
         if measure.startswith("sse"):
             axis.axhline(1, color=INK, linewidth=0.7)
+            # In the margin: inside, a curve that crosses 1 would strike the words through.
             axis.annotate(
-                "1: publishing the mean",
-                (0.99, 1),
+                "1: publishing\nthe mean",
+                (1.015, 1),
                 xycoords=("axes fraction", "data"),
                 fontsize=6.5,
-                ha="right",
-                va="bottom",
+                ha="left",
+                va="center",
+                annotation_clip=False,
             )
         axis.set_yscale("log")
-        if len(ks) > 1 and ks[-1] / ks[0] > 20:
+        log = len(ks) > 1 and ks[-1] / ks[0] > 20
+        if log:
             axis.set_xscale("log")
-            axis.xaxis.set_major_formatter("{x:g}")
+        shown = labelled_ks(ks, log=log)
+        axis.set_xticks(shown, [str(k) for k in shown], fontsize=7)
+        axis.set_xticks([], minor=True)  # the powers of ten between them were never run
         axis.set_title(f"ε = {as_text(epsilon)}", fontsize=10)
         axis.set_xlabel("k (records a group)", fontsize=8)
     for first in axes[:, 0]:

@@ -67,6 +67,7 @@ def render_report(
         figures=figures,
         promises=promises,
         status_colour=STATUS_COLOUR,
+        best_as_evaluated=verdict.top.as_evaluated,
         best=[_best_row(entry) for entry in best],
         extra=extra_measures,
         extra_measures=[get_measure(name) for name in next(iter(extra_measures.values()), {})],

@@ -16,8 +16,8 @@ from coterie.methods import get_method
 Floats = NDArray[np.float64]
 _NEAR_BEST = 1.1
 UNITS = {
-    "sse": "mean squared error (variances)",
-    "sse-matched": "squared error of the distributions (variances)",
+    "sse": "mean squared error (variances an attribute)",
+    "sse-matched": "squared error of the distributions (variances an attribute)",
     "semantic-distance": "mean semantic distance",
     "jensen-shannon": "Jensen–Shannon divergence",
 }
@@ -57,6 +57,22 @@ class Best:
     near: tuple[int, ...]
     guarantee: Guarantee
     measure: str
+    of_table: float  # the same runs as results.csv and `evaluate` count them: Eq. (5) divides by m once more
+
+    @property
+    def divided_by(self) -> int:
+        """m, the attributes that the measure knows, where the table's number is the error divided by it; else 1."""
+        return round(self.error / self.of_table) if self.of_table > 0 else 1
+
+    @property
+    def as_evaluated(self) -> str:
+        """How to find the same error in results.csv, or nothing where it is the same number."""
+        if self.divided_by == 1:
+            return ""
+        return (
+            f"{self.measure} = {readable(self.of_table)} in results.csv and `coterie evaluate`, where Eq. (5) of 000 "
+            f"divides by the {self.divided_by} attributes that it measures once more"
+        )
 
     @property
     def words(self) -> str:
@@ -111,7 +127,7 @@ def best_cells(comparison: Comparison) -> list[Best]:
     for epsilon in comparison.grid.epsilons:
         for method in comparison.grid.methods:
             measure = yardstick(comparison, method)
-            errors = errors_by(comparison, measure)
+            errors, tables = errors_by(comparison, measure), comparison.results.mean(measure)
             cells = [c for c in comparison.results.cells if (c.method, c.epsilon) == (method, epsilon)]
             if not cells:
                 continue
@@ -119,7 +135,9 @@ def best_cells(comparison: Comparison) -> list[Best]:
             best = min(cells, key=means.__getitem__)
             near = tuple(cell.k for cell in cells if means[cell] <= _NEAR_BEST * means[best])
             guarantee = promise(best, comparison.schema, comparison.records)
-            found.append(Best(best, means[best], float(errors[best].std()), near, guarantee, measure))
+            found.append(
+                Best(best, means[best], float(errors[best].std()), near, guarantee, measure, tables[best])
+            )
     return found
 
 

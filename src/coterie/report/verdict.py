@@ -28,7 +28,8 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
         f"{'attribute' if width == 1 else 'attributes'}, {top.choice} changes the data least: {top.figure} "
-        f"({top.words}). Its promise is {top.guarantee.status.value}: {_label(top)}."
+        f"({'; '.join(filter(None, (top.words, top.as_evaluated)))}). "
+        f"Its promise is {top.guarantee.status.value}: {_label(top)}."
     )
     points = [
         *_firm(rows, top),

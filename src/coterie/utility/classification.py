@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
+from coterie.table import Checked
 from coterie.utility.measure import Floats, Measure, Measured, Settings
 from coterie.utility.pair import Pair
 
@@ -27,6 +28,10 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
     if not features:
         return Measured(None, reason="there is no attribute to classify by")
     truth, names = _classes(before, settings)
+    if settings.threshold is None and len(set(after)) > MOST_CLASSES:
+        return Measured(
+            None, reason=f"the release has more than {MOST_CLASSES} classes; --threshold makes two of them"
+        )
     labels, _ = _classes(after, settings)
     cut = int(len(truth) * settings.train_share)
     if not 0 < cut < len(truth):
@@ -49,6 +54,27 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
             "tested_on": len(truth) - cut,
         },
     )
+
+
+def check_classes(checked: Checked, settings: Settings) -> None:
+    """Refuse what classification would refuse, from the original alone: before a grid is run, not after it."""
+    if settings.target is None:
+        if settings.threshold is not None:
+            raise ParameterError(
+                "There is a threshold but no class column to split.", "Name it with --target."
+            )
+        return
+    if settings.target in checked.columns:
+        values = _plain(checked.columns[settings.target])
+    elif settings.target in checked.kept:
+        values = checked.kept[settings.target].to_numpy()
+    else:
+        raise DataError(
+            f"There is no class column '{settings.target}' among the columns that are released.",
+            nearest(settings.target, [*checked.kept, *checked.columns]),
+        )
+    _classes(values, settings)
+    make_classifier(settings)
 
 
 def f_measures(

@@ -30,8 +30,9 @@ def by_record(values: Floats) -> Floats:
 
 MEASURE = Measure(
     name="sse",
-    title="mean squared error, scale-free",
-    meaning="000 Eq. (5) with σ for σ²; per attribute in variances: 0 no change, 1 as bad as publishing the mean",
+    title="mean squared error of Eq. (5), scale-free",
+    meaning="000 Eq. (5) with σ for σ²: the mean over the m measured attributes of the squared error in variances, divided "
+    "by m once more; 0 no change, 1/m as bad as publishing the means (of one attribute alone: 1)",
     papers="000 Eq. (4)–(5) made independent of units",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),

@@ -119,8 +119,7 @@ def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> Non
     for name in visible:
         if name not in columns:
             raise DataError(
-                f"The release has no column '{name}'.",
-                nearest(name, [column for column in columns if column not in visible]),
+                f"The release has no column '{name}'.", _advice_on_missing(name, columns, visible)
             )
     for name in columns:
         if name not in visible:
@@ -128,6 +127,20 @@ def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> Non
                 f"The release has a column '{name}' that the schema does not describe.",
                 "Give the schema that the release was made with.",
             )
+
+
+def _advice_on_missing(name: str, columns: list[str], visible: list[str]) -> str:
+    """A renamed column, a column cut off, or another table altogether."""
+    if not set(columns) & set(visible):
+        return f"The schema is of another table: the release has {_listed(columns)}, the schema {_listed(visible)}."
+    unknown = [column for column in columns if column not in visible]
+    if not unknown:
+        return f"It has {_listed(columns)} only. Give the whole release, or the schema that it was made with."
+    return nearest(name, unknown)
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def _moved(before: dict[str, pa.ChunkedArray], after: dict[str, pa.ChunkedArray]) -> str | None:
