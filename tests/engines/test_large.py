@@ -53,7 +53,7 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(source: Path, schema: Schema | None = None, **options: object) -> LargeRelease:
-    chosen = {"method": "dp-ir", "epsilon": 1, "k": 7, "memory": "1GB", **options}
+    chosen = {"method": "dp-ir", "epsilon": 1, "k": 7, "memory": "6GB", **options}
     return protect_file(source, schema or mixed_schema(), scratch=source.parent / "scratch", **chosen)  # type: ignore[arg-type]
 
 
@@ -200,7 +200,7 @@ def command(source: Path, *more: str) -> list[str]:
 
 def test_the_command_writes_the_same_release(source: Path) -> None:
     result = CliRunner().invoke(
-        app, command(source, "--memory", "1GB", "--seed", "5"), catch_exceptions=False
+        app, command(source, "--memory", "6GB", "--seed", "5"), catch_exceptions=False
     )
     assert result.exit_code == 0, result.output
     expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
@@ -228,7 +228,7 @@ def test_a_full_disk_leaves_everything_as_it_was(
     else:
         monkeypatch.setattr("coterie.io.columnar.pq.ParquetWriter.write_batch", full)
     with pytest.raises(OutputError, match="disk is full"):
-        CliRunner().invoke(app, command(source, "--memory", "1GB", "--force"), catch_exceptions=False)
+        CliRunner().invoke(app, command(source, "--memory", "6GB", "--force"), catch_exceptions=False)
     assert source.read_bytes() == before
     assert earlier.read_bytes() == b"an earlier release"
     assert {path.name for path in source.parent.iterdir()} == {"in.parquet", "schema.yaml", "out.parquet"}
@@ -237,10 +237,10 @@ def test_a_full_disk_leaves_everything_as_it_was(
 @pytest.mark.parametrize(
     "more",
     [
-        ["--memory", "1GB", "--shuffle"],
-        ["--memory", "1GB", "--internal", "figures.json"],
-        ["--memory", "1GB", "--grouping", "optimal"],
-        ["--memory", "1GB", "--engine", "spark"],
+        ["--memory", "6GB", "--shuffle"],
+        ["--memory", "6GB", "--internal", "figures.json"],
+        ["--memory", "6GB", "--grouping", "optimal"],
+        ["--memory", "6GB", "--engine", "spark"],
         ["--memory", "x"],
         ["--engine", "sparc"],
         ["--master", "local[2]"],
@@ -254,7 +254,7 @@ def test_options_that_do_not_fit_are_refused_early(more: list[str], source: Path
 
 
 def test_other_outputs_and_inputs_are_refused(source: Path) -> None:
-    line = command(source, "--memory", "1GB")
+    line = command(source, "--memory", "6GB")
     line[line.index("--output") + 1] = str(source.parent / "out.csv")
     with pytest.raises(OutputError, match="not written as CSV"):
         CliRunner().invoke(app, line, catch_exceptions=False)

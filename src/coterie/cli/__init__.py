@@ -13,7 +13,7 @@ from coterie.errors import CoterieError
 def _app_in_json() -> int:
     """Programs get a command line that cannot be read as JSON too, not as a drawn box."""
     try:
-        return int(app(standalone_mode=False) or 0)
+        return int(app(prog_name="coterie", standalone_mode=False) or 0)
     except Exception as error:
         explain = getattr(error, "format_message", None)
         if explain is None:
@@ -27,7 +27,7 @@ def main() -> None:
     try:
         if wants_json(sys.argv):
             sys.exit(_app_in_json())
-        app()
+        app(prog_name="coterie")
     except CoterieError as error:
         print_error(error, as_json=wants_json(sys.argv))
         sys.exit(error.exit_code)
