@@ -78,6 +78,8 @@ def audit_release(
         related = relation(attributes, truth, draws)
     elif not related.found:
         notes.append(DROWNED)
+    if certificate is not None and certificate.signature is None:
+        notes.append("The certificate is not signed: its promise is quoted here, not checked.")
     notes += _sizes(people, others)
     if truth is not None:
         attributes, truth = hidden_order(attributes, truth, draws)

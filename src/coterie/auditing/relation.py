@@ -37,7 +37,10 @@ UNRELATED = (
     "The two tables show no relation: neither rows, nor shared values, nor distributions correspond. Either this is not a "
     "release of that table, or its noise drowned everything. Attacks that find nothing mean nothing here."
 )
-DROWNED = "Nothing of the original is visible in the release: its noise drowned everything, for analysts too."
+DROWNED = (
+    "Our tests show no relation between the release and the original: much noise, or rows that are synthetic. "
+    "They say nothing about what analysts can still learn; `coterie evaluate` does."
+)
 OUT_OF_ORDER = (
     "Row i of the release does not resemble person i: the rows are shuffled or synthetic. Linkage cannot be scored unless "
     "you give the order of the rows (--order), or the certificate that says they are in order."
