@@ -19,6 +19,7 @@ from coterie.cli import (
     reproduce,
     schema,
     stats,
+    studio,
 )
 from coterie.cli.federation_guides import AGGREGATOR, OWNER, mounted_later
 
@@ -68,6 +69,7 @@ app.command("demo")(demo.demo_command)
 app.command("compare")(compare.compare_command)
 app.command("reproduce")(reproduce.reproduce_command)
 app.command("evaluate")(evaluate.evaluate_command)
+app.command("studio")(studio.studio_command)
 app.add_typer(audit.app, name="audit")
 app.add_typer(stats.app, name="stats")
 app.add_typer(methods.app, name="methods")

@@ -1,0 +1,69 @@
+"""coterie studio: the workbench in the browser."""
+
+from __future__ import annotations
+
+import json
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from coterie.cli.output import console
+from coterie.errors import MissingExtra, OutputError
+
+
+def studio_command(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE", help="A table to begin with. You can also load one there."),
+    ] = None,
+    home: Annotated[
+        Path | None,
+        typer.Option(help="Folder for projects and settings. Default: ~/.local/state/coterie/studio."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Default: the port of last time, if it is free.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page at once.")] = True,
+    largest_upload: Annotated[
+        int, typer.Option(min=1, help="Largest file that may be uploaded, in MB. A path has no limit.")
+    ] = 2000,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the address as one line of JSON, then serve.")
+    ] = False,
+) -> None:
+    """Take a table to a release in the browser: load, describe, choose, look, audit, release.
+
+    It listens on this machine only (127.0.0.1), works offline, and lets in the browser that has the one-time token of the
+    printed address. Stop it with Ctrl-C; your work is kept and goes on next time.
+
+    Example: coterie studio people.csv
+    """
+    try:
+        from coterie.studio.home import Home, default_folder
+        from coterie.studio.serving import address, serve
+    except ImportError:
+        raise MissingExtra.named("studio", "The studio") from None
+
+    def tell(opened: str) -> None:
+        if as_json:
+            print(json.dumps({"address": opened}), flush=True)
+        else:
+            console.print("Coterie Studio is open at", soft_wrap=True)
+            console.print(f"  {escape(opened)}", soft_wrap=True)
+            console.print("[dim]The address is good for one visit. Ctrl-C stops the studio.[/]")
+        if browser:
+            webbrowser.open(opened)
+
+    place = Home(home or default_folder())
+    if not place.take():
+        running = place.running
+        if running is None or port not in (None, running["port"]):
+            raise OutputError(
+                "A studio with this folder runs already.", "Stop it, or choose another folder with --home."
+            )
+        tell(address(place, running["port"], running["boot"], file))
+        return
+    serve(place, port, file, largest_upload * 1_000_000, tell)

@@ -1,0 +1,66 @@
+"""The web application: what every page shares. The pages themselves are in steps/."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, RedirectResponse
+from starlette.staticfiles import StaticFiles
+
+from coterie.errors import CoterieError
+from coterie.studio.asking import Opened
+from coterie.studio.gate import Gate
+from coterie.studio.home import Home
+from coterie.studio.jobs import Jobs
+from coterie.studio.pages import STATIC, refusal
+from coterie.studio.steps import STEPS
+
+
+def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAPI:
+    jobs = Jobs()
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        jobs.close()
+
+    app = FastAPI(title="Coterie Studio", lifespan=living, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.home, app.state.jobs, app.state.largest_upload = home, jobs, largest_upload
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(import_module("coterie.studio.front").router)
+    for step in STEPS:
+        app.include_router(import_module(f"coterie.studio.steps.{step.name}").router)
+
+    @app.get("/p/{project}/jobs/{kind}")
+    def job_state(project: Opened, kind: str) -> JSONResponse:
+        job = jobs.find(project, kind)
+        return JSONResponse(job.shown() if job else {"kind": kind, "state": "none"})
+
+    @app.post("/p/{project}/jobs/{kind}/cancel")
+    def cancel_job(project: Opened, kind: str) -> Response:
+        jobs.cancel(project, kind)
+        return RedirectResponse(f"/p/{project.id}/{kind}", 303)
+
+    @app.exception_handler(CoterieError)
+    async def _coterie(request: Request, error: CoterieError) -> Response:
+        return refusal(400, error.problem, error.advice)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 404:
+            return refusal(404, "There is no such page.", "Go to the list of projects.")
+        return refusal(error.status_code, str(error.detail), "Go back and try again.")
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception) -> Response:
+        # An exception's own text may hold data values: name its kind only.
+        return refusal(
+            500, f"Something went wrong inside Coterie ({type(error).__name__}).", "This is a bug: report it."
+        )
+
+    app.add_middleware(Gate, home=home, port=port, boot=boot)
+    return app

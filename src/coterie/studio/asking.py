@@ -1,0 +1,34 @@
+"""What a request speaks of: the project in its address, the running jobs, the studio's folder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.exceptions import HTTPException
+
+from coterie.studio.home import Home
+from coterie.studio.jobs import Jobs
+from coterie.studio.project import Project
+
+
+def _opened(request: Request, project: str) -> Project:
+    folder = request.app.state.home.projects / project
+    if not project.isalnum() or not (folder / "state.json").exists():
+        raise HTTPException(404)
+    return Project(folder)
+
+
+def _jobs(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
+def _home(request: Request) -> Home:
+    home: Home = request.app.state.home
+    return home
+
+
+Opened = Annotated[Project, Depends(_opened)]
+Running = Annotated[Jobs, Depends(_jobs)]
+AtHome = Annotated[Home, Depends(_home)]

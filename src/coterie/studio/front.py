@@ -1,0 +1,139 @@
+"""The first page: the projects on this machine, and the ways to begin a new one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse, RedirectResponse
+
+from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.io.address import is_database
+from coterie.io.formats import READERS, ending, ending_advice, ending_problem
+from coterie.ledger import without_credentials
+from coterie.studio.asking import AtHome, Opened, Running
+from coterie.studio.forms import Form
+from coterie.studio.home import Home
+from coterie.studio.jobs import Jobs
+from coterie.studio.pages import page
+from coterie.studio.project import Origin, Project
+
+router = APIRouter()
+
+
+@router.get("/")
+def front(request: Request, home: AtHome) -> Response:
+    return _front(request, home)
+
+
+def _front(request: Request, home: Home, problem: CoterieError | None = None, path: str = "") -> Response:
+    return page(
+        "front.html",
+        status=400 if problem else 200,
+        projects=Project.all(home.projects),
+        largest=request.app.state.largest_upload,
+        endings=sorted(READERS),
+        problem=problem,
+        path=path,
+    )
+
+
+@router.get("/open")
+def open_path(request: Request, home: AtHome, jobs: Running, path: Annotated[str, Query()]) -> Response:
+    """`coterie studio FILE`, and the field for a path on this machine."""
+    place = Path(path).expanduser().absolute()
+    for project in Project.all(home.projects):  # the same file again is the same project
+        if project.state.origin == Origin(kind="file", shown=str(place)):
+            return RedirectResponse(f"/p/{project.id}/load", 303)
+    try:
+        if not place.is_file():
+            raise DataError(f"There is no file {place}.", "Check the path.")
+        if ending(place) not in READERS:
+            raise DataError(ending_problem(place), ending_advice(place, READERS))
+    except CoterieError as problem:
+        return _front(request, home, problem, path)
+    project = Project.new(home.projects, place.name, Origin(kind="file", shown=str(place)))
+    return _read(project, jobs, str(place))
+
+
+@router.post("/new")
+def new(request: Request, home: AtHome, jobs: Running, form: Form) -> Response:
+    """From a path on this machine, from a database, or with the demo's invented people."""
+    kind = form.text("kind")
+    if kind == "path":
+        return open_path(request, home, jobs, form.text("path"))
+    if kind == "demo":
+        project = Project.new(home.projects, "Invented people", Origin(kind="demo", shown="coterie demo"))
+        return _read(project, jobs, "")
+    address, table, query = form.text("address"), form.text("table") or None, form.text("query") or None
+    try:
+        if not is_database(address):
+            raise ParameterError(
+                "This is not the address of a database.", "Write postgresql://… or sqlite:///…"
+            )
+        if (table is None) == (query is None):
+            raise ParameterError("A database needs a table or a query.", "Give one of the two.")
+    except CoterieError as problem:
+        return _front(request, home, problem)
+    origin = Origin(kind="database", shown=without_credentials(address), table=table, query=query)
+    project = Project.new(home.projects, table or "Query", origin)
+    return _read(project, jobs, address, table, query)
+
+
+@router.post("/upload")
+async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[str, Query()]) -> Response:
+    """The body is the file. It stays on this machine, in the studio's folder."""
+    most = request.app.state.largest_upload
+    safe = Path(name).name
+    if ending(Path(safe)) not in READERS:
+        return _told(DataError(ending_problem(Path(safe)), ending_advice(Path(safe), READERS)), 400)
+    too_large = DataError(
+        f"The file is larger than {most // 1_000_000:,} MB.",
+        "Give its path on this machine instead of uploading it, or start `coterie studio` with --largest-upload.",
+    )
+    if int(request.headers.get("content-length") or 0) > most:
+        return _told(too_large, 413)
+    project = Project.new(home.projects, safe, Origin(kind="upload", shown=safe))
+    place, size = project.folder / f"upload{ending(Path(safe))}", 0
+    try:
+        with place.open("xb") as sink:
+            place.chmod(0o600)
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > most:
+                    raise too_large
+                sink.write(chunk)
+    except CoterieError as error:
+        shutil.rmtree(project.folder)
+        return _told(error, 413)
+    except OSError as error:
+        shutil.rmtree(project.folder, ignore_errors=True)
+        return _told(
+            DataError(f"The file could not be kept ({error.strerror}).", "Make room on the disk."), 507
+        )
+    except BaseException:  # the browser went away in the middle
+        shutil.rmtree(project.folder, ignore_errors=True)
+        raise
+    jobs.start(project, "load", {"source": str(place), "table": None, "query": None})
+    return JSONResponse({"address": f"/p/{project.id}/load"})
+
+
+@router.post("/p/{project}/forget")
+def forget(project: Opened, jobs: Running) -> Response:
+    """Removes the studio's copy and settings. Released files, certificates and ledgers stay where they are."""
+    jobs.cancel(project, "load")
+    shutil.rmtree(project.folder)
+    return RedirectResponse("/", 303)
+
+
+def _read(
+    project: Project, jobs: Jobs, source: str, table: str | None = None, query: str | None = None
+) -> Response:
+    jobs.start(project, "load", {"source": source, "table": table, "query": query})
+    return RedirectResponse(f"/p/{project.id}/load", 303)
+
+
+def _told(error: CoterieError, status: int) -> Response:
+    return JSONResponse({"problem": error.problem, "advice": error.advice}, status)

@@ -1,0 +1,40 @@
+"""Plain words beside each term of the pages. One or two sentences, no formula, no promise that is not proved."""
+
+from __future__ import annotations
+
+GLOSSARY = {
+    "epsilon": "The privacy budget ε. Smaller means more noise and a stronger promise; every further release about the "
+    "same people adds its ε to what they have spent.",
+    "k": "How many records are averaged into one group before noise is added. Larger groups need less noise, but blur "
+    "the details inside a group.",
+    "shuffle": "Releases the rows in random order, so that nobody finds a person by the place of the row.",
+    "role": "What happens to the column: protect (goes through the method), keep (released untouched; it can single "
+    "people out, and the certificate names it) or identifier (dropped, always).",
+    "bounds": "The smallest and largest value that is possible at all, from public knowledge such as a law or a form. "
+    "Bounds read off the data give the extreme person away.",
+    "labels": "The categories that are possible at all, from public knowledge, not the ones that happen to occur.",
+    "taxonomy": "A tree that says which categories are alike, so that noise moves a label to a similar one.",
+    "missing": "What to do with empty cells: stop with an error, drop such rows, fill in a public value, or treat "
+    "'missing' as a category of its own.",
+    "outside": "What to do with a value beyond the bounds: stop with an error, or cut it to the bound.",
+    "weight": "The attribute's share of ε compared with the others. 1 for all means equal shares.",
+    "status": "How firm the promise is: proved (a proof and a test), bounded (a weaker value is proved), conditional, "
+    "heuristic (no proof), refuted (a counterexample is known), none.",
+    "grouping": "Equal: ranked groups of k. Optimal: groups of k to 2k−1 that fit the data best; their sizes then show "
+    "something of the data.",
+    "certificate": "A file that states what was promised, under which assumptions, and over exactly which bytes. "
+    "Anybody can check that a release and its certificate belong together.",
+    "ledger": "A file that adds up the ε spent on the same people and refuses the release that would be too much.",
+    "population": "The people the table is about. All releases about them share one lifetime budget.",
+    "lifetime": "The ε that all releases about these people together may never pass. It cannot be changed later.",
+    "seeded": "Noise that can be repeated, for looking only. It protects nobody, so a preview must not be published.",
+    "sample": "Previews work on a random part of the rows, so that they are quick. The release uses all rows.",
+    "sse": "How far released values lie from the original ones, squared and averaged, in units of each attribute's "
+    "variance. 0: unchanged. 1: as far as replacing every value by the mean.",
+    "risk": "What an attacker gets from the release beyond what they would get without it, measured by attacking it.",
+    "correlation": "How two attributes move together, from −1 to 1. A good release keeps it.",
+    "audit": "Attacks on the release, each with what luck alone would give and a 95 % interval.",
+    "odds": "How sure an attacker can become of a fact about one person, at most, whatever else they know.",
+    "secure noise": "Noise from the operating system's randomness through an exact sampler. Drawn once for a release, "
+    "and never again for the same one.",
+}

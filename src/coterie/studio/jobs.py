@@ -1,0 +1,156 @@
+"""Long work happens in a process of its own: the pages stay quick, and cancelling is immediate.
+
+One worker works through one job at a time. A finished job leaves its result in the project's folder, under a key that
+says what it was made from; a page can so tell a result of these settings from one of older settings. Real noise is
+never drawn here: a job may be cancelled and started again, a release may not (see steps/release.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from coterie.studio.project import Project
+from coterie.studio.work.worker import work_forever
+
+
+@dataclass(slots=True)
+class Job:
+    project: str
+    kind: str
+    key: str
+    folder: Path
+    parameters: dict[str, Any]
+    state: str = "waiting"  # waiting, running, done, failed, cancelled
+    share: float | None = None  # None: nobody knows how much is left
+    words: str = ""
+    problem: str = ""
+    advice: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    def shown(self) -> dict[str, Any]:
+        seconds = time.monotonic() - self.started
+        left = seconds * (1 - self.share) / self.share if self.share and self.state == "running" else None
+        told = {
+            name: getattr(self, name) for name in ("kind", "state", "share", "words", "problem", "advice")
+        }
+        return {**told, "seconds": round(seconds, 1), "left": None if left is None else round(left, 1)}
+
+
+def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
+    """What a result was made from: the table, its description and the settings."""
+    loaded = project.state.loaded
+    schema = project.schema_path.read_text() if project.schema_path.exists() else ""
+    made_from = [kind, loaded.digest if loaded else "", schema, parameters]
+    return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+
+class Jobs:
+    def __init__(self) -> None:
+        self._jobs: dict[tuple[str, str], Job] = {}
+        self._waiting: deque[Job] = deque()
+        self._change = threading.Condition()
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._closed = False
+        threading.Thread(target=self._tend, daemon=True, name="studio jobs").start()
+
+    def start(self, project: Project, kind: str, parameters: dict[str, Any]) -> Job:
+        """Queue the job, unless the very same one is under way. A new one of its kind replaces an older one."""
+        key = key_of(project, kind, parameters)
+        with self._change:
+            old = self._jobs.get((project.id, kind))
+            if old and old.key == key and old.state in ("waiting", "running"):
+                return old
+            self._stop(old)
+            job = Job(project.id, kind, key, project.folder, parameters)
+            self._jobs[project.id, kind] = job
+            self._waiting.append(job)
+            self._change.notify_all()
+        return job
+
+    def find(self, project: Project, kind: str) -> Job | None:
+        return self._jobs.get((project.id, kind))
+
+    def cancel(self, project: Project, kind: str) -> None:
+        with self._change:
+            self._stop(self._jobs.get((project.id, kind)))
+
+    def result(self, project: Project, kind: str) -> dict[str, Any] | None:
+        """What the last finished job of this kind found, with its key and parameters; survives a restart."""
+        try:
+            found: dict[str, Any] = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._kill()
+            self._change.notify_all()
+
+    def _stop(self, job: Job | None) -> None:
+        if job is None or job.state not in ("waiting", "running"):
+            return
+        if job.state == "running":
+            self._kill()
+        job.state = "cancelled"
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+    def _tend(self) -> None:
+        while True:
+            with self._change:
+                while not self._waiting and not self._closed:
+                    self._change.wait()
+                if self._closed:
+                    return
+                job = self._waiting.popleft()
+                if job.state != "waiting":
+                    continue
+                pipe = self._worker()
+                job.state, job.started = "running", time.monotonic()
+                pipe.send((job.kind, str(job.folder), job.parameters, job.key))
+            self._listen(job, pipe)
+
+    def _listen(self, job: Job, pipe: Connection) -> None:
+        while True:
+            try:
+                told = pipe.recv()
+            except (EOFError, OSError):  # killed by cancel, or by the system
+                with self._change:
+                    if job.state == "running":
+                        self._kill()
+                        job.state, job.problem = "failed", "The work was stopped by the system."
+                        job.advice = "Perhaps memory ran out: try fewer rows or methods."
+                return
+            with self._change:
+                if job.state != "running":
+                    return
+                for name, value in told.items():
+                    setattr(job, name, value)
+                if job.state != "running":
+                    return
+
+    def _worker(self) -> Connection:
+        if self._process is None or not self._process.is_alive() or self._pipe is None:
+            context = get_context("spawn")
+            self._pipe, theirs = context.Pipe()
+            self._process = context.Process(target=work_forever, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+        return self._pipe

@@ -1,0 +1,160 @@
+"""One table on its way to a release: a folder that holds everything the pages show, written whole or not at all.
+
+state.json   where the table came from, what was chosen, what was released (no value of the data)
+table.arrow  the table as it was read, mapped into memory rather than loaded
+schema.yaml  its description, the same file that the command reads
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+
+from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.io.publication import stage_bytes
+from coterie.schema import Schema
+
+
+class Stale(ParameterError):
+    """Two tabs: the page that was sent shows an older state than the one on disk."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This project was changed in another tab since this page was opened; nothing was saved.",
+            "Look at what stands here now, and make your change again.",
+        )
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Origin(_Part):
+    """Where the table came from, as a person would name it; never with credentials."""
+
+    kind: Literal["file", "upload", "database", "demo"]
+    shown: str  # a path, or a database address without its password
+    table: str | None = None
+    query: str | None = None
+
+
+class Loaded(_Part):
+    rows: int
+    columns: int
+    digest: str  # of table.arrow: tells whether a finished job still speaks of this table
+
+
+class Choice(_Part):
+    method: str
+    epsilon: str
+    k: int | None = None
+    grouping: str = "equal"
+    shuffle: bool = False
+    clip: bool = True
+
+
+class Released(_Part):
+    """What left the house, and what it cost."""
+
+    data: str
+    certificate: str
+    at: str
+    choice: Choice
+    cost: str
+    status: str
+    label: str
+    ledger: str | None = None
+    population: str | None = None
+
+
+class State(_Part):
+    name: str
+    origin: Origin
+    version: int = 0  # grows with every change, also of the schema
+    loaded: Loaded | None = None
+    choice: Choice | None = None
+    released: tuple[Released, ...] = ()
+
+
+class Project:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = State.model_validate_json((folder / "state.json").read_bytes())
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @classmethod
+    def new(cls, projects: Path, name: str, origin: Origin) -> Project:
+        folder = projects / secrets.token_hex(4)
+        folder.mkdir(mode=0o700)
+        _write(folder / "state.json", State(name=name, origin=origin))
+        return cls(folder)
+
+    @classmethod
+    def all(cls, projects: Path) -> list[Project]:
+        """The newest first. A folder without a readable state is not a project."""
+        found = [cls(path.parent) for path in projects.glob("*/state.json")]
+        return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
+
+    def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
+        """Save one change, if the page that asks for it has seen the last one."""
+        with self._writing():
+            current = State.model_validate_json((self.folder / "state.json").read_bytes())
+            if seen is not None and seen != current.version:
+                self.state = current
+                raise Stale
+            if schema is not None:
+                stage_bytes(schema.encode(), self.schema_path, force=True, private=True).publish()
+            self.state = State.model_validate({**dict(current), **updates, "version": current.version + 1})
+            _write(self.folder / "state.json", self.state)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One writer at a time: the server's threads, and the worker's process."""
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @property
+    def table_path(self) -> Path:
+        return self.folder / "table.arrow"
+
+    def table(self) -> pa.Table:
+        """Mapped, not read: a page may look at a few rows of a million at once."""
+        if not self.table_path.exists():
+            raise DataError("This project has no table yet.", "Load one first.")
+        with pa.memory_map(str(self.table_path)) as source:
+            return pa.ipc.open_file(source).read_all()
+
+    @property
+    def schema_path(self) -> Path:
+        return self.folder / "schema.yaml"
+
+    def schema(self) -> Schema:
+        return Schema.from_yaml(self.schema_path)
+
+    @property
+    def described(self) -> bool:
+        """Whether the schema says everything that a release needs."""
+        if not self.schema_path.exists():
+            return False
+        try:
+            schema = self.schema()
+            for attribute in schema.protected:
+                attribute.require_public()
+        except CoterieError:
+            return False
+        return bool(schema.protected)
+
+
+def _write(path: Path, state: State) -> None:
+    stage_bytes(state.model_dump_json(indent=2).encode(), path, force=True, private=True).publish()

@@ -1,0 +1,85 @@
+// What every page needs. Each page works as plain forms; this adds progress, copying and the theme.
+"use strict";
+
+const theme = localStorage.getItem("theme");
+if (theme) document.documentElement.dataset.theme = theme;
+
+document.getElementById("theme").addEventListener("click", () => {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  localStorage.setItem("theme", document.documentElement.dataset.theme);
+});
+
+for (const button of document.querySelectorAll(".copy")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+}
+
+for (const form of document.querySelectorAll("form[data-confirm]")) {
+  form.addEventListener("submit", (event) => { if (!confirm(form.dataset.confirm)) event.preventDefault(); });
+}
+
+// One question opened closes the others; Escape closes it.
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches?.(".help") && event.target.open) {
+    for (const other of document.querySelectorAll(".help[open]")) if (other !== event.target) other.open = false;
+  }
+}, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") for (const open of document.querySelectorAll(".help[open]")) open.open = false;
+});
+
+function spoken(seconds) {
+  return seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+}
+
+async function follow(section) {
+  const before = section.dataset.state;
+  for (;;) {
+    let job;
+    try {
+      job = await (await fetch(section.dataset.job)).json();
+    } catch {
+      section.querySelector(".job-words").textContent = "The studio does not answer. Is it still running?";
+      await new Promise((done) => setTimeout(done, 2000));
+      continue;
+    }
+    if (!["waiting", "running"].includes(job.state)) { location.reload(); return; }
+    const bar = section.querySelector("progress");
+    if (job.share === null) bar.removeAttribute("value"); else bar.value = job.share;
+    if (job.words) section.querySelector(".job-words").textContent = job.words;
+    const left = job.left === null ? "" : `, about ${spoken(job.left)} left`;
+    section.querySelector(".job-time").textContent = before === "waiting" && job.state === "waiting" ? "waiting" : `${spoken(job.seconds)}${left}`;
+    await new Promise((done) => setTimeout(done, 400));
+  }
+}
+for (const section of document.querySelectorAll(".job")) {
+  if (["waiting", "running"].includes(section.dataset.state)) follow(section);
+}
+
+const upload = document.getElementById("upload");
+if (upload) upload.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const file = upload.querySelector("input[type=file]").files[0];
+  const bar = document.getElementById("upload-progress"), problem = document.getElementById("upload-problem");
+  const tell = (text) => { problem.textContent = text; problem.hidden = false; bar.hidden = true; };
+  problem.hidden = true;
+  if (file.size > Number(upload.dataset.largest)) {
+    tell("The file is too large to upload. Give its path on this machine instead.");
+    return;
+  }
+  const request = new XMLHttpRequest();
+  request.open("POST", `/upload?name=${encodeURIComponent(file.name)}`);
+  request.responseType = "json";
+  bar.hidden = false;
+  request.upload.addEventListener("progress", (sent) => { bar.value = sent.loaded / sent.total; });
+  request.addEventListener("load", () => {
+    if (request.status === 200) location.href = request.response.address;
+    else tell(request.response ? `${request.response.problem} ${request.response.advice}` : "The upload was refused.");
+  });
+  request.addEventListener("error", () => tell("The studio does not answer. Is it still running?"));
+  request.send(file);
+});
