@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
+from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
 from coterie.partition.clustering import Clustering
 from coterie.utility.clustered import Arranged, Numbers
@@ -77,10 +78,16 @@ class SortedTable:
         side_by_side = order[0][None] if len(order) == 1 else np.stack(order)  # a long column is not copied
         return Batch(tuple(names), np.array(places), numbers, original, side_by_side)
 
-    def clustering(self, name: str, size: Whole) -> Clustering:
-        """Consecutive values of one attribute, as partitions by rank give them, without sorting again."""
+    @cached_property
+    def from_corner(self) -> Whole:
+        """The order of insensitive MDAV, which is the same for every k."""
+        return np.argsort(corner_key(list(self.columns.values())), kind="stable")
+
+    def clustering(self, name: str | None, size: Whole) -> Clustering:
+        """Consecutive values of one attribute, or (None) records from the corner of the domain, without sorting again."""
+        order = self.from_corner if name is None else self.order[name]
         labels = np.empty(self.records, dtype=np.int32)
-        labels[self.order[name]] = np.repeat(np.arange(len(size), dtype=np.int32), size)
+        labels[order] = np.repeat(np.arange(len(size), dtype=np.int32), size)
         return Clustering(labels, size)
 
     def drawn(

@@ -93,8 +93,10 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     # Where the bins of each attribute and row begin.
     first = (rows * (np.cumsum(bins) - bins))[:, None] + bins[:, None] * np.arange(rows)
     place = _bins_of(values, numbers, bins) + first[:, :, None]
-    weights = None if clusters.alone else np.broadcast_to(clusters.weight, place.shape).ravel()
-    after = np.bincount(place.ravel(), weights=weights, minlength=rows * bins.sum()).astype(np.int64)
+    usual = clusters.size[0]
+    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * usual
+    for other in np.flatnonzero(clusters.size != usual):  # the last one only, where groups are of equal size
+        after[place[:, :, other]] += clusters.size[other] - usual
     f = _count_times_log(2 * records)
     gain = f[after]
     after += np.concatenate([np.tile(histogram, rows) for histogram in before])

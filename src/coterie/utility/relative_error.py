@@ -32,12 +32,13 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     error -= (weighted[:, ends] - weighted[:, starts])[:, None]
     np.abs(error, out=error)
     inside = (values > clusters.lowest[:, None]) & (values < clusters.highest[:, None])
-    attribute, row, cluster = np.nonzero(inside)
-    y, start, end = values[attribute, row, cluster], starts[cluster], ends[cluster]
+    found = np.flatnonzero(inside)
+    attribute, cluster = found // inside[0].size, found % inside.shape[2]
+    y, start, end = values.ravel()[found], starts[cluster], ends[cluster]
     split = _first_not_below(arranged.values, attribute, start, end, y)
     among = y * (2 * weight[attribute, split] - (weight[attribute, start] + weight[attribute, end]))
     among -= 2 * weighted[attribute, split] - (weighted[attribute, start] + weighted[attribute, end])
-    error[attribute, row, cluster] = among
+    error.ravel()[found] = among
     return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
 
 
