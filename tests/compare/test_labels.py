@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from coterie.columns.categories import category_column
 from coterie.compare import labels
-from coterie.compare.labels import distinct_rows, draw_labels, stream_of, uniform
+from coterie.compare.labels import SortedDraws, distinct_rows, draw_labels, stream_of, uniform
 from coterie.noise.exponential import exponential_mechanism
 from coterie.noise.seeded import SeededSampler, seeded_words
+from coterie.schema import Attribute, AttributeType, Categories, Role
+from coterie.utility.clustered import ClusteredLabels
 
 
-def draws_of(seeds: range, clusters: int, name: str) -> np.ndarray:
-    return uniform(seeded_words([(seed, stream_of(name)) for seed in seeds], clusters))
+def clustered(counts: np.ndarray) -> ClusteredLabels:
+    """Labels that are as far from each other as they can be."""
+    labels = tuple("abcdef"[: counts.shape[1]])
+    attribute = Attribute(
+        name="job",
+        role=Role.PROTECT,
+        type=AttributeType.CATEGORICAL,
+        categories=Categories(labels=labels),
+    )
+    column = category_column(pa.chunked_array([labels]), attribute, Path())
+    first, group = distinct_rows(counts)
+    return ClusteredLabels(column, counts[first], group)
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,38 +40,40 @@ def draws_of(seeds: range, clusters: int, name: str) -> np.ndarray:
     arrays.arrays(
         np.float64, st.tuples(st.integers(1, 30), st.integers(1, 6)), elements=st.integers(0, 4).map(float)
     ),
-    st.lists(st.fractions(min_value=Fraction(1, 50), max_value=40), min_size=1, max_size=4),
+    st.fractions(min_value=Fraction(1, 50), max_value=40),
     st.integers(0, 1000),
 )
-def test_same_labels_as_one_by_one(scores: np.ndarray, epsilons: list[Fraction], seed: int) -> None:
-    budgets = [(epsilon, 1.0 + place) for place, epsilon in enumerate(epsilons)]
-    draws = draws_of(range(seed, seed + 3), len(scores), "job")
-    together = draw_labels(scores, distinct_rows(scores), budgets, draws, seed, "job")
-    for place, (epsilon, spread) in enumerate(budgets):
-        for run in range(3):
-            alone = exponential_mechanism(scores, epsilon, spread, SeededSampler(seed + run), "job")
-            np.testing.assert_array_equal(together[place, run], alone)
+def test_same_labels_as_run_by_run(counts: np.ndarray, epsilon: Fraction, seed: int) -> None:
+    clusters = clustered(counts)
+    words = seeded_words([(seed + run, stream_of("job")) for run in range(3)], len(counts))
+    draws = SortedDraws.of(uniform(words), clusters.group)
+    together = draw_labels(clusters, epsilon, 1.5, draws, seed)
+    scores = clusters.marginality[clusters.group]
+    for run in range(3):
+        alone = exponential_mechanism(scores, epsilon, 1.5, SeededSampler(seed + run), "job")
+        np.testing.assert_array_equal(together[run], alone)
 
 
-@pytest.mark.parametrize("word", [1 << 63, (1 << 63) - 1, (1 << 64) - 1, 0])
-def test_doubtful_draws_go_through_the_exact_mechanism(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A word at a boundary (here 0, one half and 1, where the next distribution begins) must not be decided by rounding."""
+@pytest.mark.parametrize(
+    ("word", "doubtful"), [(1 << 63, True), ((1 << 63) - 1, True), ((1 << 64) - 1, True), (1 << 61, False)]
+)
+def test_doubtful_draws_go_through_the_exact_mechanism(
+    word: int, doubtful: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Boundaries lie at one half and, with label 0 all but impossible in the other cluster, where its unit begins."""
     asked = []
 
     def exact(*arguments: object) -> np.ndarray:
         asked.append(arguments)
-        return np.array([7, 7, 7], dtype=np.int32)
+        return np.array([7, 7], dtype=np.int32)
 
     monkeypatch.setattr(labels, "exponential_mechanism", exact)
-    # Label 0 of the second row is all but impossible, label 1 of the first one as likely as label 0.
-    scores = np.array([[0.0, 0.0], [1e6, 0.0], [0.0, 0.0]])
-    draws = uniform(np.array([[word, 1 << 62, 3 << 60]], dtype=np.uint64))
-    drawn = draw_labels(scores, distinct_rows(scores), [(Fraction(1), 1.0)], draws, 1, "job")
-    if word in (0, (1 << 64) - 1):  # no boundary of its own there: only what rounding brings near is asked
-        assert len(asked) <= 1
-    else:
-        assert len(asked) == 1
-        assert drawn.tolist() == [[[7, 7, 7]]]
+    clusters = clustered(np.array([[1.0, 1.0], [0.0, 1e6]]))
+    words = np.array([[word, 1 << 62], [1 << 61, 1 << 62]], dtype=np.uint64)
+    drawn = draw_labels(clusters, Fraction(1), 1.0, SortedDraws.of(uniform(words), clusters.group), 5)
+    assert drawn[1].tolist() == [0, 1]
+    assert len(asked) == doubtful
+    assert drawn[0].tolist() == ([7, 7] if doubtful else [0, 1])
 
 
 def test_distinct_rows() -> None:

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn
-from coterie.compare.labels import Whole, distinct_rows, draw_labels, stream_of, uniform
+from coterie.compare.labels import SortedDraws, draw_labels, stream_of, uniform
 from coterie.compare.section import Section, Task
 from coterie.compare.shared_noise import SharedNoise
-from coterie.compare.synthetic import by_run
 from coterie.mechanism.counted import CountedLabels
 from coterie.mechanism.listed import SortedLabels, values_at_ranks
 from coterie.mechanism.semantic import WHOLE_LIST, ExponentialMechanism
 from coterie.methods.recipe import Method
 from coterie.utility.clustered import ClusteredLabels
 
-_AT_ONCE = 2_000_000  # labels drawn together
+_AT_ONCE = 200_000  # labels measured together
 
 
 def category_tasks(section: Section) -> Iterator[Task]:
@@ -31,11 +30,7 @@ def category_tasks(section: Section) -> Iterator[Task]:
 def _column(section: Section, line: int, column: CategoryColumn) -> None:
     drawn = [place for place, (_, method, _) in enumerate(section.cells) if _exponential(method) is not None]
     if drawn:
-        clustered = section.groups.labels(column)
-        distinct = distinct_rows(clustered.marginality)
-        together = max(1, _AT_ONCE // (section.runs * len(clustered.size)))
-        for first in range(0, len(drawn), together):
-            _draw(section, line, clustered, distinct, drawn[first : first + together])
+        _draw(section, line, section.groups.labels(column), drawn)
     for method, places in section.methods().values():
         if isinstance(method.categorical, CountedLabels):
             _count(section, line, column, method.categorical, places)
@@ -49,23 +44,21 @@ def _exponential(method: Method) -> ExponentialMechanism | None:
     return mechanism if isinstance(mechanism, ExponentialMechanism) else None
 
 
-def _draw(
-    section: Section,
-    line: int,
-    clustered: ClusteredLabels,
-    distinct: tuple[Whole, Whole],
-    places: list[int],
-) -> None:
-    column, clusters = clustered.source, len(clustered.size)
-    name, budgets = column.attribute.name, []
-    for place in places:
-        _, method, shares = section.cells[place]
-        mechanism = _exponential(method)
-        assert mechanism is not None
-        budgets.append((shares[name], mechanism.spread(column, clusters)))
+def _draw(section: Section, line: int, clustered: ClusteredLabels, places: list[int]) -> None:
+    column, clusters = clustered.source, len(clustered.group)
+    name = column.attribute.name
     draws = section.table.drawn(uniform, (stream_of(name),), section.seed, section.runs, clusters)[0]
-    codes = draw_labels(clustered.marginality, distinct, budgets, draws, section.seed, name)
-    _measure(section, line, clustered, codes, places)
+    ready = SortedDraws.of(draws, clustered.group)
+    together = max(1, _AT_ONCE // draws.size)
+    for first in range(0, len(places), together):
+        codes = []
+        for place in places[first : first + together]:
+            _, method, shares = section.cells[place]
+            mechanism = _exponential(method)
+            assert mechanism is not None
+            spread = mechanism.spread(column, clusters)
+            codes.append(draw_labels(clustered, shares[name], spread, ready, section.seed))
+        _measure(section, line, clustered, np.stack(codes), places[first : first + together])
 
 
 def _rank(section: Section, line: int, column: CategoryColumn, method: Method, places: list[int]) -> None:
@@ -91,8 +84,7 @@ def _count(
     for place in places:
         epsilon = section.cells[place][2][column.attribute.name]
         released = mechanism.noise(column, counts, sensitivity, epsilon, noise)
-        for run, marginal in enumerate(by_run(released)):
-            codes = values_at_ranks(column, marginal, ranks)
+        for run, codes in enumerate(values_at_ranks(column, released, ranks)):
             for measure in section.measures:
                 if measure.attribute is not None and measure.attribute.labels is not None:
                     value = measure.attribute.labels(column, codes, section.settings)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from coterie.columns.column import CategoryColumn, Column
+from coterie.compare.labels import distinct_rows
 from coterie.compare.sorted_table import Batch, SortedTable, Whole, equal_sizes
 from coterie.methods.grouping import (
     EACH_ALONE,
@@ -52,10 +53,17 @@ class Groups:
     def labels(self, column: CategoryColumn) -> ClusteredLabels:
         name = column.attribute.name
         if name not in self._labels:
-            clustering = self.clustering(column)
-            counts = cluster_counts(clustering.labels, column.codes, clustering.count, len(column.distance))
-            self._labels[name] = ClusteredLabels(column, counts)
+            self._labels[name] = self._label(column)
         return self._labels[name]
+
+    def _label(self, column: CategoryColumn) -> ClusteredLabels:
+        categories = len(column.distance)
+        if self._grouping is EACH_ALONE:
+            return ClusteredLabels(column, np.eye(categories), column.codes.astype(np.int64))
+        clustering = self.clustering(column)
+        counts = cluster_counts(clustering.labels, column.codes, clustering.count, categories)
+        first, group = distinct_rows(counts)
+        return ClusteredLabels(column, counts[first], group)
 
     def numbers(self, batch: Batch) -> Clusters:
         """The clusters as methods see them."""

@@ -18,7 +18,6 @@ from coterie.compare.sorted_table import Batch
 from coterie.mechanism.listed import values_at_ranks
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.recipe import Method
-from coterie.synthesis.marginal import Line, Marginal, Steps
 from coterie.utility.clustered import Clusters, Released
 
 
@@ -42,20 +41,10 @@ def _method(section: Section, batch: Batch, records: Clusters, method: Method, p
         shares = section.cells[place][2]
         for line, (column, centroids, sensitivity) in enumerate(ready):
             released = mechanism.noise(column, centroids, sensitivity, shares[column.attribute.name], noise)
-            for run, marginal in enumerate(by_run(released)):
-                values[line, run] = values_at_ranks(column, marginal, ranks)
+            values[line] = values_at_ranks(column, released, ranks)
         found = Released(records, values)
         for measure in section.measures:
             if measure.attribute is not None and measure.attribute.clusters is not None:
                 section.found[measure.name][batch.places, section.rows(place)] = measure.attribute.clusters(
                     found, section.settings
                 )
-
-
-def by_run(released: Marginal) -> Iterator[Marginal]:
-    """The distribution that each run released, from one with a row a run."""
-    if isinstance(released, Line):
-        return (Line(released.places, values, released.step) for values in released.values)
-    if released.values.ndim == 2:
-        return (Steps(values, released.weights) for values in released.values)
-    return (Steps(released.values, weights) for weights in released.weights)

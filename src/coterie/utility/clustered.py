@@ -147,10 +147,11 @@ class Released:
 
 @dataclass(frozen=True)
 class ClusteredLabels:
-    """A column of categories cut into clusters: how many records of each cluster hold each label."""
+    """A column of categories cut into clusters. Ranked by category most clusters hold one label only: few are distinct."""
 
     source: CategoryColumn
-    counts: Floats
+    counts: Floats  # how many records of each distinct cluster hold each label
+    group: Whole  # which of them each cluster is like
 
     @property
     def records(self) -> int:
@@ -158,11 +159,11 @@ class ClusteredLabels:
 
     @cached_property
     def size(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
+        return np.asarray(self.counts.sum(axis=1)[self.group], dtype=np.float64)
 
     @cached_property
     def marginality(self) -> Floats:
-        """m(S_j, a) for every cluster and label."""
+        """m(S, a) for every distinct cluster and label."""
         return marginality(self.counts, self.source.distance)
 
     @cached_property
