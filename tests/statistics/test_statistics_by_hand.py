@@ -79,6 +79,6 @@ def test_a_split_by_hand_is_what_is_released(chosen: Plan, tmp_path: Path) -> No
     assert {m.name: m.budget for m in made.certificate.measurements}[COUNT] == "0.3"
     with pytest.raises(ParameterError, match="already published"):
         release(chosen.specification, population(), tmp_path / "out.json", seed=1, split={COUNT: "0.2"})
+    piloted = read_specification(document(pilot="0.1"))
     with pytest.raises(ParameterError, match="pilot"):
-        piloted = read_specification(document(pilot="0.1"))
         release(piloted, population(), tmp_path / "other.json", split=split)
