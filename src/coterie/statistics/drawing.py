@@ -74,7 +74,7 @@ def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bo
     if family.gaussian:
         return sensitivity / math.sqrt(2.0 * float(budget)) * _UP
     epsilon = float(budget) if not zcdp else math.sqrt(8.0 * float(budget)) / _UP
-    if family is Family.RANK_LAPLACE:
+    if family is Family.RANK:
         return 2.0 * sensitivity / epsilon * _UP
     return float_up(Fraction(sensitivity) / budget)
 

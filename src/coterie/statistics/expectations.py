@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from scipy.special import ndtri
-
+from coterie.schema import AttributeType
 from coterie.statistics.filters import Filter
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Kind
+from coterie.statistics.shape import Shape, normal, uniform_around
 from coterie.statistics.specification import Specification, Statistic, StatisticKind
 
 
@@ -82,13 +82,26 @@ class Expectations:
             return math.sqrt(abs(self.given[statistic.name]))
         return self._domain(column).width / math.sqrt(12.0)  # as if spread evenly
 
-    def density(self, statistic: Statistic) -> float:
-        """The attribute's density at a quantile: stated, else that of a normal with the expected spread."""
-        if statistic.density is not None:
-            return statistic.density
-        z = float(ndtri(statistic.quantile))
-        spread = self.std(statistic.where, statistic.columns[0])
-        return math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi) / spread
+    def shape(self, statistic: Statistic) -> Shape:
+        """How the values around a quantile lie: as declared, with the quantile where it is expected.
+
+        Undeclared, a normal of the expected spread is assumed if one is stated for the group, else values
+        spread evenly on either side of the quantile; and the shape says that it is an assumption.
+        """
+        column, where = statistic.columns[0], statistic.where
+        domain, expected = self._domain(column), self.statistic(statistic)
+        if statistic.shape is not None:
+            shape = statistic.shape
+        elif self._known(StatisticKind.STD, where, column) or self._known(
+            StatisticKind.VARIANCE, where, column
+        ):
+            shape = replace(normal(expected, self.std(where, column)), declared=False)
+        else:
+            shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
+        if shape.step is None and self.specification.schema[column].type is AttributeType.INTEGER:
+            shape = replace(shape, step=1.0)
+        size = self.size(where) if shape.size is None else shape.size
+        return replace(shape.moved(statistic.quantile, expected).within(domain), size=size)
 
     def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:
         """The expected value of something measured for a statistic."""

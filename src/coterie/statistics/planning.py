@@ -14,12 +14,13 @@ from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
 from coterie.statistics.labels import unchecked_columns
-from coterie.statistics.metric import Metric, PredictedError
+from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
-from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.specification import Route, Specification
+from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.specification import Route, Specification, StatisticKind
 from coterie.statistics.uncertainty import predict_consistent
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
@@ -112,7 +113,7 @@ def predict(
     """The errors of every target under these budgets, as the release will make them."""
     exponent = 10 if len(design.metric.targets) <= 100 else 8
     if constraints_of(design):
-        return predict_consistent(design, design.metric.scales(budgets), exponent)
+        return predict_consistent(design, budgets, exponent)
     return design.metric.predict(budgets, exponent=exponent)
 
 
@@ -137,11 +138,14 @@ def notes_on(design: Design) -> tuple[str, ...]:
             "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
             "the values checked."
         )
-    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
-    if quantiles:
+    assumed = [
+        s.name for s in specification.statistics if s.kind is StatisticKind.QUANTILE and s.shape is None
+    ]
+    if assumed:
         notes.append(
-            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
-            "their privacy does not depend on it."
+            f"No `shape` is declared for {', '.join(assumed)}: their errors are predicted for an assumed one (a "
+            "normal of the expected std, else values spread evenly on either side of the expected quantile). "
+            "Where values lie twice as dense the error is about half as large, and the other way round."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:

@@ -63,7 +63,7 @@ def make_release(
     value_scales = np.array([chosen.scales[m.name] for m in design.measurements])
     consistent = reconcile(noisy[None, :], value_scales, constraints_of(design))[0]
     statistics, equations = evaluate(design, consistent)
-    bounds = intervals(design, value_scales, consistent)
+    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), consistent)
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
     for name, value, is_equation in [
