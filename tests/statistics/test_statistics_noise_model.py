@@ -139,7 +139,7 @@ def test_a_quantile_is_found_where_it_is(secure: bool) -> None:
     counts = np.bincount((values / 0.5).astype(int), minlength=200)
     noise = Noise.secure() if secure else Noise.seeded(9)
     scale = release_scale(Family.RANK, m.bound.swap, Fraction(1), zcdp=False)
-    found = [noise.choose(counts, m, scale, f"q{i}") for i in range(60)]
+    found = list(noise.choose(counts, m, scale, "q", 60))
     assert abs(np.mean(found) - np.quantile(values, 0.25)) < 1.0
     # ε = 1, n·f = 40 records a unit: errors of about 2/40, plus half a cell of the grid.
     assert np.abs(np.array(found) - np.quantile(values, 0.25)).mean() < 1.0

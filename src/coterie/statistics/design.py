@@ -133,23 +133,21 @@ def _quantities(
             value = expectations.statistic(statistic)
         law: ScaleLaw | RankLaw = scale_law(family, sensitivity)
         if measurement.kind is Kind.QUANTILE and statistic is not None:
-            law = _rank_law(measurement, expectations.shape(statistic), sensitivity, zcdp)
-        quantities.append(Quantity(measurement.name, value, family, law))
+            size = max(round(expectations.size(measurement.where)), 1)
+            law = _rank_law(measurement, expectations.shape(statistic), size, sensitivity, zcdp)
+        stated = statistic is not None and statistic.name in expectations.given
+        unstated = expectations.unstated(measurement)
+        if stated and measurement.kind is not Kind.QUANTILE:
+            unstated = ()
+        elif not stated and measurement.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
+            unstated = (f"{measurement.name} of {value:g}",)
+        quantities.append(Quantity(measurement.name, value, family, law, unstated))
     return tuple(quantities)
 
 
-def _rank_law(measurement: Measurement, shape: Shape, sensitivity: float, zcdp: bool) -> RankLaw:
-    domain, size = measurement.domains[0], max(round(shape.size or 1), 1)
-    return RankLaw(
-        shape,
-        size,
-        measurement.quantile,
-        domain.lower,
-        domain.width,
-        measurement.candidates,
-        sensitivity,
-        zcdp,
-    )
+def _rank_law(measurement: Measurement, shape: Shape, size: int, sensitivity: float, zcdp: bool) -> RankLaw:
+    domain, cells = measurement.domains[0], measurement.candidates
+    return RankLaw(shape, size, measurement.quantile, domain.lower, domain.width, cells, sensitivity, zcdp)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:

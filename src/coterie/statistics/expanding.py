@@ -13,10 +13,22 @@ from coterie.statistics.filters import Between, Filter, OneOf, read_filter, read
 from coterie.statistics.metric import Summary
 from coterie.statistics.ranges import Range
 from coterie.statistics.shape_reading import ShapeReader
-from coterie.statistics.specification import Route, Statistic, StatisticKind, Total
+from coterie.statistics.specification import About, Route, Statistic, StatisticKind, Total
 
 _ENTRIES = (
-    *("kind", "of", "where", "by", "that", "at_least", "quantile", "shape", "candidates", "expected"),
+    *(
+        "kind",
+        "of",
+        "where",
+        "by",
+        "that",
+        "at_least",
+        "quantile",
+        "shape",
+        "candidates",
+        "expected",
+        "about",
+    ),
     *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
 )
 Groups = list[tuple[str, Filter]]
@@ -92,6 +104,7 @@ def _single(
         that=read_filter(entry["that"], where) if "that" in entry else None,
         at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
         quantile=quantile,
+        about=_about(entry.get("about"), label, where),
         shape=shape,
         candidates=positive_integer(entry.get("candidates", 1024), f"{where}, candidates", 2) or 1024,
         expected=expected,
@@ -118,6 +131,23 @@ def _expected(content: object, label: str, where: str) -> tuple[float | None, Ra
             raise ParameterError(f"{where}: the expected range is inverted.", "Write expected: [low, high].")
         return (low + high) / 2, Range(low, high)
     return number_of(content, f"{where}, expected"), None
+
+
+def _about(content: object, label: str, where: str) -> About:
+    """size, mean and std of the group; or a mapping from the group's label to them."""
+    entries = ("size", "mean", "std")
+    if isinstance(content, dict) and label and not set(content) & set(entries):
+        content = {str(key): value for key, value in content.items()}.get(label)
+    if content is None:
+        return About()
+    if not isinstance(content, dict):
+        raise ParameterError(
+            f"{where}: `about` is a mapping.", "Write about: {size: 600, mean: 36, std: 11}."
+        )
+    members(content, entries, f"{where}, about")
+    mean = None if content.get("mean") is None else number_of(content["mean"], f"{where}, about, mean")
+    size, std = (positive_of(content.get(key), f"{where}, about, {key}") for key in ("size", "std"))
+    return About(size, mean, std)
 
 
 def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[Groups, bool]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.statistics.batches import Batch, make_batches
 from coterie.statistics.expression import Expression
 from coterie.statistics.noise_model import Family, ScaleLaw, from_uniform
-from coterie.statistics.predicted_error import PredictedError, Tabled
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.rank_law import RankLaw
 from coterie.statistics.target_error import TargetError
 
@@ -38,6 +38,7 @@ class Quantity:
     value: float
     family: Family
     law: ScaleLaw | RankLaw
+    unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
 
     def draw(self, points: Array, budget: float) -> tuple[Array, Array]:
         """(truth, released) at points of (0, 1), under the noise that is really drawn."""
@@ -153,9 +154,9 @@ class Metric:
         return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
 
     @property
-    def tabled(self) -> tuple[Tabled | None, ...]:
-        """The tables behind each target's error, where quantiles are part of it."""
-        return tuple(error.tabled for error in self._errors)
+    def errors(self) -> tuple[TargetError, ...]:
+        """How each target's error comes about."""
+        return self._errors
 
     @property
     def inputs(self) -> tuple[tuple[int, ...], ...]:

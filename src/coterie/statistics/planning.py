@@ -138,17 +138,25 @@ def notes_on(design: Design) -> tuple[str, ...]:
             "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
             "the values checked."
         )
-    assumed = [
-        s.name for s in specification.statistics if s.kind is StatisticKind.QUANTILE and s.shape is None
-    ]
-    if assumed:
+    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
+    shapeless = [s.name for s in quantiles if s.shape is None]
+    if shapeless:
         notes.append(
-            f"No `shape` is declared for {', '.join(assumed)}: their errors are predicted for an assumed one (a "
-            "normal of the expected std, else values spread evenly on either side of the expected quantile). "
-            "Where values lie twice as dense the error is about half as large, and the other way round."
+            f"No `shape` is declared for {_listed(shapeless)}: errors are predicted for an assumed one (a normal "
+            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
+            "values lie twice as dense the error is about half as large, and the other way round."
+        )
+    unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
+    if unstated and not specification.pilot:
+        notes.append(
+            f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
+            "`expected`, or about: {size: …, mean: …, std: …}."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
-        shown = ", ".join(summed[:6]) + (", …" if len(summed) > 6 else "")
-        notes.append(f"Derived from noisy sums, because that is more accurate here: {shown}.")
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")
     return tuple(notes)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

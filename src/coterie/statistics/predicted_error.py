@@ -20,7 +20,9 @@ class Basis(StrEnum):
     CLOSED_FORM = "closed form"
     SOBOL = "Sobol"
     SHAPE = "declared shape"  # quantiles: tables drawn from the shape that the specification states
-    ASSUMED = "assumed shape"  # … or from the one that is assumed where it states none
+    ASSUMED = (
+        "assumption"  # a shape, a size or a value that matters and that the specification does not state
+    )
 
 
 @dataclass(frozen=True, slots=True)

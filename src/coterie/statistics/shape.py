@@ -30,7 +30,6 @@ class Shape:
     p: tuple[float, ...]
     x: tuple[float, ...]
     step: float | None = None
-    size: float | None = None  # how many records the group is expected to have
     declared: bool = True  # False: nobody said anything, and this is an assumption
 
     def at(self, probability: float) -> float:

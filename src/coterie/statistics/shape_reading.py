@@ -19,7 +19,7 @@ from coterie.statistics.sources import open_source, require_columns
 from coterie.statistics.sql import clipped, condition_sql
 
 _FORMS = ("quantiles", "distribution", "values", "sample")
-_ENTRIES = (*_FORMS, "mean", "std", "step", "size")
+_ENTRIES = (*_FORMS, "mean", "std", "step")
 _ADVICE = (
     "Write shape: {quantiles: {0.25: 9, 0.5: 15, 0.75: 24}}, {distribution: gamma, mean: 16, std: 11}, "
     "{values: {0: 0.4, 1: 0.6}} or {sample: FILE}."
@@ -58,8 +58,7 @@ class ShapeReader:
             shape = self._sample(content["sample"], column, chosen, domain, place)
         else:
             shape = _distribution(content, expected, place)
-        step, size = (positive_of(content.get(key), f"{place}, {key}") for key in ("step", "size"))
-        return replace(shape, step=step, size=size)
+        return replace(shape, step=positive_of(content.get("step"), f"{place}, step"))
 
     def _sample(self, content: object, column: str, chosen: Filter, domain: Range, place: str) -> Shape:
         """The column of a public file, filtered as the data will be."""

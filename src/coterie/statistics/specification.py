@@ -80,6 +80,15 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What is expected of a statistic's group and column beside the statistic itself."""
+
+    size: float | None = None
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Statistic:
     name: str
     kind: StatisticKind
@@ -88,6 +97,7 @@ class Statistic:
     that: Filter | None = None  # proportion: which of the group count
     at_least: int | None = None  # public lower bound of the group's size
     quantile: float = 0.5
+    about: About = About()
     shape: Shape | None = None  # quantile: how values are expected to lie around it
     candidates: int = 1024  # quantile: the public grid
     expected: float | None = None

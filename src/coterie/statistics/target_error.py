@@ -16,6 +16,7 @@ from coterie.statistics.noise_model import (
     Family,
     absolute_quantile,
     from_uniform,
+    mean_absolute,
     tail_area_slope,
     upper_tail_area,
 )
@@ -32,6 +33,7 @@ Array = NDArray[np.float64]
 PROBABILITY = {"median": 0.5, "p95": 0.95}
 # A clamp that acts less often than this cannot be seen in any figure we print.
 _NEVER = 1e-7
+_SEEN = 0.01  # a clamp that takes away more than this part of an error is seen
 
 
 @lru_cache(maxsize=64)
@@ -163,12 +165,12 @@ class TargetError:
         used = budgets[list(self.inputs)]
         if self.linear is not None and len(self.inputs) == 1:
             return self._report_of_one(name, self.quantities[0], float(used[0]))
-        drawn = from_draws(name, np.abs(self.simulate(used, exponent)), self.tabled)
+        drawn = self.labelled(from_draws(name, np.abs(self.simulate(used, exponent)), self.tabled))
         scales = np.array([float(q.law.scale(b)) for q, b in zip(self.quantities, used, strict=True)])
         if not self._closed(scales[None, :]) or not all(family.continuous for family in self.families):
             return drawn
         mean = float(self._closed_mean(self.families, scales[None, :])[0])
-        return replace(drawn, mean=mean, standard_error=0.0, basis=Basis.CLOSED_FORM)
+        return replace(drawn, mean=mean, standard_error=0.0, basis=Basis.CLOSED_FORM, between_tables=0.0)
 
     def _report_of_one(self, name: str, quantity: Quantity, budget: float) -> PredictedError:
         assert self.linear is not None
@@ -178,7 +180,9 @@ class TargetError:
             of_tables = factor * law.mean_errors(budget)
             error, between = tabled.spread(of_tables)
             median, p95 = (factor * law.within(budget, probability) for probability in (0.5, 0.95))
-            return PredictedError(name, float(of_tables.mean()), error, median, p95, tabled.basis, between)
+            return self.labelled(
+                PredictedError(name, float(of_tables.mean()), error, median, p95, tabled.basis, between)
+            )
         scale = float(quantity.law.scale(budget))
         mean = float(self._closed_mean(self.families, np.array([[scale]]))[0])
         sides = sorted(self.linear.sides(self.names[0], quantity.value))
@@ -186,7 +190,14 @@ class TargetError:
             factor * _clamped_quantile(quantity.family, scale, probability, *sides)
             for probability in (0.5, 0.95)
         )
-        return PredictedError(name, mean, 0.0, median, p95)
+        found = PredictedError(name, mean, 0.0, median, p95)
+        free = factor * float(mean_absolute(quantity.family, np.asarray(scale)))
+        return found if mean > (1 - _SEEN) * free else self.labelled(found)  # only then does the value matter
+
+    def labelled(self, found: PredictedError) -> PredictedError:
+        """Called an assumption if a value that it depends on was stated by nobody."""
+        assumed = any(quantity.unstated for quantity in self.quantities)
+        return replace(found, basis=Basis.ASSUMED) if assumed else found
 
     def simulate(self, used: Array, exponent: int) -> Array:
         """Deviations from the truth under the noise that is really drawn, over all scrambled sets."""

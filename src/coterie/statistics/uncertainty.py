@@ -60,10 +60,9 @@ def deviations(design: Design, budgets: Array, centre: Array | None, exponent: i
 def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
     """Predicted errors with the consistency step in the loop."""
     moved = deviations(design, budgets, None, exponent)
-    metric = design.metric
     return tuple(
-        from_draws(target.name, np.abs(moved[target.name]), tabled)
-        for target, tabled in zip(metric.targets, metric.tabled, strict=True)
+        error.labelled(from_draws(target.name, np.abs(moved[target.name]), error.tabled))
+        for target, error in zip(design.metric.targets, design.metric.errors, strict=True)
     )
 
 
