@@ -62,7 +62,7 @@ def usable_records(project: Project) -> int:
 def _complete_rows(folder: Path, digest: str, schema_text: str) -> int:
     """Counted once for a table and its description: a slider asks often."""
     project = Project(folder)
-    table, schema = project.table(), project.schema()
+    table, schema = project.typed_table(), project.schema()
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for attribute in schema.attributes:
         if attribute.missing is Missing.DROP_ROW and attribute.role is not Role.IDENTIFIER:
