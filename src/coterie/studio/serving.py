@@ -47,6 +47,7 @@ def _listen(wanted: int | None, last: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", port))
+            listening.listen()  # from now on a browser waits in the queue instead of being turned away
         except OSError:
             listening.close()
             continue
