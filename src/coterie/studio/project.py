@@ -11,17 +11,19 @@ from __future__ import annotations
 import fcntl
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.io.formats import ending
 from coterie.io.publication import stage_bytes
 from coterie.schema import Schema
+from coterie.schema_file import read_schema
 from coterie.studio.kept import kept, typed
 
 
@@ -106,7 +108,10 @@ class Project:
     @classmethod
     def all(cls, projects: Path) -> list[Project]:
         """The newest first. A folder without a readable state is not a project."""
-        found = [cls(path.parent) for path in projects.glob("*/state.json")]
+        found = []
+        for path in projects.glob("*/state.json"):
+            with suppress(OSError, ValidationError):
+                found.append(cls(path.parent))
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
@@ -160,7 +165,7 @@ class Project:
         return self.folder / "schema.yaml"
 
     def schema(self) -> Schema:
-        return Schema.from_yaml(self.schema_path)
+        return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)
 
     @property
     def described(self) -> bool:
@@ -174,6 +179,12 @@ class Project:
         except CoterieError:
             return False
         return bool(schema.protected)
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, folder: Path) -> Schema:
+    """Every page asks several times, and two hundred attributes are a long text."""
+    return read_schema(text + "\n", folder)
 
 
 def _write(path: Path, state: State) -> None:

@@ -47,9 +47,9 @@ def _listen(wanted: int | None, last: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", port))
-            listening.listen()  # from now on a browser waits in the queue instead of being turned away
         except OSError:
             listening.close()
             continue
+        listening.listen()  # from now on a browser waits for us instead of being turned away
         return listening
     raise OutputError(f"Port {wanted} is taken.", "Choose another one, or leave --port out.")
