@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
+from coterie.studio.releases import Releases
 
 
 def _opened(request: Request, project: str) -> Project:
@@ -24,6 +25,11 @@ def _jobs(request: Request) -> Jobs:
     return jobs
 
 
+def _releases(request: Request) -> Releases:
+    releases: Releases = request.app.state.releases
+    return releases
+
+
 def _home(request: Request) -> Home:
     home: Home = request.app.state.home
     return home
@@ -31,4 +37,5 @@ def _home(request: Request) -> Home:
 
 Opened = Annotated[Project, Depends(_opened)]
 Running = Annotated[Jobs, Depends(_jobs)]
+Releasing = Annotated[Releases, Depends(_releases)]
 AtHome = Annotated[Home, Depends(_home)]

@@ -31,13 +31,22 @@ def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
 
 
 def step_page(
-    project: Project, step: str, problem: CoterieError | None = None, *, status: int = 200, **content: Any
+    project: Project,
+    step: str,
+    problem: CoterieError | None = None,
+    *,
+    template: str = "",
+    status: int = 200,
+    **content: Any,
 ) -> HTMLResponse:
-    """The page of one step, with the way through all of them. A step that has to wait says what for."""
+    """The page of one step, with the way through all of them. A step that has to wait says what for.
+
+    `template` is another page of the same step.
+    """
     steps = [(entry, entry.waits_for(project)) for entry in STEPS]
     here, waits_for = next(pair for pair in steps if pair[0].name == step)
     return page(
-        "waiting.html" if waits_for else f"{step}.html",
+        "waiting.html" if waits_for else template or f"{step}.html",
         status=400 if problem else status,
         project=project,
         state=project.state,
