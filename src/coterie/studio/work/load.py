@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-from coterie.io.digest import table_digest
 from coterie.io.draft import draft_schema
 from coterie.io.reading import read_table
 from coterie.population import demo_population, demo_schema
+from coterie.studio.kept import keep, stamp
 from coterie.studio.project import Loaded, Project
 
 Tell = Callable[[float | None, str], None]
@@ -20,19 +19,16 @@ Tell = Callable[[float | None, str], None]
 def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """`parameters`: source, table, query. The draft of the schema is written too, unless there is one."""
     tell(None, "Reading the table")
+    before = stamp(project.source) if project.source else None
     if project.state.origin.kind == "demo":
         table, draft = demo_population(), demo_schema().to_yaml()
     else:
         table = read_table(parameters["source"], table=parameters["table"], query=parameters["query"])
         draft = draft_schema(table)
     tell(0.6, "Keeping a copy on this machine")
-    hidden = project.folder / ".table.arrow"
-    with pa.OSFile(str(hidden), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=1 << 16)
-    os.chmod(hidden, 0o600)
-    os.replace(hidden, project.table_path)
+    digest = keep(table, project.table_path)
     tell(0.8, "Describing the columns")
-    loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=table_digest(table))
+    loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=digest, stamp=before)
     schema = None if project.schema_path.exists() else draft
     project.change(loaded=loaded, schema=schema)
     return {"columns": [_column(name, table[name]) for name in table.column_names]}
