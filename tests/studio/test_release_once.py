@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_world import CHOICE, browser, form, leftovers, ledger, ready_project, spent
+from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
 
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
@@ -210,3 +210,13 @@ def test_two_tabs_where_one_changes_the_project(world: World) -> None:
     answer = client.post(f"/p/{project.id}/release", data=seen)
     assert answer.status_code == 400
     assert "changed in another tab" in answer.text
+
+
+def test_a_source_that_has_changed(world: World) -> None:
+    client, project, folder = world
+    plan = planned(client, project, folder)
+    (folder / "people.csv").write_bytes((folder / "people.csv").read_bytes() + b"\n")
+    assert "was changed since this plan was made" in confirmed(client, project, plan).text
+    answer = client.post(f"/p/{project.id}/release", data=form(project, folder))
+    assert "was changed or removed since it was read" in answer.text
+    assert spent(folder) == 0

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coterie.certificate import Certificate
 from coterie.io.publication import stage_bytes
+from coterie.studio.kept import stamp
 from coterie.studio.project import Choice, Project
 
 
@@ -63,6 +64,7 @@ def made_from(project: Project) -> str:
     parts = [
         state.loaded.digest if state.loaded else "",
         [table.st_ino, table.st_mtime_ns, table.st_size],
+        stamp(project.source) if project.source else None,
         project.schema_path.read_text(encoding="utf-8"),
         state.choice.model_dump() if state.choice else {},
     ]

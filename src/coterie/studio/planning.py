@@ -23,6 +23,7 @@ from coterie.publishing import Destination
 from coterie.release import digests_of, facts_of, shares_of, total_epsilon
 from coterie.schema import Role, Schema
 from coterie.studio.forms import Sent
+from coterie.studio.kept import stamp
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.project import Choice, Project
 from coterie.table import Checked, check
@@ -109,6 +110,11 @@ def plan_of(project: Project, asked: Asked) -> Plan:
     state, destination = project.state, asked.destination(project)
     if state.choice is None:
         raise ParameterError("No method was chosen.", "Choose one first.")
+    if project.source is not None and state.loaded and stamp(project.source) != state.loaded.stamp:
+        raise DataError(
+            f"{project.source} was changed or removed since it was read.",
+            "Read it again on the page 'Load', so that you release what lies there.",
+        )
     for path in destination.files:
         if path.exists():
             raise OutputError(
@@ -200,8 +206,8 @@ def inputs(project: Project) -> tuple[str | Path | tuple[str, str], ...]:
     """What a release must never overwrite."""
     origin = project.state.origin
     inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
-    if origin.kind == "file":
-        inputs.append(origin.shown)
+    if project.source is not None:
+        inputs.append(project.source)
     elif origin.kind == "database" and origin.table:
         inputs.append((origin.shown, origin.table))
     return tuple(inputs)

@@ -94,10 +94,8 @@ def source_of(project: Project) -> tuple[str, list[str]]:
     if origin.kind == "database":
         named = ["--table", origin.table] if origin.table else ["--query", str(origin.query)]
         return origin.shown, named
-    if origin.kind == "file":
-        return origin.shown, []
-    uploads = sorted(project.folder.glob("upload.*"))
-    return str(uploads[0] if uploads else project.table_path), []
+    named = ["--table", origin.table] if origin.table else []  # a sheet of a workbook
+    return str(project.source or project.table_path), named
 
 
 def wrapped(words: list[str]) -> str:
