@@ -12,7 +12,6 @@ from coterie.budget import as_text
 from coterie.certificate import Certificate, Digest, certify
 from coterie.charging import fingerprint_of, purpose_of
 from coterie.errors import DataError, OutputError, ParameterError
-from coterie.guarantee import settle
 from coterie.io.address import Address, is_database
 from coterie.io.formats import WRITERS
 from coterie.ledger import Ledger, Purpose, without_credentials
@@ -20,12 +19,13 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.noise.secure import SecureSampler
 from coterie.publishing import Destination
-from coterie.release import digests_of, facts_of, shares_of, total_epsilon
+from coterie.release import digests_of, facts_of, total_epsilon
 from coterie.schema import Role, Schema
 from coterie.studio.forms import Sent
 from coterie.studio.kept import stamp
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.project import Choice, Project
+from coterie.studio.promise import promised
 from coterie.table import Checked, check
 
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
@@ -177,24 +177,22 @@ def recipe_of(choice: Choice) -> tuple[Method, Fraction]:
 def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
     """What the certificate of a real release will say. Only its bytes, its time and paid bounds are not known yet."""
     recipe, total = recipe_of(choice)
-    shares, dependence = shares_of(total, schema, recipe)
-    k = recipe.check_k(choice.k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
-    sampler = SecureSampler()
+    found, sampler = promised(choice, schema, checked.records), SecureSampler()
     facts = replace(
-        facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=choice.shuffle),
+        facts_of(schema, recipe, total, checked.records, found.k, sampler, shuffled=choice.shuffle),
         taxonomies=digests_of(checked.columns.values()),
         clipped=choice.clip,
     )
     columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
     unknown = Digest(over="file bytes", value="0" * 64)
     return certify(
-        settle(recipe.promise, facts),
+        found.guarantee,
         facts,
         schema,
         recipe,
-        shares,
+        found.shares,
         {},
-        dependence,
+        found.dependence,
         sampler,
         columns,
         datetime.now(UTC),
