@@ -59,7 +59,10 @@ def test_a_preview_is_attacked(world: World) -> None:
 
 def test_a_control_file(world: World) -> None:
     client, project, folder = world
-    stage(demo_population(people=900).slice(600), folder / "others.csv", force=False).publish()
+    others = demo_population(people=300, seed=99)
+    place = others.column_names.index("person")
+    others = others.set_column(place, "person", [[f"other {number}" for number in range(300)]])
+    stage(others, folder / "others.csv", force=False).publish()
     page = attacked(client, project, control=str(folder / "others.csv"))
     assert "300 people as control" in page
     assert "Membership by distance" in page
