@@ -37,6 +37,8 @@ GLOSSARY = {
     "odds": "How sure an attacker can become of a fact about one person, at most, whatever else they know.",
     "clip": "Noise can push a number beyond what is possible, such as an age of −3. Cutting it to the public bound tells "
     "nobody anything; without it, released values may lie outside.",
+    "tune": "Invented rows follow from the description alone, so whatever you choose by looking at them tells nothing about "
+    "the people. They show how much noise there is, not what your own data look like.",
     "secure noise": "Noise from the operating system's randomness through an exact sampler. Drawn once for a release, "
     "and never again for the same one.",
     "known people": "Some attackers know already which released row belongs to a few people, such as themselves and their "

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.errors import CoterieError
+from coterie.studio.charts.scales import number
 from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
@@ -25,8 +26,9 @@ _pages = Environment(
 )
 _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
-_pages.filters["short"] = lambda number: f"{float(number):.4g}"
-_pages.filters["thousands"] = lambda number: f"{number:,}"
+_pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
+_pages.filters["number"] = number
+_pages.filters["thousands"] = lambda count: f"{count:,}"
 
 
 def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
