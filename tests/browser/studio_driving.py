@@ -206,8 +206,10 @@ class Page:
 
     def size(self, name: str) -> None:
         """desk (1280), wide (1920) or phone (390)."""
-        width, height = _SIZES[name]
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": name == "phone"}
+        self._measure(*_SIZES[name])
+
+    def _measure(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def too_wide(self) -> int:
@@ -216,8 +218,12 @@ class Page:
         return int(self.driver.execute_script(script))
 
     def screenshot(self, path: Path) -> None:
-        """The whole page, not only the window."""
+        """The whole page, as if the window were that high."""
+        script = "return [innerWidth, innerHeight, document.documentElement.scrollHeight]"
+        width, height, whole = self.driver.execute_script(script)
+        self._measure(width, whole)
         taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
+        self._measure(width, height)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(taken["data"]))
 

@@ -54,7 +54,7 @@ def _read_file(path: Path, as_text: Collection[str], sheet: str | None) -> pa.Ta
     if path.is_dir():
         raise DataError(f"{path} is a folder.", "Give one file.")
     if not path.exists():
-        raise DataError(f"There is no file {path}.", _neighbours(path))
+        raise DataError(f"There is no file {path}.", neighbours(path))
     if reader is None:
         raise DataError(ending_problem(path), ending_advice(path, READERS))
     try:
@@ -73,7 +73,8 @@ def _reason(error: OSError) -> str:
     return error.strerror if error.errno in errno.errorcode and error.strerror else "input/output error"
 
 
-def _neighbours(path: Path) -> str:
+def neighbours(path: Path) -> str:
+    """Advice for a path that is not there: a file of nearly that name, if there is one."""
     try:
         names = [entry.name for entry in path.parent.iterdir() if ending(entry) in READERS]
     except OSError:

@@ -12,6 +12,8 @@ GLOSSARY = {
     "people out, and the certificate names it) or identifier (dropped, always).",
     "bounds": "The smallest and largest value that is possible at all, from public knowledge such as a law or a form. "
     "Bounds read off the data give the extreme person away.",
+    "private bounds": "Where only a wide range is public, narrower bounds are found with a part of the attribute's ε. They "
+    "are noisy, and no longer public knowledge but part of the release.",
     "labels": "The categories that are possible at all, from public knowledge, not the ones that happen to occur.",
     "taxonomy": "A tree that says which categories are alike, so that noise moves a label to a similar one.",
     "missing": "What to do with empty cells: stop with an error, drop such rows, fill in a public value, or treat "

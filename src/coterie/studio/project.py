@@ -11,12 +11,12 @@ from __future__ import annotations
 import fcntl
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.io.formats import ending
@@ -110,7 +110,10 @@ class Project:
     @classmethod
     def all(cls, projects: Path) -> list[Project]:
         """The newest first. A folder without a readable state is not a project."""
-        found = [cls(path.parent) for path in projects.glob("*/state.json")]
+        found = []
+        for path in projects.glob("*/state.json"):
+            with suppress(OSError, ValidationError):
+                found.append(cls(path.parent))
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
