@@ -16,6 +16,13 @@ from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
 
+
+def _said(promise: Any) -> str:
+    """The label beside its status, which some labels begin with."""
+    found = promise if isinstance(promise, dict) else {"status": promise.status, "label": promise.label}
+    return str(found["label"]).removeprefix(f"{found['status']}; ")
+
+
 STATIC = Path(__file__).parent / "static"
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -28,6 +35,7 @@ _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
 _pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
 _pages.filters["number"] = number
+_pages.filters["said"] = _said
 _pages.filters["thousands"] = lambda count: f"{count:,}"
 
 
