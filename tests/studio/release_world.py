@@ -60,7 +60,7 @@ def ledger(folder: Path, lifetime: str = "10") -> Path:
     return path
 
 
-def form(project: Project, folder: Path, **changes: Any) -> dict[str, str]:
+def form(project: Project, folder: Path, /, **changes: Any) -> dict[str, str]:
     """What the page sends when a person goes on."""
     asked = {
         "version": str(Project(project.folder).state.version),

@@ -31,7 +31,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield client, ready_project(home, tmp_path), tmp_path
 
 
-def planned(client: Any, project: Project, folder: Path, **changes: Any) -> str:
+def planned(client: Any, project: Project, folder: Path, /, **changes: Any) -> str:
     answer = client.post(f"/p/{project.id}/release", data=form(project, folder, **changes))
     assert answer.status_code == 303, answer.text
     page = client.get(answer.headers["location"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -61,7 +62,7 @@ class Asked:
         folder = source.parent if origin.kind == "file" else Path.home()
         stem = source.name.split(".")[0].strip().replace(" ", "-").lower() or "table"
         name, number = f"{stem}-released", 1
-        while any((folder / f"{name}{ending}").exists() for ending in FORMATS):
+        while any(os.path.exists(folder / f"{name}{ending}") for ending in FORMATS):
             number += 1
             name = f"{stem}-released-{number}"
         last = next((entry for entry in reversed(project.state.released) if entry.ledger), None)
@@ -116,7 +117,7 @@ def plan_of(project: Project, asked: Asked) -> Plan:
             "Read it again on the page 'Load', so that you release what lies there.",
         )
     for path in destination.files:
-        if path.exists():
+        if os.path.exists(path):  # unlike Path.exists, it does not stumble over a name that is too long
             raise OutputError(
                 f"{path} exists already.", "Choose another name: the studio never overwrites a release."
             )

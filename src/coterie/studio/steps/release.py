@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from fastapi import APIRouter, Response
@@ -49,7 +50,7 @@ def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
     try:
         if form.text("do") == "make":
             _make_ledger(asked)
-        elif not asked.ledger_path.exists():
+        elif not os.path.exists(asked.ledger_path):
             raise LedgerError(f"There is no ledger at {asked.ledger_path}.", "Make one, or check the path.")
     except CoterieError as problem:
         return _form(project, releases, asked, problem)
@@ -58,7 +59,7 @@ def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
 
 def _make_ledger(asked: Asked) -> None:
     path, lifetime = asked.ledger_path, parse_epsilon(asked.lifetime, "lifetime")
-    if path.exists() and Ledger.inspect(path).lifetimes.get(asked.population) == lifetime:
+    if os.path.exists(path) and Ledger.inspect(path).lifetimes.get(asked.population) == lifetime:
         return  # made by the first of two clicks
     Ledger.add_population(path, asked.population, lifetime)
 
@@ -71,7 +72,7 @@ def _form(
     except CoterieError as unsettled:
         last, progress, problem = read_plan(project), None, problem or unsettled
     kept: list[Account] = []
-    if asked.ledger and asked.ledger_path.exists():
+    if asked.ledger and os.path.exists(asked.ledger_path):
         try:
             kept = accounts(asked.ledger_path)
         except CoterieError as damaged:
