@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -12,10 +13,12 @@ from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
 from coterie.studio.releases import Releases
 
+_ID = re.compile("[0-9a-f]{8}")  # a name that Project.new gives: no way out of the folder
+
 
 def _opened(request: Request, project: str) -> Project:
     folder = request.app.state.home.projects / project
-    if not project.isalnum() or not (folder / "state.json").exists():
+    if not _ID.fullmatch(project) or not (folder / "state.json").exists():
         raise HTTPException(404)
     return Project(folder)
 
