@@ -133,7 +133,7 @@ def _map(found: dict[str, Any]) -> Figure:
 
 def _lines(found: dict[str, Any]) -> list[Figure]:
     """Error against k at the largest ε: of rows, and of distributions where synthetic rows are compared too."""
-    drawn = []
+    drawn, order = [], list(dict.fromkeys(entry["method"] for entry in found["best"]))
     for measure in dict.fromkeys([*(entry["measure"] for entry in found["best"]), "semantic-distance"]):
         cells = found["errors"].get(measure)
         if not cells:
@@ -144,7 +144,7 @@ def _lines(found: dict[str, Any]) -> list[Figure]:
             here = [cell for cell in cells if (cell["method"], cell["epsilon"]) == (method, epsilon)]
             points = tuple((float(cell["k"]), cell["error"]) for cell in here if cell["error"] > 0)
             if points:
-                series.append(Series(method, points))
+                series.append(Series(method, points, look=order.index(method)))
         if series:
             level = (1.0, "1: publishing the mean") if measure.startswith("sse") else None
             caption = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k, at ε = {epsilon}."

@@ -158,7 +158,6 @@ def _shown(
 def _attribute(one: dict[str, Any]) -> Figure:
     if one["kind"] == "labels":
         return label_bars(one["name"], one["labels"], one["before"], one["after"])
-    note = "Values beyond the outer bins are counted in them."
     return histogram(
         one["name"],
         one["edges"],
@@ -166,7 +165,6 @@ def _attribute(one: dict[str, Any]) -> Figure:
         one["after"],
         unit=one["unit"],
         dates=one["dates"],
-        note=note,
     )
 
 

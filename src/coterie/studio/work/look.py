@@ -8,6 +8,7 @@ from typing import Any
 
 from coterie.methods import get_method
 from coterie.release import protect
+from coterie.report.ranking import UNITS, WORDS, readable
 from coterie.studio.counts import counted
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED, drawn_sample
@@ -58,6 +59,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         "attributes": attributes,
         "correlation": _correlation(pair),
         "measures": measures,
+        "words": _in_words(measures, synthetic=synthetic),
         "notes": list(pair.notes),
     }
 
@@ -75,6 +77,19 @@ def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
         "reason": found.reason,
         "attributes": {name: _finite(value) for name, value in found.attributes.items()},
     }
+
+
+def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
+    """What the errors mean, as a comparison puts it: of rows that stand for people, or of distributions."""
+    ranked = ("sse-matched", "jensen-shannon") if synthetic else ("sse", "semantic-distance")
+    said = []
+    for measure in measures:
+        values = [value for value in measure["attributes"].values() if value is not None]
+        if measure["name"] in ranked and values:
+            error = sum(values) / len(values)
+            words = next(words for least, words in WORDS[measure["name"]] if error >= least)
+            said.append(f"{words} ({UNITS[measure['name']]}: {readable(error)})")
+    return "; ".join(said)
 
 
 def _correlation(pair: Pair) -> dict[str, Any] | None:
