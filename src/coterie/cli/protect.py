@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
+from coterie.charging import fingerprint_of, purpose_of
 from coterie.cli.large import Where, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
@@ -22,7 +22,7 @@ from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
 from coterie.large_chain import warm_up
-from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.ledger import Ledger
 from coterie.memory import keep_what_is_freed
 from coterie.methods import get_method
 from coterie.publishing import Destination, publish, publish_charged
@@ -191,37 +191,25 @@ def protect_command(
             written = publish(make, destination)
         else:
             assert population is not None
-            if not recipe.adds_noise:
-                raise ParameterError(
-                    f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
-                    "Leave out --ledger, or choose a method with noise.",
-                )
             if seed is not None:
                 raise ParameterError(
                     "A seeded release protects nobody, so it is not charged to a ledger.",
                     "Leave out --seed or --ledger.",
                 )
+            request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
+            purpose = purpose_of(
+                recipe,
+                total,
+                schema,
+                population=population,
+                target=destination.shown,
+                fingerprint=fingerprint_of(data, request),
+            )
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
-                purpose = Purpose(
-                    population,
-                    recipe.cost(total, len(schema.protected)),
-                    method,
-                    "",
-                    destination.shown,
-                    _fingerprint(data, request),
-                )
                 written = publish_charged(make, destination, book, purpose)
     _report(written, destination, as_json=as_json)
-
-
-def _fingerprint(data: str, request: tuple[object, ...]) -> str:
-    """Tells one request from another, so that a command run again after a kill is recognised."""
-    place = Path(data)
-    state = (place.stat().st_size, place.stat().st_mtime_ns) if place.is_file() else ()
-    return hashlib.sha256(repr((without_credentials(repr(request)), state)).encode()).hexdigest()
 
 
 def _bar(*, quiet: bool) -> Progress:

@@ -43,4 +43,8 @@ GLOSSARY = {
     "the people. They show how much noise there is, not what your own data look like.",
     "secure noise": "Noise from the operating system's randomness through an exact sampler. Drawn once for a release, "
     "and never again for the same one.",
+    "known people": "Some attackers know already which released row belongs to a few people, such as themselves and their "
+    "friends, and go on from there. This is how many they know.",
+    "control": "A table of people of the same kind who are not in the release. What an attack finds out about them too is "
+    "general knowledge, and not the fault of the release.",
 }
