@@ -186,6 +186,11 @@ class Metric:
         """Which quantities each target depends on."""
         return tuple(error.inputs for error in self._errors)
 
+    @property
+    def uses(self) -> tuple[tuple[str, ...], ...]:
+        """The names of those quantities."""
+        return tuple(tuple(self.quantities[i].name for i in error.inputs) for error in self._errors)
+
     def scores_of_many(self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None) -> Array:
         """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
         scales = self.scales(budgets)

@@ -63,11 +63,14 @@ class Plan:
             "specification": self.specification.digest,
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
-            "budgets": {
-                m.name: as_text(b) for m, b in zip(self.design.measurements, self.budgets, strict=True)
-            },
+            "budgets": {name: as_text(budget) for name, budget in self.split.items()},
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def split(self) -> dict[str, Fraction]:
+        """The budget of each thing that is measured, by its name."""
+        return {m.name: b for m, b in zip(self.design.measurements, self.budgets, strict=True)}
 
     @property
     def approximate(self) -> bool:
@@ -106,7 +109,9 @@ class Plan:
                 }
                 for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
             ],
-            "errors": [_error(error) for error in self.errors],
+            "errors": [
+                _error(error, uses) for error, uses in zip(self.errors, design.metric.uses, strict=True)
+            ],
             "routes": {name: route.value for name, route in design.routes.items()},
             "expected": dict(self.expected),
             "expected_from": self.specification.expected_from,
@@ -128,9 +133,10 @@ class Plan:
         }
 
 
-def _error(error: PredictedError) -> dict[str, Any]:
+def _error(error: PredictedError, uses: tuple[str, ...]) -> dict[str, Any]:
     return {
         "name": error.name,
+        "measured_from": list(uses),
         "mean": error.mean,
         # How far the model behind an approximation is off is not known: no number would be honest.
         "standard_error": None if error.approximate else error.standard_error,

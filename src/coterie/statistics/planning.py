@@ -14,7 +14,7 @@ from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
 from coterie.statistics.labels import unchecked_columns
-from coterie.statistics.metric import Metric
+from coterie.statistics.metric import Metric, PredictedError
 from coterie.statistics.plan import Plan, Row
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
@@ -98,16 +98,22 @@ def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] 
 def _row(
     design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> Row:
-    exponent = 10 if len(problem.metric.targets) <= 100 else 8
-    if constraints_of(design):
-        errors = predict_consistent(design, problem.metric.scales(budgets), exponent)
-    else:
-        errors = problem.metric.predict(budgets, exponent=exponent)
+    errors = predict(design, budgets)
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:
         worst = max(metric.score(budgets, exponent=10) for metric in problem.scenarios)
     return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
+
+
+def predict(
+    design: Design, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[PredictedError, ...]:
+    """The errors of every target under these budgets, as the release will make them."""
+    exponent = 10 if len(design.metric.targets) <= 100 else 8
+    if constraints_of(design):
+        return predict_consistent(design, design.metric.scales(budgets), exponent)
+    return design.metric.predict(budgets, exponent=exponent)
 
 
 def notes_on(design: Design) -> tuple[str, ...]:

@@ -15,14 +15,12 @@ from coterie.statistics.accounting import epsilon_of, total_in_currency
 from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets
-from coterie.statistics.consistency import constraints_of
 from coterie.statistics.design import Design
 from coterie.statistics.metric import PredictedError
 from coterie.statistics.optimise import minimise
 from coterie.statistics.plan import Plan
-from coterie.statistics.planning import design_for, notes_on
+from coterie.statistics.planning import design_for, notes_on, predict
 from coterie.statistics.specification import Budget, Notion, Specification
-from coterie.statistics.uncertainty import predict_consistent
 
 Array = NDArray[np.float64]
 SHARPNESS = 32.0
@@ -195,10 +193,7 @@ def _as_plan(
     final = replace(_with_total(specification, design, total, exact_total), specification=solved)
     exact = exact_budgets(budgets, final.feasible, final.total)
     floats = np.array([float(budget) for budget in exact])
-    if constraints_of(final):
-        errors = predict_consistent(final, final.metric.scales(floats))
-    else:
-        errors = final.metric.predict(floats)
+    errors = predict(final, floats)
     score, standard_error = final.metric.score_of(errors)
     return Plan(
         final,
