@@ -105,7 +105,7 @@ def test_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
 
 def test_unknown_ending_suggests_one(tmp_path: Path) -> None:
     assert "Did you mean '.parquet'?" in refusal(write(tmp_path / "t.parqet", b"x")).advice
-    assert ".csv.gz" in refusal(write(tmp_path / "t.xlsx", b"x")).advice
+    assert ".csv.gz" in refusal(write(tmp_path / "t.sav", b"x")).advice
     assert "no ending" in refusal(write(tmp_path / "t", b"x")).problem
 
 

@@ -31,7 +31,7 @@ from coterie.utility.measure import Settings
 
 
 def compare_command(
-    data: Annotated[str, typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file.")],
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file.")],
     schema_file: Annotated[Path, typer.Option("--schema", "-s", help="Types, roles and public bounds.")],
     methods: Annotated[
         str, typer.Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")

@@ -66,7 +66,9 @@ def inspect_command(
 def approve_command(
     study: StudyName,
     home: HomeFolder,
-    data: Annotated[str, typer.Option(help="Your table: CSV, Parquet, Arrow file, or database URL.")],
+    data: Annotated[
+        str, typer.Option(help="Your table: CSV, Parquet, Arrow or Excel file, or database URL.")
+    ],
     population: Annotated[str, typer.Option(help="Whose lifetime budget your ledger charges.")],
     ledger: Annotated[Path | None, typer.Option(help="Default: ledger.sqlite in the owner's folder.")] = None,
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,

@@ -30,7 +30,9 @@ from coterie.schema import Schema
 def protect_command(
     data: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="CSV, Parquet or Arrow file; or postgresql://… or sqlite:///…"),
+        typer.Argument(
+            metavar="INPUT", help="CSV, Parquet, Arrow or Excel file; or postgresql://… or sqlite:///…"
+        ),
     ],
     schema_file: Annotated[
         Path,
@@ -75,7 +77,9 @@ def protect_command(
     clip: Annotated[
         bool, typer.Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
     ] = True,
-    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Table of a database, or sheet of a workbook (default: the first).")
+    ] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
     internal: Annotated[

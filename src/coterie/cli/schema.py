@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 
 @app.command("draft")
 def draft(
-    data: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a database URL.")],
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Excel file, or a database URL.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the draft goes.")],
     bounds_from_data: Annotated[
         float | None,
@@ -33,7 +33,9 @@ def draft(
             "This discloses the maximum; the certificate will say so."
         ),
     ] = None,
-    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="Table of a database, or sheet of a workbook (default: the first).")
+    ] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,

@@ -98,7 +98,9 @@ def plan_command(
 @app.command("release")
 def release_command(
     spec: Spec,
-    data: Annotated[str, typer.Option("--data", "-d", help="CSV, Parquet or Arrow file; or postgresql://…")],
+    data: Annotated[
+        str, typer.Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The released file (.csv or .json).")],
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     allocator: ByName = DEFAULT,

@@ -19,6 +19,7 @@ from coterie.io.columnar import (
 )
 from coterie.io.csv_reading import read_csv
 from coterie.io.csv_writing import write_csv
+from coterie.io.excel_reading import read_sheet
 
 Reader = Callable[[Path], pa.Table]
 Writer = Callable[[pa.Table, BinaryIO], None]
@@ -31,6 +32,10 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
     ".arrow": read_arrow,
     ".feather": read_arrow,
+    ".xlsx": read_sheet,
+    ".xlsm": read_sheet,
+    ".xls": read_sheet,
+    ".ods": read_sheet,
 }
 WRITERS: dict[str, Writer] = {
     ".csv": write_csv,

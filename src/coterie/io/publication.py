@@ -31,7 +31,7 @@ __all__ = [
     "temporary_for",
 ]
 
-# A file or URL; or (URL, table) for a table of a database.
+# A file or URL; or (URL, table) for a table of a database; or (file, sheet).
 Source = str | Path | tuple[str, str]
 
 
@@ -143,8 +143,10 @@ def _stage_in_database(
 
 def _refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
     for source in inputs:
-        if isinstance(source, tuple) or is_database(source):
-            address = Address.parse(source[0] if isinstance(source, tuple) else str(source))
+        if isinstance(source, tuple):
+            source = source[0]
+        if is_database(source):
+            address = Address.parse(str(source))
             if address.path is None:
                 continue
             source = address.path

@@ -11,11 +11,12 @@ import pyarrow as pa
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import is_database
 from coterie.io.csv_reading import read_csv
+from coterie.io.excel_reading import read_sheet
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.names import check_names
 from coterie.schema import AttributeType, Schema
 
-_NUMBERS = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+NUMBERS = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 
 
 def read_table(
@@ -25,38 +26,42 @@ def read_table(
     query: str | None = None,
     schema: Schema | None = None,
 ) -> pa.Table:
-    """Read CSV, Parquet or Arrow (by the file's ending), or a `table` or `query` of a database (by URL).
+    """Read CSV, Parquet, Arrow or a spreadsheet (by the file's ending), or a database's `table` or `query` (by URL).
 
-    CSV knows no types. With a `schema`, labels and moments are read as text: 01234 keeps its zero, and no single cell
-    can change the type of a whole column, which the release would show.
+    In a workbook `table` names the sheet; the first visible one is read otherwise. CSV knows no types. With a `schema`,
+    labels and moments of CSV and spreadsheets are read as text: 01234 keeps its zero, and no single cell can change the
+    type of a whole column, which the release would show.
     """
     if is_database(source):
         from coterie.io.database_reading import read_database
 
         found = read_database(str(source), table=table, query=query)
     else:
-        if table is not None or query is not None:
+        workbook = READERS.get(ending(Path(source))) is read_sheet
+        if query is not None or (table is not None and not workbook):
             raise ParameterError(
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
             )
-        as_text = [a.name for a in schema.attributes if a.type not in _NUMBERS] if schema else []
-        found = _read_file(Path(source), as_text)
+        as_text = [a.name for a in schema.attributes if a.type not in NUMBERS] if schema else []
+        found = _read_file(Path(source), as_text, table)
     check_names(found.column_names)
     return found
 
 
-def _read_file(path: Path, as_text: Collection[str]) -> pa.Table:
+def _read_file(path: Path, as_text: Collection[str], sheet: str | None) -> pa.Table:
     reader = READERS.get(ending(path))
     if path.is_dir():
         raise DataError(f"{path} is a folder.", "Give one file.")
     if not path.exists():
-        raise DataError(f"There is no file {path}.", _neighbours(path))
+        raise DataError(f"There is no file {path}.", neighbours(path))
     if reader is None:
         raise DataError(ending_problem(path), ending_advice(path, READERS))
     try:
         if path.is_file() and path.stat().st_size == 0:
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
+        if reader is read_sheet:
+            return read_sheet(path, as_text, sheet)
         return read_csv(path, as_text) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
@@ -68,7 +73,8 @@ def _reason(error: OSError) -> str:
     return error.strerror if error.errno in errno.errorcode and error.strerror else "input/output error"
 
 
-def _neighbours(path: Path) -> str:
+def neighbours(path: Path) -> str:
+    """Advice for a path that is not there: a file of nearly that name, if there is one."""
     try:
         names = [entry.name for entry in path.parent.iterdir() if ending(entry) in READERS]
     except OSError:

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse, RedirectResponse
 
 from coterie.errors import CoterieError, DataError, ParameterError
-from coterie.io.address import is_database
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
+from coterie.io.reading import neighbours
 from coterie.ledger import without_credentials
 from coterie.studio.asking import AtHome, Opened, Running
 from coterie.studio.forms import Form
@@ -19,6 +19,8 @@ from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import page
 from coterie.studio.project import Origin, Project
+from coterie.studio.steps import STEPS
+from coterie.studio.steps.load import database_origin, read
 
 router = APIRouter()
 
@@ -28,7 +30,7 @@ def front(request: Request, home: AtHome) -> Response:
     return _front(request, home)
 
 
-def _front(request: Request, home: Home, problem: CoterieError | None = None, path: str = "") -> Response:
+def _front(request: Request, home: Home, problem: CoterieError | None = None, **typed: str) -> Response:
     return page(
         "front.html",
         status=400 if problem else 200,
@@ -36,7 +38,7 @@ def _front(request: Request, home: Home, problem: CoterieError | None = None, pa
         largest=request.app.state.largest_upload,
         endings=sorted(READERS),
         problem=problem,
-        path=path,
+        typed={"path": "", "address": "", "table": "", "query": ""} | typed,
     )
 
 
@@ -49,13 +51,14 @@ def open_path(request: Request, home: AtHome, jobs: Running, path: Annotated[str
             return RedirectResponse(f"/p/{project.id}/load", 303)
     try:
         if not place.is_file():
-            raise DataError(f"There is no file {place}.", "Check the path.")
+            what = "is a folder" if place.is_dir() else "is not there"
+            raise DataError(f"{place} {what}.", "Give one file." if place.is_dir() else neighbours(place))
         if ending(place) not in READERS:
             raise DataError(ending_problem(place), ending_advice(place, READERS))
     except CoterieError as problem:
-        return _front(request, home, problem, path)
+        return _front(request, home, problem, path=path)
     project = Project.new(home.projects, place.name, Origin(kind="file", shown=str(place)))
-    return _read(project, jobs, str(place))
+    return _begin(project, jobs)
 
 
 @router.post("/new")
@@ -66,20 +69,14 @@ def new(request: Request, home: AtHome, jobs: Running, form: Form) -> Response:
         return open_path(request, home, jobs, form.text("path"))
     if kind == "demo":
         project = Project.new(home.projects, "Invented people", Origin(kind="demo", shown="coterie demo"))
-        return _read(project, jobs, "")
-    address, table, query = form.text("address"), form.text("table") or None, form.text("query") or None
+        return _begin(project, jobs)
+    address, table, query = form.text("address"), form.text("table"), form.text("query")
     try:
-        if not is_database(address):
-            raise ParameterError(
-                "This is not the address of a database.", "Write postgresql://… or sqlite:///…"
-            )
-        if (table is None) == (query is None):
-            raise ParameterError("A database needs a table or a query.", "Give one of the two.")
+        origin = database_origin(address, table, query)
     except CoterieError as problem:
-        return _front(request, home, problem)
-    origin = Origin(kind="database", shown=without_credentials(address), table=table, query=query)
-    project = Project.new(home.projects, table or "Query", origin)
-    return _read(project, jobs, address, table, query)
+        typed = {"address": without_credentials(address), "table": table, "query": query}
+        return _front(request, home, problem, **typed)
+    return _begin(Project.new(home.projects, table or "Query", origin), jobs, address)
 
 
 @router.post("/upload")
@@ -116,22 +113,33 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
     except BaseException:  # the browser went away in the middle
         shutil.rmtree(project.folder, ignore_errors=True)
         raise
-    jobs.start(project, "load", {"source": str(place), "table": None, "query": None})
+    read(project, jobs)
     return JSONResponse({"address": f"/p/{project.id}/load"})
+
+
+@router.post("/p/{project}/rename")
+def rename(request: Request, home: AtHome, project: Opened, form: Form) -> Response:
+    try:
+        name = form.text("name")
+        if not name or len(name) > 100 or not name.isprintable():
+            raise ParameterError("A project needs a name of 1 to 100 letters.", "Write another one.")
+        project.change(form.version, name=name)
+    except CoterieError as problem:
+        return _front(request, home, problem)
+    return RedirectResponse("/", 303)
 
 
 @router.post("/p/{project}/forget")
 def forget(project: Opened, jobs: Running) -> Response:
     """Removes the studio's copy and settings. Released files, certificates and ledgers stay where they are."""
-    jobs.cancel(project, "load")
+    for step in STEPS:
+        jobs.cancel(project, step.name)
     shutil.rmtree(project.folder)
     return RedirectResponse("/", 303)
 
 
-def _read(
-    project: Project, jobs: Jobs, source: str, table: str | None = None, query: str | None = None
-) -> Response:
-    jobs.start(project, "load", {"source": source, "table": table, "query": query})
+def _begin(project: Project, jobs: Jobs, address: str = "") -> Response:
+    read(project, jobs, address)
     return RedirectResponse(f"/p/{project.id}/load", 303)
 
 

@@ -30,6 +30,7 @@ class Job:
     key: str
     folder: Path
     parameters: dict[str, Any]
+    secret: dict[str, Any] = field(repr=False)  # parameters that are never written down
     state: str = "waiting"  # waiting, running, done, failed, cancelled
     share: float | None = None  # None: nobody knows how much is left
     words: str = ""
@@ -64,15 +65,20 @@ class Jobs:
         self._closed = False
         threading.Thread(target=self._tend, daemon=True, name="studio jobs").start()
 
-    def start(self, project: Project, kind: str, parameters: dict[str, Any]) -> Job:
-        """Queue the job, unless the very same one is under way. A new one of its kind replaces an older one."""
+    def start(
+        self, project: Project, kind: str, parameters: dict[str, Any], secret: dict[str, Any] | None = None
+    ) -> Job:
+        """Queue the job, unless the very same one is under way. A new one of its kind replaces an older one.
+
+        What is `secret`, such as an address with a password, goes to the worker and nowhere else.
+        """
         key = key_of(project, kind, parameters)
         with self._change:
             old = self._jobs.get((project.id, kind))
             if old and old.key == key and old.state in ("waiting", "running"):
                 return old
             self._stop(old)
-            job = Job(project.id, kind, key, project.folder, parameters)
+            job = Job(project.id, kind, key, project.folder, parameters, secret or {})
             self._jobs[project.id, kind] = job
             self._waiting.append(job)
             self._change.notify_all()
@@ -124,7 +130,8 @@ class Jobs:
                     continue
                 pipe = self._worker()
                 job.state, job.started = "running", time.monotonic()
-                pipe.send((job.kind, str(job.folder), job.parameters, job.key))
+                pipe.send((job.kind, str(job.folder), job.parameters, job.key, job.secret))
+                job.secret = {}
             self._listen(job, pipe)
 
     def _listen(self, job: Job, pipe: Connection) -> None:

@@ -2,6 +2,7 @@
 
 state.json   where the table came from, what was chosen, what was released (no value of the data)
 table.arrow  the table as it was read, mapped into memory rather than loaded
+typed.arrow  the same with its labels as text, where types were guessed and the description says otherwise
 schema.yaml  its description, the same file that the command reads
 """
 
@@ -10,16 +11,18 @@ from __future__ import annotations
 import fcntl
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
+from coterie.io.formats import ending
 from coterie.io.publication import stage_bytes
 from coterie.schema import Schema
+from coterie.studio.kept import kept, typed
 
 
 class Stale(ParameterError):
@@ -49,6 +52,7 @@ class Loaded(_Part):
     rows: int
     columns: int
     digest: str  # of table.arrow: tells whether a finished job still speaks of this table
+    stamp: str | None = None  # of the file it was read from: tells whether that was written to since
 
 
 class Choice(_Part):
@@ -102,7 +106,10 @@ class Project:
     @classmethod
     def all(cls, projects: Path) -> list[Project]:
         """The newest first. A folder without a readable state is not a project."""
-        found = [cls(path.parent) for path in projects.glob("*/state.json")]
+        found = []
+        for path in projects.glob("*/state.json"):
+            with suppress(OSError, ValidationError):
+                found.append(cls(path.parent))
         return sorted(found, key=lambda project: -(project.folder / "state.json").stat().st_mtime)
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
@@ -129,11 +136,27 @@ class Project:
         return self.folder / "table.arrow"
 
     def table(self) -> pa.Table:
-        """Mapped, not read: a page may look at a few rows of a million at once."""
-        if not self.table_path.exists():
+        """As it was loaded, before anybody described it: for the first look only."""
+        table = kept(self.table_path)
+        if table is None:
             raise DataError("This project has no table yet.", "Load one first.")
-        with pa.memory_map(str(self.table_path)) as source:
-            return pa.ipc.open_file(source).read_all()
+        return table
+
+    def typed_table(self) -> pa.Table:
+        """As the command reads it with the project's schema. The first call after a change of types may take seconds."""
+        table, source = self.table(), self.source
+        if source is None or self.state.loaded is None:
+            return table
+        cache, sheet = self.folder / "typed.arrow", self.state.origin.table
+        return typed(table, self.schema(), source, sheet, self.state.loaded.stamp, cache)
+
+    @property
+    def source(self) -> Path | None:
+        """The file that the table was read from: where it lies, or the studio's copy of an upload."""
+        origin = self.state.origin
+        if origin.kind == "upload":
+            return self.folder / f"upload{ending(Path(origin.shown))}"
+        return Path(origin.shown) if origin.kind == "file" else None
 
     @property
     def schema_path(self) -> Path:

@@ -1,21 +1,85 @@
-"""Load: what was read, and its first rows."""
+"""Load: what was read, its first rows, and reading it again."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
+from starlette.responses import RedirectResponse
 
+from coterie.errors import CoterieError, ParameterError
+from coterie.io.address import is_database
+from coterie.io.excel_reading import read_sheet
+from coterie.io.formats import READERS, ending
+from coterie.ledger import without_credentials
 from coterie.studio.asking import Opened, Running
+from coterie.studio.forms import Form
+from coterie.studio.jobs import Jobs
+from coterie.studio.kept import stamp
 from coterie.studio.pages import step_page
+from coterie.studio.project import Origin, Project
 
 router = APIRouter()
 _SHOWN = 20
+_LONGEST = 60  # letters of a cell
 
 
 @router.get("/p/{project}/load")
 def load(project: Opened, jobs: Running) -> Response:
-    preview: list[list[str]] = []
-    columns = (jobs.result(project, "load") or {"found": {"columns": []}})["found"]["columns"]
-    if project.state.loaded:
+    return _page(project, jobs)
+
+
+def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
+    found = (jobs.result(project, "load") or {"found": {"columns": [], "new": [], "gone": []}})["found"]
+    job, loaded, preview = jobs.find(project, "load"), project.state.loaded, []
+    if loaded:
         head = project.table().slice(0, _SHOWN).to_pylist()
-        preview = [["" if cell is None else str(cell) for cell in row.values()] for row in head]
-    return step_page(project, "load", job=jobs.find(project, "load"), columns=columns, preview=preview)
+        preview = [[_cell(cell) for cell in row.values()] for row in head]
+    source = project.source
+    return step_page(
+        project,
+        "load",
+        problem,
+        job=job,
+        busy=job is not None and job.state in ("waiting", "running"),
+        found=found,
+        preview=preview,
+        changed=bool(loaded and source and stamp(source) != loaded.stamp),
+        workbook=source is not None and READERS.get(ending(source)) is read_sheet,
+    )
+
+
+@router.post("/p/{project}/load")
+def again(project: Opened, jobs: Running, form: Form) -> Response:
+    """Read it once more: after a failure, a change on disk, or with another sheet or table."""
+    origin, address = project.state.origin, form.text("address")
+    try:
+        if origin.kind == "database":
+            origin = database_origin(address, form.text("table"), form.text("query"))
+        elif origin.kind != "demo":
+            origin = origin.model_copy(update={"table": form.text("sheet") or None})
+        project.change(form.version, origin=origin)
+    except CoterieError as problem:
+        return _page(project, jobs, problem)
+    read(project, jobs, address)
+    return RedirectResponse(f"/p/{project.id}/load", 303)
+
+
+def read(project: Project, jobs: Jobs, address: str = "") -> None:
+    """`address`: of a database, with its password, which is needed once and never written down."""
+    origin = project.state.origin
+    asked = {"source": str(project.source or ""), "table": origin.table, "query": origin.query}
+    jobs.start(project, "load", asked, {"source": address} if address else None)
+
+
+def database_origin(address: str, table: str, query: str) -> Origin:
+    if not is_database(address):
+        raise ParameterError("This is not the address of a database.", "Write postgresql://… or sqlite:///…")
+    if bool(table) == bool(query):
+        raise ParameterError("A database needs a table or a query.", "Give one of the two.")
+    return Origin(
+        kind="database", shown=without_credentials(address), table=table or None, query=query or None
+    )
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

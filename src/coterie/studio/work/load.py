@@ -2,41 +2,93 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from coterie.io.digest import table_digest
+from coterie.errors import DataError
 from coterie.io.draft import draft_schema
 from coterie.io.reading import read_table
 from coterie.population import demo_population, demo_schema
+from coterie.schema import Schema
+from coterie.studio.kept import keep, stamp
 from coterie.studio.project import Loaded, Project
 
 Tell = Callable[[float | None, str], None]
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_COMMA_NUMBER = r"^\s*[+-]?\d+,\d+\s*$"
 
 
 def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
-    """`parameters`: source, table, query. The draft of the schema is written too, unless there is one."""
+    """`parameters`: source (of a database: with its password), table, query."""
     tell(None, "Reading the table")
+    before = stamp(project.source) if project.source else None
     if project.state.origin.kind == "demo":
         table, draft = demo_population(), demo_schema().to_yaml()
     else:
         table = read_table(parameters["source"], table=parameters["table"], query=parameters["query"])
+        if not table.num_rows:
+            raise DataError("The table has a header but no rows.", "Load one with at least two records.")
         draft = draft_schema(table)
     tell(0.6, "Keeping a copy on this machine")
-    hidden = project.folder / ".table.arrow"
-    with pa.OSFile(str(hidden), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=1 << 16)
-    os.chmod(hidden, 0o600)
-    os.replace(hidden, project.table_path)
-    tell(0.8, "Describing the columns")
-    loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=table_digest(table))
-    schema = None if project.schema_path.exists() else draft
-    project.change(loaded=loaded, schema=schema)
-    return {"columns": [_column(name, table[name]) for name in table.column_names]}
+    digest = keep(table, project.table_path)
+    tell(0.8, "Looking at the columns")
+    loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=digest, stamp=before)
+    new: list[str] = []
+    gone: list[str] = []
+    if project.schema_path.exists():
+        draft, new, gone = fitted(project.schema(), Schema.from_yaml(draft))
+    project.change(loaded=loaded, schema=draft)
+    columns = [_column(name, table[name]) for name in table.column_names]
+    return {"columns": columns, "new": new, "gone": gone}
+
+
+def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str]]:
+    """The description that there is, for the columns that there are now; which of them are new, and which went."""
+    old = {attribute.name: attribute for attribute in described.attributes}
+    now = [attribute.name for attribute in drafted.attributes]
+    schema = Schema(attributes=tuple(old.get(a.name, a) for a in drafted.attributes))
+    return (
+        schema.to_yaml(),
+        [name for name in now if name not in old],
+        [name for name in old if name not in now],
+    )
 
 
 def _column(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    return {"name": name, "type": str(column.type), "missing": column.null_count}
+    return {"name": name, "type": _words(column.type), "missing": column.null_count, "note": _note(column)}
+
+
+def _words(kind: pa.DataType) -> str:
+    """What the reader found, in the words of the page."""
+    if pa.types.is_dictionary(kind):
+        return _words(kind.value_type)
+    for is_one, words in (
+        (pa.types.is_integer, "whole numbers"),
+        (pa.types.is_floating, "numbers"),
+        (pa.types.is_decimal, "numbers"),
+        (pa.types.is_boolean, "yes or no"),
+        (pa.types.is_date, "dates"),
+        (pa.types.is_timestamp, "moments"),
+        (pa.types.is_null, "empty"),
+    ):
+        if is_one(kind):
+            return words
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+
+
+def _note(column: pa.ChunkedArray) -> str:
+    """A sentence where a column of text was probably meant to be one of numbers."""
+    filled = len(column) - column.null_count
+    if not pa.types.is_string(column.type) or not filled:
+        return ""
+    numbers = pc.sum(pc.match_substring_regex(column, _NUMBER)).as_py() or 0
+    if filled > numbers >= filled / 2:
+        few = f"{filled - numbers:,} cell{'s are' if filled - numbers > 1 else ' is'}"
+        return f"Most cells are numbers, {few} not, so it was read as text. Does a mark such as NA mean 'missing'?"
+    commas = pc.sum(pc.match_substring_regex(column, _COMMA_NUMBER)).as_py() or 0
+    if commas >= filled / 2:
+        return "Its numbers have a decimal comma, so it was read as text. Save the table with decimal points."
+    return ""

@@ -16,19 +16,21 @@ from coterie.studio.project import Project
 def work_forever(pipe: Connection) -> None:
     while True:
         try:
-            kind, folder, parameters, key = pipe.recv()
+            kind, folder, parameters, key, secret = pipe.recv()
         except (EOFError, OSError, KeyboardInterrupt):  # the studio has ended
             return
-        pipe.send(_done(kind, Path(folder), parameters, key, pipe))
+        pipe.send(_done(kind, Path(folder), parameters, key, secret, pipe))
 
 
-def _done(kind: str, folder: Path, parameters: dict[str, Any], key: str, pipe: Connection) -> dict[str, Any]:
+def _done(
+    kind: str, folder: Path, parameters: dict[str, Any], key: str, secret: dict[str, Any], pipe: Connection
+) -> dict[str, Any]:
     def tell(share: float | None, words: str) -> None:
         pipe.send({"share": share, "words": words})
 
     try:
         work = import_module(f"coterie.studio.work.{kind}").work
-        found = work(Project(folder), parameters, tell)
+        found = work(Project(folder), {**parameters, **secret}, tell)
         content = json.dumps({"key": key, "parameters": parameters, "found": found}, allow_nan=False)
         stage_bytes(content.encode(), folder / f"{kind}.json", force=True, private=True).publish()
     except CoterieError as error:

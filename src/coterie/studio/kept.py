@@ -1,0 +1,87 @@
+"""Tables as Arrow files that are mapped into memory, not loaded: a page looks at a few rows of a million at once.
+
+CSV and spreadsheets know no types. The copy that is kept when a table is loaded has guessed ones; once the table is
+described, labels must be read as text (01234 keeps its zero), as the command does. `typed` does so, once a description.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from pathlib import Path
+
+import pyarrow as pa
+
+from coterie.errors import DataError
+from coterie.io.formats import ending
+from coterie.io.reading import NUMBERS, read_table
+from coterie.schema import Schema
+
+_UNTYPED = (".csv", ".csv.gz", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods")
+_KEY = b"coterie made from"
+
+
+def keep(table: pa.Table, path: Path, made_from: str = "") -> str:
+    """Whole or not at all, readable by its owner only. Returns the SHA-256 of the file."""
+    hidden = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    noted = table.replace_schema_metadata({_KEY: made_from.encode()})
+    descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as sink, pa.ipc.new_file(sink, noted.schema) as writer:
+            writer.write_table(noted, max_chunksize=1 << 16)
+        with hidden.open("rb") as written:
+            digest = hashlib.file_digest(written, "sha256").hexdigest()
+        os.replace(hidden, path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    return digest
+
+
+def kept(path: Path, made_from: str = "") -> pa.Table | None:
+    """The table, if it is there and was made from this."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_file(source).read_all()
+    except (OSError, pa.ArrowException):
+        return None
+    if (table.schema.metadata or {}).get(_KEY, b"") != made_from.encode():
+        return None
+    return table.replace_schema_metadata(None)
+
+
+def stamp(source: Path) -> str | None:
+    """Changes when the file is written; None where there is none."""
+    try:
+        found = source.stat()
+    except OSError:
+        return None
+    return f"{found.st_size} {found.st_mtime_ns}"
+
+
+def typed(
+    guessed: pa.Table, schema: Schema, source: Path, sheet: str | None, seen: str | None, cache: Path
+) -> pa.Table:
+    """The table as the command reads it with this schema. `seen`: the stamp of the source when it was loaded."""
+    text = sorted(a.name for a in schema.attributes if a.type not in NUMBERS)
+    if ending(source) not in _UNTYPED or all(_is_text(guessed, name) for name in text):
+        return guessed
+    made_from = hashlib.sha256(json.dumps([text, seen, str(source), sheet]).encode()).hexdigest()
+    found = kept(cache, made_from)
+    if found is not None:
+        return found
+    if stamp(source) != seen:
+        raise DataError(
+            f"{source} was changed or removed since it was loaded.", "Read it again on the page 'Load'."
+        )
+    keep(read_table(source, table=sheet, schema=schema), cache, made_from)
+    found = kept(cache, made_from)
+    assert found is not None
+    return found
+
+
+def _is_text(table: pa.Table, name: str) -> bool:
+    """Read as text already, or not in the table at all."""
+    return name not in table.column_names or table.schema.field(name).type == pa.string()

@@ -1,0 +1,110 @@
+"""The studio in a real headless Chromium: a process and a folder of its own for every test, one browser for all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studio_driving import Page, Studio, artefacts
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser a test run: starting it costs seconds. `page` cleans it between tests."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if program is None or service is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    folder = tmp_path_factory.mktemp("browser")
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={folder}",
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "SEVERE"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=service))
+    opened.set_page_load_timeout(120)
+    opened.set_script_timeout(120)
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+@pytest.fixture
+def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
+    """start_studio("--largest-upload", "1"): a studio with options; ended after the test."""
+    pytest.importorskip("fastapi")
+    started: list[Studio] = []
+
+    def start(*arguments: str) -> Studio:
+        started.append(Studio(tmp_path / f"studio-home-{len(started)}", *arguments))
+        return started[-1]
+
+    yield start
+    for studio in started:
+        studio.kill()
+
+
+@pytest.fixture
+def studio(start_studio: Callable[..., Studio]) -> Studio:
+    return start_studio()
+
+
+@pytest.fixture
+def browser(driver: Any, tmp_path: Path) -> Iterator[Any]:
+    """The browser as new: one empty tab at 1280 px, light, no cookie; downloads go to tmp_path/downloads."""
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    downloads = {"behavior": "allow", "downloadPath": str(tmp_path / "downloads")}
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", downloads)
+    first = driver.current_window_handle
+    _light_desk(driver)
+    driver.get_log("browser")
+    yield driver
+    for handle in driver.window_handles:
+        if handle != first:
+            driver.switch_to.window(handle)
+            driver.close()
+    driver.switch_to.window(first)
+    if driver.current_url.startswith("http"):
+        driver.execute_script("localStorage.clear()")
+    driver.get("about:blank")
+
+
+@pytest.fixture
+def page(browser: Any, studio: Studio) -> Page:
+    """A tab that has come in by the studio's address and shows the front page."""
+    return Page(browser, studio.root).open(studio.address)
+
+
+@pytest.fixture
+def screenshot(browser: Any) -> Callable[[str], None]:
+    """screenshot("load-dark") keeps the whole page as artefacts/screenshots/load-dark.png (or $COTERIE_ARTEFACTS)."""
+    return lambda name: Page(browser, "").screenshot(artefacts() / f"{name}.png")
+
+
+@pytest.fixture
+def axe(browser: Any) -> Callable[[], None]:
+    """axe() fails with what axe-core finds on the page that is open: WCAG A and AA, and good practice."""
+    if find_spec("selenium_axe_python") is None:
+        pytest.skip("axe-core is not installed: pip install selenium-axe-python")
+
+    def check() -> None:
+        found = Page(browser, "").complaints()
+        assert not found, "\n".join(found)
+
+    return check
+
+
+def _light_desk(driver: Any) -> None:
+    page = Page(driver, "")
+    page.size("desk")
+    page.theme("light")

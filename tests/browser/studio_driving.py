@@ -1,0 +1,249 @@
+"""A real studio in its own process, and hands for a real browser: find by the words that a person sees."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+PATIENCE = 60.0  # seconds: the machine of a test run may be busy
+_SIZES = {"desk": (1280, 900), "wide": (1920, 1080), "phone": (390, 844)}
+
+
+def until(there: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+    """Look until it is so; a page that is just being replaced counts as not yet."""
+    from selenium.common.exceptions import WebDriverException
+
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            found = there()
+        except WebDriverException:
+            found = None
+        if found:
+            return found
+        assert time.monotonic() < ends, f"not seen within {seconds:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+class Studio:
+    """`coterie studio` with a folder of its own. stop() asks it to end, kill() does not ask."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.home, self.arguments = home, arguments
+        self.process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self, *more: str) -> str:
+        """Returns the address with its one-time token."""
+        line = [*self.command, *self.arguments, *more]
+        self.process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        printed = self.process.stdout.readline()
+        assert printed, self._complaint()
+        self.address: str = json.loads(printed)["address"]
+        self.root = self.address.split("/?")[0]
+        self.port = int(self.root.rpartition(":")[2])
+        return self.address
+
+    @property
+    def command(self) -> list[str]:
+        start = "from coterie.cli import main; main()"
+        return [sys.executable, "-c", start, "studio", "--home", str(self.home), "--no-browser", "--json"]
+
+    def new_address(self) -> str:
+        """What a second `coterie studio` of the same folder prints: a way in for another browser."""
+        done = subprocess.run(self.command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        fresh: str = json.loads(done.stdout)["address"]
+        return fresh
+
+    def stop(self) -> None:
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> str:
+        self.stop()
+        return self.start()
+
+    def _end(self, with_signal: int) -> None:
+        if self.process is None:
+            return
+        self.process.send_signal(with_signal)
+        try:
+            self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+        self.process = None
+
+    def _complaint(self) -> str:
+        assert self.process is not None
+        return self.process.communicate(timeout=PATIENCE)[1]
+
+    @property
+    def projects(self) -> list[Path]:
+        return sorted(path.parent for path in (self.home / "projects").glob("*/state.json"))
+
+
+class Page:
+    """One tab, used as a person uses it: by labels, names of buttons, and the text that stands there."""
+
+    def __init__(self, driver: Any, root: str) -> None:
+        self.driver, self.root = driver, root
+
+    def open(self, path: str) -> Page:
+        self.driver.get(path if path.startswith("http") else self.root + path)
+        return self
+
+    @property
+    def text(self) -> str:
+        return str(self.driver.find_element("tag name", "body").text)
+
+    @property
+    def path(self) -> str:
+        return str(self.driver.current_url).removeprefix(self.root)
+
+    def sees(self, words: str, seconds: float = PATIENCE) -> None:
+        until(lambda: words in self.text, f"'{words}'\n{self._standing()}", seconds)
+
+    def sees_not(self, words: str, seconds: float = PATIENCE) -> None:
+        until(lambda: words not in self.text, f"the end of '{words}'", seconds)
+
+    def problem(self) -> str:
+        """The sentence that says what is wrong."""
+
+        def shown() -> list[str]:
+            return [alert.text for alert in self.all("[role=alert]") if alert.is_displayed() and alert.text]
+
+        return str(until(shown, f"a problem\n{self._standing()}")[0])
+
+    def all(self, selector: str) -> list[Any]:
+        found: list[Any] = self.driver.find_elements("css selector", selector)
+        return found
+
+    def one(self, selector: str) -> Any:
+        return until(lambda: next(iter(self.all(selector)), None), selector)
+
+    def button(self, words: str) -> Any:
+        """A button or link by its text or its accessible name."""
+        quoted = json.dumps(words)  # no word of ours holds a quote
+        way = f"//*[self::button or self::a or self::summary][normalize-space()={quoted} or @aria-label={quoted}]"
+
+        def shown() -> Any:
+            found = self.driver.find_elements("xpath", way)
+            return next((element for element in found if element.is_displayed()), None)
+
+        return until(shown, f"the button '{words}'\n{self._standing()}")
+
+    def click(self, words: str) -> None:
+        element = self.button(words)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
+    def submit(self, words: str) -> None:
+        """Click, and wait until the next page has come."""
+        before = self.driver.find_element("tag name", "html")
+        self.click(words)
+        self.arrives_after(before)
+
+    def arrives_after(self, before: Any) -> None:
+        def new() -> bool:
+            now = self.driver.find_element("tag name", "html")
+            ready = self.driver.execute_script("return document.readyState") == "complete"
+            return bool(now != before and ready)
+
+        until(new, f"the next page\n{self._standing()}")
+
+    def field(self, label: str) -> Any:
+        """An input, select or text area by the text of its label or its aria-label."""
+        script = """
+            for (const one of document.querySelectorAll("input, select, textarea")) {
+              const names = [one.getAttribute("aria-label"), ...[...(one.labels || [])].map(l => l.textContent)];
+              if (names.some(name => name && name.replace(/\\s+/g, " ").trim() === arguments[0])) return one;
+            }"""
+        return until(
+            lambda: self.driver.execute_script(script, label), f"the field '{label}'\n{self._standing()}"
+        )
+
+    def fill(self, label: str, value: str) -> None:
+        field = self.field(label)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+        field.clear()
+        field.send_keys(value)
+
+    def give_file(self, label: str, path: Path) -> None:
+        self.field(label).send_keys(str(path))
+
+    def choose(self, label: str, option: str) -> None:
+        from selenium.webdriver.support.select import Select
+
+        Select(self.field(label)).select_by_visible_text(option)
+
+    def press(self, *keys: str) -> None:
+        """Keys to whatever has the focus, as from a keyboard."""
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    @property
+    def focused(self) -> Any:
+        return self.driver.switch_to.active_element
+
+    def theme(self, scheme: str) -> None:
+        """light or dark, as the system's setting."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def size(self, name: str) -> None:
+        """desk (1280), wide (1920) or phone (390)."""
+        width, height = _SIZES[name]
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": name == "phone"}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def too_wide(self) -> int:
+        """By how many pixels the page must be scrolled sideways."""
+        script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        return int(self.driver.execute_script(script))
+
+    def screenshot(self, path: Path) -> None:
+        """The whole page, not only the window."""
+        taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(taken["data"]))
+
+    def complaints(self) -> list[str]:
+        """What axe-core finds against WCAG 2.2 A and AA and good practice, a line each."""
+        source = (files("selenium_axe_python") / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+        self.driver.execute_script(source)
+        script = """
+            const done = arguments[0];
+            axe.run(document, {resultTypes: ["violations"]}).then(found => done(found.violations.map(fault =>
+              `${fault.id} (${fault.impact}): ${fault.help}: ` + fault.nodes.slice(0, 3).map(n =>
+                n.target.join(" ") + " " + n.any.concat(n.all).map(a => a.message).join("; ")).join(" | "))));"""
+        found: list[str] = self.driver.execute_async_script(script)
+        return found
+
+    def console(self) -> list[str]:
+        """Errors in the browser's console, such as what the Content-Security-Policy stopped."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+    def _standing(self) -> str:
+        try:
+            return f"at {self.driver.current_url}:\n{self.text[:2000]}"
+        except Exception as error:  # only for a failing test's message
+            return f"({type(error).__name__})"
+
+
+def artefacts() -> Path:
+    root = Path(__file__).resolve().parents[2]
+    return Path(os.environ.get("COTERIE_ARTEFACTS") or root / "artefacts" / "screenshots")
