@@ -35,7 +35,7 @@ def planning(desk: Desk) -> list[tuple[str, str]]:
 
 def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
     specification, rule = str(desk.specification_path), rule_of(desk)
-    command = ["coterie", "stats", "release", specification, "--data", str(desk.project.table_path)]
+    command = ["coterie", "stats", "release", specification, "--data", str(desk.data_path())]
     command += ["--output", paying.target]
     options = ""
     imports = "from coterie.statistics import read_specification, release"
@@ -53,7 +53,7 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
         options += f"    ledger={paying.ledger!r},\n"
     python = (
         f"{imports}\n\npublished = release(\n    read_specification({specification!r}),\n"
-        f"    {str(desk.project.table_path)!r},\n    {paying.target!r},\n{options})\n"
+        f"    {str(desk.data_path())!r},\n    {paying.target!r},\n{options})\n"
         "print(published.path, published.certificate.guarantee.label)"
     )
     verify = ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"]

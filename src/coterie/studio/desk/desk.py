@@ -76,6 +76,11 @@ class Desk:
     def split_path(self) -> Path:
         return self.project.folder / "split.yaml"
 
+    def data_path(self) -> Path:
+        """The records as the release reads them: labels as text, as the table is described."""
+        as_described = self.project.typed_table().schema != self.project.table().schema
+        return self.project.folder / "typed.arrow" if as_described else self.project.table_path
+
     @property
     def document(self) -> dict[str, Any]:
         found: dict[str, Any] = yaml.safe_load(self.state.text) if self.state.text else {}

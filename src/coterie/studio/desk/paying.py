@@ -156,7 +156,7 @@ def pay(desk: Desk, identity: str, command: str) -> int:
         rule = rule_of(desk)
         published = release(
             desk.specification(),
-            desk.project.table_path,
+            desk.data_path(),
             paying.target,
             allocator=rule or DEFAULT,
             split=desk.split if rule is None else None,

@@ -61,7 +61,7 @@ def _page(
         desk=desk.state,
         job=jobs.find(project, "statistics"),
         document=document,
-        settings=typed or settings_of(document),
+        settings=settings_of(document) | (typed or {}),
         statistics=listed_statistics(document, fault, plan_notes),
         equations=listed_equations(document, fault, plan_notes),
         split=split,
@@ -138,7 +138,7 @@ def import_text(project: Opened, jobs: Running, form: Form) -> Response:
         document = dict(read_specification(form.text("text") + "\n", project.schema()).document)
         desk.write(form.version, document)
     except CoterieError as problem:
-        return _page(project, jobs, problem, {**settings_of(desk.document), "text": form.text("text")})
+        return _page(project, jobs, problem, {"text": form.text("text")})
     return _back(project)
 
 
