@@ -35,6 +35,8 @@ GLOSSARY = {
     "correlation": "How two attributes move together, from −1 to 1. A good release keeps it.",
     "audit": "Attacks on the release, each with what luck alone would give and a 95 % interval.",
     "odds": "How sure an attacker can become of a fact about one person, at most, whatever else they know.",
+    "clip": "Noise can push a number beyond what is possible, such as an age of −3. Cutting it to the public bound tells "
+    "nobody anything; without it, released values may lie outside.",
     "secure noise": "Noise from the operating system's randomness through an exact sampler. Drawn once for a release, "
     "and never again for the same one.",
     "expected": "What you think the number will be: last year's release, a public sample, a guess. It decides how the "

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from starlette.responses import HTMLResponse
 
 from coterie._version import __version__
+from coterie.budget import as_text
 from coterie.errors import CoterieError
 from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
@@ -23,6 +24,8 @@ _pages = Environment(
     lstrip_blocks=True,
 )
 _pages.globals.update(version=__version__, glossary=GLOSSARY)
+_pages.filters["exact"] = as_text
+_pages.filters["short"] = lambda number: f"{float(number):.4g}"
 _pages.filters["thousands"] = lambda number: f"{number:,}"
 
 

@@ -10,13 +10,13 @@ document.getElementById("theme").addEventListener("click", () => {
   localStorage.setItem("theme", document.documentElement.dataset.theme);
 });
 
-for (const button of document.querySelectorAll(".copy")) {
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-}
+document.addEventListener("click", async (event) => {  // on the document: pages replace parts of themselves
+  const button = event.target.closest?.(".copy");
+  if (!button) return;
+  await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+});
 
 for (const form of document.querySelectorAll("form[data-confirm]")) {
   form.addEventListener("submit", (event) => { if (!confirm(form.dataset.confirm)) event.preventDefault(); });

@@ -1,15 +1,211 @@
-"""Choose."""
+"""Choose: which promise, how much noise. Nothing is chosen for the user: `method` has no default anywhere."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+import math
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
 
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from coterie.budget import parse_epsilon
+from coterie.errors import CoterieError, ParameterError
+from coterie.guarantee import Guarantee, Status
+from coterie.methods import all_methods, get_method
+from coterie.methods.recipe import GROUPINGS, Method
+from coterie.odds import DP, odds_in_words
+from coterie.schema import Missing, Role, Schema, Source
 from coterie.studio.asking import Opened
-from coterie.studio.pages import step_page
+from coterie.studio.command_lines import protect_lines
+from coterie.studio.forms import Form, Sent
+from coterie.studio.pages import page, step_page
+from coterie.studio.plain_words import in_plain_words
+from coterie.studio.project import Choice, Project
+from coterie.studio.promise import FIRMNESS, Promised, firmness, promised, usable_records
 
 router = APIRouter()
+_SLIDER = (-200, 100)  # hundredths of log10 ε: 0.01 to 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The form, as typed."""
+
+    method: str = ""
+    epsilon: str = "1"
+    k: str = "10"
+    rule: bool = True  # where a method has a public rule for k, follow it
+    grouping: str = "equal"
+    shuffle: bool = False
+    clip: bool = True
+
+    @classmethod
+    def before(cls, choice: Choice | None, records: int) -> Asked:
+        """What was saved, or where the sliders begin."""
+        if choice is None:
+            return cls(k=str(min(10, records)))
+        return cls(
+            choice.method,
+            choice.epsilon or "1",
+            str(choice.k or min(10, records)),
+            choice.k is None,
+            choice.grouping,
+            choice.shuffle,
+            choice.clip,
+        )
+
+    @classmethod
+    def sent(cls, form: Sent) -> Asked:
+        return cls(
+            form.text("method"),
+            form.text("epsilon"),
+            form.text("k"),
+            form.flag("rule"),
+            form.text("grouping", "equal"),
+            form.flag("shuffle"),
+            form.flag("clip"),
+        )
+
+    def choice(self, method: str) -> Choice:
+        """The same settings for any method: each takes what it needs."""
+        recipe = get_method(method)
+        without_k = recipe.fixed_k is not None or (recipe.public_k is not None and self.rule)
+        k = None if without_k else Sent({"k": [self.k]}).whole("k", "k")
+        epsilon = self.epsilon if recipe.adds_noise else ""
+        return Choice(
+            method=method,
+            epsilon=epsilon,
+            k=k,
+            grouping=self.grouping,
+            shuffle=self.shuffle,
+            clip=self.clip,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    method: Method
+    words: str
+    promised: Promised | None
+    problem: str  # why it is not possible with these settings
 
 
 @router.get("/p/{project}/choose")
 def choose(project: Opened) -> Response:
-    return step_page(project, "choose")
+    if not project.described:
+        return step_page(project, "choose")
+    return _shown(project, Asked.before(project.state.choice, usable_records(project)))
+
+
+@router.get("/p/{project}/choose/live")
+def live(project: Opened, request: Request) -> Response:
+    """What follows from the form as it stands: cards, summary and commands, for the script to put in place."""
+    asked = Asked.sent(Sent(parse_qs(request.url.query, keep_blank_values=True)))
+    return page("choose_live.html", project=project, state=project.state, **_content(project, asked))
+
+
+@router.post("/p/{project}/choose")
+def save(project: Opened, form: Form) -> Response:
+    asked = Asked.sent(form)
+    try:
+        if not asked.method:
+            raise ParameterError("No method is chosen.", "Choose one of the cards: there is no default.")
+        choice = asked.choice(asked.method)
+        promised(choice, project.schema(), usable_records(project))
+        project.change(form.version, choice=choice)
+    except CoterieError as problem:
+        return _shown(project, asked, problem)
+    onward = "look" if form.text("then") == "look" else "choose"
+    return RedirectResponse(f"/p/{project.id}/{onward}", 303)
+
+
+def _shown(project: Project, asked: Asked, problem: CoterieError | None = None) -> Response:
+    return step_page(project, "choose", problem, **_content(project, asked))
+
+
+def _content(project: Project, asked: Asked) -> dict[str, Any]:
+    schema, records = project.schema(), usable_records(project)
+    cards = [_card(method, asked, schema, records) for method in all_methods().values()]
+    chosen = next((card for card in cards if card.method.name == asked.method), None)
+    choice = asked.choice(asked.method) if chosen and chosen.promised else None
+    return {
+        "asked": asked,
+        "records": records,
+        "groups": _grouped(cards),
+        "chosen": chosen,
+        "saved": choice is not None and choice == project.state.choice,
+        "general": _general(asked.epsilon),
+        "notes": _notes(schema),
+        "schema": schema,
+        "groupings": list(GROUPINGS),
+        "ways": protect_lines(project, choice) if choice else [],
+        "epsilon_slider": _slider(asked.epsilon),
+        "k_slider": round(100 * math.log10(int(asked.k))) if asked.k.isdigit() and int(asked.k) else 0,
+        "k_slider_end": math.ceil(100 * math.log10(records)),
+        "slider": _SLIDER,
+    }
+
+
+def _card(method: Method, asked: Asked, schema: Schema, records: int) -> Card:
+    words = in_plain_words(method)
+    try:
+        return Card(method, words, promised(asked.choice(method.name), schema, records), "")
+    except CoterieError as error:
+        return Card(method, words, None, f"{error.problem} {error.advice}")
+
+
+def _grouped(cards: list[Card]) -> list[tuple[str, str, list[Card]]]:
+    """The firmest promises first; within a group, in the order of the registry."""
+    found = []
+    for place, (title, meaning) in enumerate(FIRMNESS):
+        here = [card for card in cards if card.promised and firmness(card.promised.guarantee) == place]
+        found.append((title, meaning, here))
+    rest = [card for card in cards if card.promised is None]
+    found.append(("Not possible with these settings", "Each says what to change.", rest))
+    return [group for group in found if group[2]]
+
+
+def _general(epsilon: str) -> str:
+    """What this ε means where differential privacy is proved, whatever method is chosen in the end."""
+    try:
+        value = parse_epsilon(epsilon)
+    except ParameterError as error:
+        return f"{error.problem} {error.advice}"
+    proved = Guarantee(DP, str(value), Status.PROVED, "the release", "", (), "")
+    return odds_in_words(proved)
+
+
+def _slider(epsilon: str) -> int:
+    try:
+        place = round(100 * math.log10(parse_epsilon(epsilon)))
+    except ParameterError:
+        return 0
+    return min(max(place, _SLIDER[0]), _SLIDER[1])
+
+
+def _notes(schema: Schema) -> list[str]:
+    """What the description does to every promise on this page."""
+    protected = schema.protected
+    found = (
+        ([a.name for a in schema.with_role(Role.KEEP)], "released untouched, so outside every promise"),
+        (
+            [a.name for a in protected if a.domain_from_data],
+            "described from the data, which breaks every proof",
+        ),
+        ([a.name for a in protected if a.order_from_data], "ordered by the data, which breaks every proof"),
+        (
+            [a.name for a in protected if a.domain and a.domain.source is Source.DP],
+            "without public bounds: a part of its ε pays for finding some",
+        ),
+        (
+            [
+                a.name
+                for a in schema.attributes
+                if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
+            ],
+            "dropping rows with empty cells: which rows those are must be public",
+        ),
+    )
+    return [f"{', '.join(names)}: {words}." for names, words in found if names]

@@ -1,0 +1,113 @@
+"""What a choice promises for this very table, before any noise is drawn: the words that the certificate will have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.columns import numbers
+from coterie.guarantee import Guarantee, Status, settle
+from coterie.methods import get_method
+from coterie.methods.recipe import Method
+from coterie.noise.secure import SecureSampler
+from coterie.odds import DP, odds_in_words
+from coterie.release import facts_of, shares_of, total_epsilon
+from coterie.schema import Attribute, Missing, Role, Schema
+from coterie.studio.project import Choice, Project
+from coterie.table import absent_in, column_of
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    recipe: Method
+    guarantee: Guarantee
+    k: int
+    shares: dict[str, Fraction]  # ε of every attribute
+    dependence: Fraction  # ε of the dependence between them
+    cost: Fraction | None  # what a ledger is charged; None: no ε describes the release
+    odds: str
+
+
+def promised(choice: Choice, schema: Schema, records: int) -> Promised:
+    """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
+    recipe = get_method(choice.method).grouped(choice.grouping)
+    total = total_epsilon(choice.epsilon or None, recipe)
+    shares, dependence = shares_of(total, schema, recipe)
+    k = recipe.check_k(choice.k, records, sum(shares.values(), Fraction(0)) / len(shares))
+    facts = facts_of(schema, recipe, total, records, k, SecureSampler(), shuffled=choice.shuffle)
+    guarantee = settle(recipe.promise, replace(facts, clipped=choice.clip))
+    cost = recipe.cost(total, len(shares)) if recipe.adds_noise else None
+    return Promised(recipe, guarantee, k, shares, dependence, cost, odds_in_words(guarantee))
+
+
+def usable_records(project: Project) -> int:
+    """The rows that a release would have: those with an empty cell may have to go."""
+    assert project.state.loaded is not None
+    schema = project.schema()
+    dropping = [
+        a for a in schema.attributes if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
+    ]
+    if not dropping:
+        return project.state.loaded.rows
+    return _complete_rows(project.folder, project.state.loaded.digest, project.schema_path.read_text())
+
+
+@lru_cache(maxsize=32)
+def _complete_rows(folder: Path, digest: str, schema_text: str) -> int:
+    """Counted once for a table and its description: a slider asks often."""
+    project = Project(folder)
+    table, schema = project.typed_table(), project.schema()
+    drop = np.zeros(table.num_rows, dtype=np.bool_)
+    for attribute in schema.attributes:
+        if attribute.missing is Missing.DROP_ROW and attribute.role is not Role.IDENTIFIER:
+            drop |= _gaps(table.column(attribute.name), attribute, schema)
+    return int(table.num_rows - drop.sum())
+
+
+def _gaps(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> NDArray[np.bool_]:
+    if attribute.role is Role.KEEP:
+        return numbers.kept_gaps(column, attribute)
+    return absent_in(column_of(column, attribute, schema))
+
+
+# Which promises belong together, the firmest first: a title, and what it means for the person who publishes.
+FIRMNESS = (
+    (
+        "Proved differential privacy",
+        "A theorem limits what anybody can learn about one person, whatever else they know. To publish for everybody, "
+        "begin here.",
+    ),
+    (
+        "Differential privacy under a condition",
+        "The theorem holds only if the condition in the label holds. Whether it does is for you to say.",
+    ),
+    (
+        "Proved, but a weaker promise",
+        "A theorem about something less than differential privacy. It does not limit an attacker's odds.",
+    ),
+    (
+        "Weaker promises, bounded or under a condition",
+        "Something is proved, but less than the papers say, or only as long as a condition holds.",
+    ),
+    ("Heuristic", "No proof. The data stay close to the original, and so may a person."),
+    (
+        "Refuted",
+        "The papers claim differential privacy, and a counterexample is known. Do not publish as if it held.",
+    ),
+    ("No promise", "Useful to compare with."),
+)
+
+
+def firmness(guarantee: Guarantee) -> int:
+    """A place in FIRMNESS."""
+    if guarantee.status is Status.PROVED:
+        return 0 if guarantee.model == DP else 2
+    if guarantee.status is Status.CONDITIONAL:
+        return 1 if guarantee.model == DP else 3
+    return {Status.BOUNDED: 3, Status.HEURISTIC: 4, Status.REFUTED: 5, Status.NONE: 6}[guarantee.status]

@@ -1,0 +1,48 @@
+// Sliders move the exact fields; whatever changes, the studio is asked what follows from it.
+"use strict";
+{
+  const form = document.getElementById("choice");
+  const parts = ["summary", "cards", "ways"];
+
+  // A slider over the logarithm and the field that counts.
+  const pair = (slider, field, name, text) => {
+    slider.addEventListener("input", () => {
+      field.value = text(10 ** (slider.value / 100));
+      slider.setAttribute("aria-valuetext", `${name} = ${field.value}`);
+      soon();
+    });
+    field.addEventListener("input", () => {
+      const number = Number(field.value);
+      if (number > 0) slider.value = 100 * Math.log10(number);
+      slider.setAttribute("aria-valuetext", `${name} = ${field.value}`);
+    });
+  };
+  const most = Number(document.getElementById("k-slider").dataset.most);
+  pair(document.getElementById("epsilon-slider"), document.getElementById("epsilon"), "ε", (value) => String(Number(value.toPrecision(2))));
+  pair(document.getElementById("k-slider"), document.getElementById("k"), "k", (value) => String(Math.min(most, Math.round(value))));
+
+  let waiting, asking;
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(refresh, 120); };
+
+  async function refresh() {
+    asking?.abort();
+    asking = new AbortController();
+    try {
+      const answer = await fetch(`${form.dataset.live}?${new URLSearchParams(new FormData(form))}`, { signal: asking.signal });
+      if (!answer.ok) return;
+      put(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch (error) {
+      if (error.name !== "AbortError") throw error;
+    }
+  }
+
+  function put(fresh) {
+    const focused = document.activeElement?.id;
+    const open = [...document.querySelectorAll("details[open][id]")].map((details) => details.id);
+    for (const part of parts) document.getElementById(part).replaceChildren(...fresh.getElementById(part).childNodes);
+    for (const id of open) { const details = document.getElementById(id); if (details) details.open = true; }
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+
+  document.addEventListener("input", (event) => { if (event.target.form === form && event.target.name) soon(); });
+}

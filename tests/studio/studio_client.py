@@ -1,0 +1,74 @@
+"""A studio in a thread of the test, a client that speaks to it, and projects made in place."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import uvicorn
+
+from coterie.population import demo_population, demo_schema
+from coterie.schema import Schema
+from coterie.studio.app import make_app
+from coterie.studio.gate import COOKIE
+from coterie.studio.home import Home
+from coterie.studio.kept import keep
+from coterie.studio.project import Choice, Loaded, Origin, Project
+
+
+@contextmanager
+def visiting(folder: Path) -> Iterator[tuple[httpx.Client, Home]]:
+    """The studio on a port of its own, and a browser that is let in."""
+    home = Home(folder)
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    app = make_app(home, port, home.announce(port), largest_upload=10**6)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    own = f"http://127.0.0.1:{port}"
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        with httpx.Client(
+            base_url=own,
+            cookies={COOKIE: home.session},
+            headers={"origin": own},
+            follow_redirects=True,
+            timeout=120,
+            trust_env=False,
+        ) as client:
+            yield client, home
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def made_project(
+    home: Home, table: pa.Table | None = None, schema: Schema | None = None, choice: Choice | None = None
+) -> Project:
+    """A loaded and described table; without one, invented people."""
+    table = demo_population() if table is None else table
+    project = Project.new(home.projects, "Invented people", Origin(kind="demo", shown="coterie demo"))
+    digest = keep(table, project.table_path)
+    loaded = Loaded(rows=table.num_rows, columns=table.num_columns, digest=digest)
+    project.change(loaded=loaded, schema=(schema or demo_schema()).to_yaml(), choice=choice)
+    return project
+
+
+def finished(client: httpx.Client, project: Project, kind: str, seconds: float = 120) -> dict[str, Any]:
+    """The job at its end."""
+    ends = time.monotonic() + seconds
+    while True:
+        job: dict[str, Any] = client.get(f"/p/{project.id}/jobs/{kind}").json()
+        if job["state"] not in ("waiting", "running"):
+            return job
+        assert time.monotonic() < ends, job
+        time.sleep(0.05)
