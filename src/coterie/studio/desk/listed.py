@@ -83,7 +83,8 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
     fields = {
         name: str(document.get(name) or "") for name in ("release", "population", "records", "neighbours")
     }
-    fields |= {name: str(document.get(name) or "") for name in ("floor", "pilot", "expected_from")}
+    fields |= {name: str(document.get(name) or "") for name in ("floor", "pilot")}
+    fields["expected_from"] = str(document.get("expected_from") or "the publisher's expectation")
     main = budget.get("rho", budget.get("epsilon", ""))
     return fields | {"unit": unit, "budget": str(main), "delta": str(budget.get("delta", ""))}
 

@@ -11,7 +11,11 @@ from pathlib import Path
 
 from coterie.errors import CoterieError
 from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.studio.charts.figure import Figure
+from coterie.studio.charts.intervals import Bar, interval_bars
 from coterie.studio.desk.desk import ReleasedStatistics
+
+_MOST_BARS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,29 @@ def read_result(entry: ReleasedStatistics) -> Result:
     if hashlib.sha256(content).hexdigest() != certificate.digest.value:
         return Result(values, certificate, False, "The file was changed after it was certified.")
     return Result(values, certificate, True, "")
+
+
+def figures_of(result: Result) -> list[Figure]:
+    """One figure for each statistic with several groups: only these share a unit, and so an axis."""
+    families: dict[str, list[Value]] = {}
+    for value in result.values:
+        base, bracket, _ = value.name.partition("[")
+        if bracket:
+            families.setdefault(base, []).append(value)
+    return [
+        interval_bars(
+            [Bar(_label(value.name), value.value, value.lower, value.upper) for value in values],
+            axis=base,
+            caption=f"{base}, as released, with the 95 % interval of each group.",
+            first="Group",
+        )
+        for base, values in families.items()
+        if 2 <= len(values) <= _MOST_BARS
+    ]
+
+
+def _label(name: str) -> str:
+    return name.partition("[")[2].removesuffix("]")
 
 
 def _values(content: bytes, suffix: str) -> list[Value]:

@@ -66,7 +66,7 @@ def _page(
         equations=listed_equations(document, fault, plan_notes),
         split=split,
         fault=fault,
-        notes=plan_notes,
+        notes=[note for note in plan_notes if not note.startswith(("Statistic '", "Equation '"))],
         compared=compared,
         usual=DEFAULT,
         equivalent=commands.planning(desk) if split else [],

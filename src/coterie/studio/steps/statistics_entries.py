@@ -113,6 +113,9 @@ def _form(
         attributes=schema.attributes,
         numeric=[a.name for a in schema.attributes if a.type in statistic.NUMERIC],
         conditions=range(statistic.CONDITIONS),
+        filled=max(
+            (n + 1 for n in range(statistic.CONDITIONS) if fields.get(f"where-column-{n}")), default=0
+        ),
         groups=range(statistic.GROUPS),
         ready=READY_MADE,
         own=equation.OWN,

@@ -14,7 +14,7 @@ from coterie.studio.asking import Opened
 from coterie.studio.desk import commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.paying import asked_first, balance_of, pay, plan_release, planned
-from coterie.studio.desk.result import read_result
+from coterie.studio.desk.result import figures_of, read_result
 from coterie.studio.desk.shown import number as short
 from coterie.studio.desk.shown import shown
 from coterie.studio.forms import Form
@@ -112,13 +112,15 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
 @router.get("/p/{project}/statistics/released/{number}")
 def released(project: Opened, number: int) -> Response:
     entry = _released(project, number)
+    result = read_result(entry)
     return step_page(
         project,
         "statistics",
         view="released",
         number=number,
         entry=entry,
-        result=read_result(entry),
+        result=result,
+        figures=figures_of(result),
         short=short,
         desk=Desk(project).state,
     )
