@@ -18,6 +18,7 @@ import uvicorn
 import yaml
 
 from coterie.studio.app import make_app
+from coterie.studio.desk.desk import Desk
 from coterie.studio.gate import COOKIE
 from coterie.studio.home import Home
 from coterie.studio.kept import keep
@@ -74,9 +75,7 @@ class Bench:
 
     @property
     def version(self) -> int:
-        found = re.search(r'name="version" value="(\d+)"', self.get())
-        assert found
-        return int(found[1])
+        return Desk(self.project).state.version
 
     def specify(self, **changes: Any) -> None:
         """The specification of the library's own tests, through the page."""

@@ -24,7 +24,7 @@ def entry_of(form: Sent) -> tuple[str, dict[str, Any] | str]:
     for name in _PLAIN:
         if form.text(name):
             entry[name] = plain(form.text(name))
-    if form.text("summary", "mean") != "mean":
+    if form.text("summary") not in ("", "mean"):
         entry["summary"] = form.text("summary")
     return form.text("name"), entry["formula"] if set(entry) == {"formula"} else entry
 

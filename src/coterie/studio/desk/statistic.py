@@ -52,7 +52,7 @@ def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
         if form.text(name) and not (name == "quantile" and kind != "quantile"):
             entry[name] = plain(form.text(name))
     for name, usual in (("summary", "mean"), ("route", "auto")):
-        if form.text(name, usual) != usual:
+        if form.text(name) not in ("", usual):
             entry[name] = form.text(name)
     return form.text("name"), entry
 
