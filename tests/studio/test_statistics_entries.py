@@ -34,71 +34,47 @@ def bench(shared: Bench) -> Iterator[Bench]:
     desk.write_bytes(before)
 
 
-def statistic_sent(bench: Bench, status: int = 200, **fields: str) -> str:
-    return bench.post(
-        "/statistic", status, **{name.replace("__", "-"): value for name, value in fields.items()}
-    )
-
-
 def entry(bench: Bench, name: str, part: str = "statistics") -> Any:
     return Desk(bench.project).document[part][name]
 
 
+def written(bench: Bench, **fields: str) -> Any:
+    sent = {name.replace("__", "-"): [value] for name, value in fields.items()}
+    return statistic.entry_of(Sent(sent), bench.project.schema())[1]
+
+
 def test_every_kind_of_statistic_can_be_written(bench: Bench) -> None:
-    statistic_sent(bench, name="a", kind="count", where__column__0="smoker", where__values__0="yes")
-    assert entry(bench, "a") == {"kind": "count", "where": {"smoker": "yes"}}
-    statistic_sent(
-        bench,
-        name="b",
-        kind="sum",
-        of="cost",
-        where__column__0="age",
-        where__from__0="18",
-        where__below__0="65",
+    smokers = written(bench, kind="count", where__column__0="smoker", where__values__0="yes")
+    assert smokers == {"kind": "count", "where": {"smoker": "yes"}}
+    adults = written(
+        bench, kind="sum", of="cost", where__column__0="age", where__from__0="18", where__below__0="65"
     )
-    assert entry(bench, "b") == {"kind": "sum", "of": "cost", "where": {"age": {"from": 18, "below": 65}}}
-    statistic_sent(
-        bench,
-        name="c",
-        kind="mean",
-        of="cost",
-        by__column__0="region",
-        expected="12",
-        weight="2",
-        tolerance="0.5",
+    assert adults == {"kind": "sum", "of": "cost", "where": {"age": {"from": 18, "below": 65}}}
+    for kind in ("mean", "variance", "std", "median"):
+        assert written(bench, kind=kind, of="cost") == {"kind": kind, "of": "cost"}
+    ninth = written(bench, kind="quantile", of="age", quantile="0.9")
+    assert ninth == {"kind": "quantile", "of": "age", "quantile": 0.9}
+    share = written(
+        bench, kind="proportion", that__column__0="smoker", that__values__0="yes", that__column__1=""
     )
+    assert share == {"kind": "proportion", "that": {"smoker": "yes"}}
+    bins = written(bench, kind="histogram", of="age", bins="0; 40; 120")
+    assert bins == {"kind": "histogram", "of": "age", "bins": [0, 40, 120]}
+
+
+def test_a_statistic_is_saved_and_groups_are_the_declared_labels(bench: Bench) -> None:
+    bench.post("/statistic", name="c", kind="mean", of="cost", expected="12", weight="2", tolerance="0.5",
+               **{"by-column-0": "region"})  # fmt: skip
     assert entry(bench, "c") == {
         "kind": "mean", "of": "cost", "by": {"region": ["north", "south", "west"]},
         "expected": 12, "weight": 2, "tolerance": 0.5,
     }  # fmt: skip
-    for kind in ("variance", "std", "median"):
-        statistic_sent(bench, name=f"d_{kind}", kind=kind, of="cost")
-        assert entry(bench, f"d_{kind}") == {"kind": kind, "of": "cost"}
-    statistic_sent(bench, name="e", kind="quantile", of="age", quantile="0.9")
-    assert entry(bench, "e") == {"kind": "quantile", "of": "age", "quantile": 0.9}
-    statistic_sent(
-        bench,
-        name="f",
-        kind="proportion",
-        that__column__0="smoker",
-        that__values__0="yes",
-        that__column__1="",
-    )
-    assert entry(bench, "f") == {"kind": "proportion", "that": {"smoker": "yes"}}
-    statistic_sent(
-        bench,
-        name="g",
-        kind="histogram",
-        of="region",
-        complete="yes",
-        expected="north: 1000 to 1300\nsouth: 700",
-    )
-    assert entry(bench, "g") == {
+    bench.post("/statistic", was="c", name="c", kind="histogram", of="region", complete="yes",
+               expected="north: 1000 to 1300\nsouth: 700")  # fmt: skip
+    assert entry(bench, "c") == {
         "kind": "histogram", "of": "region", "values": ["north", "south", "west"], "complete": True,
         "expected": {"north": [1000, 1300], "south": 700},
     }  # fmt: skip
-    statistic_sent(bench, name="h", kind="histogram", of="age", bins="0; 40; 120")
-    assert entry(bench, "h") == {"kind": "histogram", "of": "age", "bins": [0, 40, 120]}
 
 
 def test_the_form_shows_what_it_would_write_again(bench: Bench) -> None:

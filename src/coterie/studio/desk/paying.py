@@ -10,11 +10,12 @@ from __future__ import annotations
 import fcntl
 import secrets
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from coterie.budget import as_text
+from coterie.budget import as_text, parse_epsilon
 from coterie.errors import OutputError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.ledger import Balance, Ledger
@@ -87,7 +88,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
                 f"{path} exists already.", "Choose another name: the studio never overwrites a release."
             )
     cost = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    ledger = _ledger(form, specification.population) if form.text("counted") == "ledger" else None
+    ledger = _ledger(form, specification.population, cost) if form.text("counted") == "ledger" else None
     paying = Paying(
         id=secrets.token_hex(16),
         plan=chosen.digest,
@@ -98,31 +99,35 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
         ledger=None if ledger is None else str(ledger),
         cost=as_text(cost),
     )
-    if ledger is not None and Ledger.inspect(ledger).balance(specification.population).remaining < cost:
-        left = as_text(Ledger.inspect(ledger).balance(specification.population).remaining)
-        raise ParameterError(
-            f"This release costs ε = {as_text(cost)}, and {left} is left of the lifetime of '{specification.population}'.",
-            "Lower the budget, or release nothing more about these people.",
-        )
     _write(desk, paying)
     return paying
 
 
-def _ledger(form: Sent, population: str) -> Path:
-    """An existing ledger, or a new one where a lifetime was given."""
+def _ledger(form: Sent, population: str, cost: Fraction) -> Path:
+    """An existing ledger, or a new one where a lifetime was given; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
             "No ledger was named.", "Give the path of its file, or choose that nobody counts."
         )
-    path, lifetime = Path(form.text("ledger")).expanduser().absolute(), form.text("lifetime")
+    path = Path(form.text("ledger")).expanduser().absolute()
     known = path.exists() and population in Ledger.inspect(path).lifetimes
-    if not known and not lifetime:
+    if not known and not form.text("lifetime"):
         raise ParameterError(
             f"The ledger {path.name} does not know the population '{population}' yet.",
             "Give the lifetime budget of these people below: it can never be changed later.",
         )
+    left = (
+        Ledger.inspect(path).balance(population).remaining
+        if known
+        else parse_epsilon(form.text("lifetime"), "the lifetime")
+    )
+    if left < cost:
+        raise ParameterError(
+            f"This release costs ε = {as_text(cost)}, and {as_text(left)} is left for '{population}'.",
+            "Lower the budget, or release nothing more about these people.",
+        )
     if not known:
-        Ledger.add_population(path, population, lifetime)
+        Ledger.add_population(path, population, form.text("lifetime"))
     return path
 
 
