@@ -171,6 +171,8 @@ def test_the_commands_shown_do_what_the_page_does(bench: Bench) -> None:
     bench.specify(**PLAIN)
     told = bench.move("count | smoker = yes", "0.4")
     page = bench.get()
+    for text in told["equivalent"]:
+        assert f"<code>{text}</code>" in page
     command, python = re.findall(r"<pre tabindex=\"0\"><code>(.*?)</code></pre>", page, re.DOTALL)
     printed = run(f"{command} --json")
     assert told["plan"] in printed

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 from coterie.budget import as_text, parse_epsilon
 from coterie.errors import CoterieError
 from coterie.io.publication import stage_bytes
+from coterie.schema import Schema
 from coterie.statistics import Plan, Specification, plan, read_specification, resplit
 from coterie.statistics.by_hand import BY_HAND
 from coterie.statistics.moving import moved
@@ -87,7 +89,8 @@ class Desk:
         return found
 
     def specification(self) -> Specification:
-        return read_specification(self.state.text, self.project.schema())
+        described = self.project.schema_path.read_text(encoding="utf-8")
+        return _specification(self.state.text, self.project.schema_path, described)
 
     def plan(self) -> Plan:
         """The plan as the sliders stand; its errors are the library's."""
@@ -150,7 +153,8 @@ class Desk:
             changed = {**dict(current), **updates, "version": current.version + 1}
             self.state = OnDesk.model_validate(changed)
             _write(self.path, self.state.model_dump_json(indent=2))
-            _write(self.specification_path, self.state.text)
+            if self.state.text != current.text or not self.specification_path.exists():
+                _write(self.specification_path, self.state.text)
             _write(self.split_path, split_text(self.split))
 
     @contextmanager
@@ -169,6 +173,12 @@ class Desk:
 def specification_text(project: Project, document: Mapping[str, Any]) -> str:
     content = {**document, "schema": project.schema_path.name}
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000))
+
+
+@lru_cache(maxsize=8)
+def _specification(text: str, schema_path: Path, described: str) -> Specification:
+    """Parsed once, not at every step of a slider; `described` is what the schema's file holds now."""
+    return read_specification(text, Schema.from_yaml(schema_path))
 
 
 _plans: OrderedDict[str, Plan] = OrderedDict()

@@ -73,6 +73,7 @@ if (desk) {
     });
     document.getElementById("used").textContent = told.used_shown;
     document.getElementById("score").textContent = `Score ${told.score_shown}: ${told.score_times} times that of an equal split. Smaller is better.`;
+    document.querySelectorAll(".equivalent code").forEach((code, index) => { code.textContent = told.equivalent[index]; });
     const rows = document.querySelectorAll("#errors tbody tr");
     told.errors.forEach((error, index) => {
       const row = rows[index], bar = row.querySelector("rect:not(.ground)"), cells = row.querySelectorAll("td.number");

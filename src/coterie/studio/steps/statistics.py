@@ -169,7 +169,7 @@ def move(project: Opened, form: Form) -> Response:
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
         return JSONResponse({"problem": error.problem, "advice": error.advice}, 400)
-    return JSONResponse(shown(desk))
+    return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 
 @router.post("/p/{project}/statistics/split")
