@@ -116,7 +116,7 @@ class Sweep:
             if number:
                 die_at(number, AGGREGATOR_POINTS)
             sys.stderr = open(self.world.root / "server.log", "a")  # noqa: SIM115
-            serve(self.world.aggregator, "127.0.0.1", self.world.port)
+            serve(self.world.aggregator, "127.0.0.1", self.world.port, None, lambda: None)
 
         self.server = forked(work)
         self.world.server = _Running(self.server)  # type: ignore[assignment]

@@ -298,20 +298,3 @@ def test_the_schema_is_the_source_of_bounds() -> None:
         plan(read_specification(document(schema=s)), report_losses=False) for s in (SCHEMA, wide)
     )
     assert broad.score > 2 * narrow.score
-
-
-def test_the_error_of_a_quantile_is_called_approximate() -> None:
-    """Its density is a guess: no standard error, and no claim of a closed form, also in what depends on it."""
-    statistics = {
-        "mid": {"kind": "median", "of": "cost", "expected": 16},
-        "n": {"kind": "count", "where": {"smoker": "yes"}, "expected": 600},
-    }
-    content = document(statistics=statistics, equations={"d": "2 * mid - n"})
-    chosen = plan(read_specification(content), report_losses=False)
-    methods = {error["name"]: error for error in chosen.to_dict()["errors"]}
-    for name in ("mid", "d"):
-        assert methods[name]["method"] == "approximation"
-        assert methods[name]["standard_error"] is None
-        assert not methods[name]["closed_form"]
-    assert methods["n"]["method"] == "closed form"
-    assert chosen.to_dict()["score_standard_error"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -20,11 +21,15 @@ from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
+from coterie.large_chain import warm_up
 from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.memory import keep_what_is_freed
 from coterie.methods import get_method
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.release import Release, protect
 from coterie.schema import Schema
+
+_LARGE = 10**7  # bytes of a file whose table will need compiled code
 
 
 def protect_command(
@@ -151,6 +156,9 @@ def protect_command(
                     scratch=folder,
                     advance=lambda share: bar.advance(task, share),
                 )
+        if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
+            keep_what_is_freed()
+            Thread(target=warm_up).start()  # the compiled code is loaded while Arrow reads
         source = read_table(data, table=table, query=query, schema=schema)
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))

@@ -213,7 +213,7 @@ def _busy(quiet: bool) -> Progress:
 
 def _show(chosen: Plan, proofs: bool) -> None:
     specification = chosen.specification
-    accuracy = "(approximate)" if chosen.approximate else f"± {chosen.standard_error:.1g}"
+    accuracy = f"± {chosen.standard_error:.1g}"
     console.print(
         f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
         f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} {accuracy}"
@@ -241,8 +241,7 @@ def _show(chosen: Plan, proofs: bool) -> None:
         mean, spread, median, p95 = (
             f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)
         )
-        shown = "unknown" if error.approximate else spread
-        expected.add_row(escape(error.name), mean, shown, median, p95, error.method)
+        expected.add_row(escape(error.name), mean, spread, median, p95, error.basis.value)
     console.print(expected)
     for loss in chosen.guess_losses:
         console.print(

@@ -100,7 +100,8 @@ def _grid_counts(
     domain, cells = m.domains[0], m.candidates
     column = m.terms[0][0]
     value = clipped(source.dialect, column, domain, stand_in(specification, column))
-    place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)})"
+    # A value on a grid point counts as not below it, whatever the last digit of the division says.
+    place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)} + {literal(1e-9)})"
     statement = (
         f"SELECT cell, COUNT(*) FROM (SELECT {place} AS cell FROM {relation} "
         f"WHERE {condition_sql(source.dialect, m.where)}) AS placed WHERE cell IS NOT NULL GROUP BY cell"
@@ -113,6 +114,11 @@ def _grid_counts(
 
 def check_data(specification: Specification, source: Source, design: Design) -> str:
     """Refuse data that do not keep what the specification declares; return the relation to compute on."""
+    if source.identity in specification.samples:
+        raise DataError(
+            "The file that `shape` calls a public sample holds these very data.",
+            "Give a sample that is public, for instance last year's release, or state `quantiles`.",
+        )
     numeric = {c for s in specification.statistics for c in s.columns}
     filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
     filters |= {f for group in specification.disjoint for f in group}

@@ -12,7 +12,7 @@ from typing import Any
 from coterie.budget import as_text
 from coterie.statistics.accounting import currency
 from coterie.statistics.design import Design
-from coterie.statistics.metric import PredictedError
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.specification import Specification
 
 
@@ -73,11 +73,6 @@ class Plan:
         return {m.name: b for m, b in zip(self.design.measurements, self.budgets, strict=True)}
 
     @property
-    def approximate(self) -> bool:
-        """Whether some predicted error rests on a model that the standard error does not cover."""
-        return any(error.approximate for error in self.errors)
-
-    @property
     def scales(self) -> dict[str, float]:
         floats = [float(budget) for budget in self.budgets]
         scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
@@ -95,7 +90,7 @@ class Plan:
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
             "score": self.score,
-            "score_standard_error": None if self.approximate else self.standard_error,
+            "score_standard_error": self.standard_error,
             "parallel_groups": design.parallel,
             "measurements": [
                 {
@@ -138,10 +133,9 @@ def _error(error: PredictedError, uses: tuple[str, ...]) -> dict[str, Any]:
         "name": error.name,
         "measured_from": list(uses),
         "mean": error.mean,
-        # How far the model behind an approximation is off is not known: no number would be honest.
-        "standard_error": None if error.approximate else error.standard_error,
+        "standard_error": error.standard_error,
+        "between_tables": error.between_tables,
         "median": error.median,
         "p95": error.p95,
-        "closed_form": error.closed_form,
-        "method": error.method,
+        "method": error.basis.value,
     }

@@ -14,12 +14,13 @@ from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
 from coterie.statistics.labels import unchecked_columns
-from coterie.statistics.metric import Metric, PredictedError
+from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
-from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.specification import Route, Specification
+from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.specification import Route, Specification, StatisticKind
 from coterie.statistics.uncertainty import predict_consistent
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
@@ -112,7 +113,7 @@ def predict(
     """The errors of every target under these budgets, as the release will make them."""
     exponent = 10 if len(design.metric.targets) <= 100 else 8
     if constraints_of(design):
-        return predict_consistent(design, design.metric.scales(budgets), exponent)
+        return predict_consistent(design, budgets, exponent)
     return design.metric.predict(budgets, exponent=exponent)
 
 
@@ -137,14 +138,25 @@ def notes_on(design: Design) -> tuple[str, ...]:
             "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
             "the values checked."
         )
-    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
-    if quantiles:
+    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
+    shapeless = [s.name for s in quantiles if s.shape is None]
+    if shapeless:
         notes.append(
-            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
-            "their privacy does not depend on it."
+            f"No `shape` is declared for {_listed(shapeless)}: errors are predicted for an assumed one (a normal "
+            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
+            "values lie twice as dense the error is about half as large, and the other way round."
+        )
+    unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
+    if unstated and not specification.pilot:
+        notes.append(
+            f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
+            "`expected`, or about: {size: …, mean: …, std: …}."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
-        shown = ", ".join(summed[:6]) + (", …" if len(summed) > 6 else "")
-        notes.append(f"Derived from noisy sums, because that is more accurate here: {shown}.")
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")
     return tuple(notes)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

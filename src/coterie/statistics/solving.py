@@ -16,10 +16,10 @@ from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets
 from coterie.statistics.design import Design
-from coterie.statistics.metric import PredictedError
 from coterie.statistics.optimise import minimise
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import design_for, notes_on, predict
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.specification import Budget, Notion, Specification
 
 Array = NDArray[np.float64]
@@ -177,8 +177,8 @@ def _excess(design: Design, errors: tuple[PredictedError, ...], margin: float = 
 
 
 def _relative_error(error: PredictedError) -> float:
-    """The standard error as a part of the mean; it stands for that of the quantiles too."""
-    return error.standard_error / error.mean if error.mean > 0 else 0.0
+    """The simulation's error as a part of the mean; it stands for that of the quantiles too."""
+    return error.simulation_error / error.mean if error.mean > 0 else 0.0
 
 
 def _as_plan(

@@ -26,6 +26,7 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
                     "study": row.signed.content(),
                     "state": row.state.value,
                     "reason": row.reason,
+                    "attention": row.attention,
                     "contribution": contribution.state.value,
                     "contribution_reason": contribution.reason,
                     "group_key": json.loads(row.group_key) if row.group_key else None,

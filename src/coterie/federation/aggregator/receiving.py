@@ -32,7 +32,7 @@ from coterie.federation.wire import now, stamp
 _C = ContributionState
 
 
-def answer(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, str]:
+def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """Step 2 of 003, or a refusal at any point before the noise is drawn. Repeating an answer changes nothing."""
     signed = signed_from(body)
     opened = signed.opened("answer", Answer, key=owner.key)
@@ -53,7 +53,7 @@ def answer(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dic
     return {"state": state.value}
 
 
-def group_key(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, str]:
+def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """The lead owner's sealed key; exactly one sealed copy for every other owner of the roster."""
     signed = signed_from(body)
     with aggregator.database.writing() as connection:
@@ -71,7 +71,7 @@ def group_key(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> 
     return {"state": "kept"}
 
 
-def progress(aggregator: Aggregator, owner: Owner, study: str, state: ContributionState) -> dict[str, str]:
+def progress(aggregator: Aggregator, owner: Owner, state: ContributionState, study: str) -> dict[str, str]:
     """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
     with aggregator.database.writing() as connection:
         row, mine = _mine(connection, owner, study)
@@ -83,7 +83,7 @@ def progress(aggregator: Aggregator, owner: Owner, study: str, state: Contributi
     return {"state": state.value}
 
 
-def manifest(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> dict[str, object]:
+def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, object]:
     """Which bytes will come; the answer names those that are missing. After the seal it cannot be changed."""
     signed = signed_from(body)
     opened = signed.opened("manifest", Manifest, key=owner.key)
@@ -101,7 +101,7 @@ def manifest(aggregator: Aggregator, owner: Owner, study: str, body: bytes) -> d
     return {"missing": [] if mine.receipt else missing}
 
 
-def chunk(aggregator: Aggregator, owner: Owner, study: str, number: int, body: bytes) -> dict[str, object]:
+def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number: int) -> dict[str, object]:
     """One chunk, kept under a name of ours once its hash is right. Sending it again changes nothing."""
     with aggregator.database.reading() as connection:
         row, mine = _mine(connection, owner, study)
@@ -129,7 +129,7 @@ def chunk(aggregator: Aggregator, owner: Owner, study: str, number: int, body: b
     return {"number": number}
 
 
-def seal(aggregator: Aggregator, owner: Owner, study: str) -> dict[str, object]:
+def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, object]:
     """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
     with aggregator.database.reading() as connection:
         row, mine = _mine(connection, owner, study)

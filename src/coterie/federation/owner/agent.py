@@ -132,7 +132,7 @@ class Agent:
             if study.vertical and wanted["group_key"] is None:
                 return acted
             prepared = prepare_table(study, self.home.owner, source)
-            answering.require_budget(self.home, study, source)
+            answering.require_budget(self.home, study, source, prepared)
             key = self._group_key(study, wanted["group_key"]) if study.vertical else None
             computing.contribute(
                 self.home, study, source, prepared, key, lambda: self._report_reserved(study.id, mine)

@@ -19,8 +19,11 @@ from coterie.federation.pseudonyms import new_group_key
 from coterie.federation.sealing import seal
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
+from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
 from coterie.methods import get_method
+from coterie.noise.secure import SecureSampler
+from coterie.release import facts_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -60,7 +63,7 @@ def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
 def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
     """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
     prepared = prepare_table(study, home.owner, source)
-    require_budget(home, study, source)
+    require_budget(home, study, source, prepared)
     answer = Answer(
         study=study.id,
         owner=home.owner,
@@ -106,10 +109,10 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
     return signed
 
 
-def require_budget(home: Home, study: Study, source: Source) -> None:
+def require_budget(home: Home, study: Study, source: Source, prepared: Prepared) -> None:
     if study.seed is not None:
         return
-    purpose = study_purpose(home, study, source)
+    purpose = study_purpose(home, study, source, prepared)
     try:
         book = Ledger.inspect(source.ledger or home.default_ledger)
         if any(
@@ -129,11 +132,26 @@ def require_budget(home: Home, study: Study, source: Source) -> None:
         raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
 
 
-def study_purpose(home: Home, study: Study, source: Source) -> Purpose:
-    share = study.share(home.owner)
-    cost = get_method(study.method).cost(share, len(study.asked_of(home.owner)))
-    target = str((home.study(study.id) / "manifest.json").absolute())
-    return Purpose(source.population, cost, study.method, "", target, study.id)
+def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) -> Purpose:
+    """What the ledger will charge, and the guarantee's status, which follows from public facts before any noise."""
+    recipe, share = get_method(study.method), study.share(home.owner)
+    facts = facts_of(
+        prepared.schema,
+        recipe,
+        share,
+        prepared.table.num_rows,
+        study.k,
+        SecureSampler(),
+        shuffled=not study.vertical,
+    )
+    return Purpose(
+        population=source.population,
+        epsilon=recipe.cost(share, len(study.asked_of(home.owner))),
+        method=study.method,
+        status=settle(recipe.promise, facts).status,
+        target=str((home.study(study.id) / "manifest.json").absolute()),
+        fingerprint=study.id,
+    )
 
 
 def _require_lifetime(home: Home, policy: Policy) -> None:

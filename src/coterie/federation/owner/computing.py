@@ -73,14 +73,14 @@ def contribute(
         if _paid(home, study, ledger):
             return
         try:
-            with ledger.charge(study_purpose(home, study, source)) as charge:
+            with ledger.charge(study_purpose(home, study, source, prepared)) as charge:
                 reserved()
                 files = _made(home, study, prepared, group_key)
                 names = {path: temporary_for(path) for path in files}
                 charge.staging(*names.values())
                 charge.publish(_staged(files, names))
         except BudgetExceeded:
-            require_budget(home, study, source)
+            require_budget(home, study, source, prepared)
             raise refusal("the population's lifetime budget would be exceeded") from None
     home.journal.note("computed", study=study.id)
 

@@ -18,6 +18,7 @@ from coterie.federation.keys import SIGNING, Keys, write_private
 from coterie.federation.owner.journal import Journal
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
+_TLS_CLIENT = "tls-client.pem"
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -36,6 +37,12 @@ class Home:
     @property
     def signing_file(self) -> Path:
         return self.folder / SIGNING
+
+    @property
+    def tls_client(self) -> Path | None:
+        """This owner's TLS certificate and key, if its aggregator demands one."""
+        path = self.folder / _TLS_CLIENT
+        return path if path.exists() else None
 
     @property
     def policy_file(self) -> Path:
@@ -106,6 +113,18 @@ def prepare(folder: Path) -> Keys:
     if not (folder / SIGNING).exists():
         Keys.generate().save(folder)
     return Keys.load(folder)
+
+
+def keep_tls_client(folder: Path, given: Path) -> Path:
+    """A copy that only this owner can read, beside its other keys."""
+    try:
+        content = given.read_bytes()
+    except OSError as error:
+        raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
+    path = folder / _TLS_CLIENT
+    path.unlink(missing_ok=True)
+    write_private(path, content)
+    return path
 
 
 def settle(folder: Path, invitation: Invitation, owner: str) -> None:

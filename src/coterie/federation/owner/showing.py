@@ -17,6 +17,7 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "id": wanted["id"],
         "state": wanted["state"],
         "reason": wanted["reason"],
+        "attention": wanted.get("attention"),
         "contribution": wanted["contribution"],
         "contribution_reason": wanted["contribution_reason"],
         "decision": said["decision"] if said else None,

@@ -31,6 +31,9 @@ class StudyRow:
     certificate: str | None
     release_sha256: str | None
     release_size: int | None
+    changed: str
+    faults: int
+    attention: str | None
 
 
 @dataclass(frozen=True)
@@ -108,14 +111,31 @@ def move_study(connection: Connection, row: StudyRow, state: StudyState, **value
     """Compare-and-set on the version: of two who move the same row, one is told that it came too late."""
     if not may_follow(row.state, state):
         raise Conflict(f"A study that is {row.state} cannot become {state}.", "Look at its present state.")
+    _set_study(connection, row, state=state, faults=0, attention=None, **values)
+    reason = {"reason": values["reason"]} if values.get("reason") else {}
+    note(connection, "study", study=row.id, state=state.value, **reason)
+
+
+def note_fault(connection: Connection, row: StudyRow, kind: str, attention: str | None) -> None:
+    """The aggregator itself failed at this study: how often in this state, and what a person should know by now."""
+    _set_study(connection, row, faults=row.faults + 1, attention=attention)
+    note(connection, "fault", study=row.id, state=row.state.value, kind=kind, attempt=row.faults + 1)
+
+
+def try_again(connection: Connection, row: StudyRow) -> None:
+    if row.attention is None:
+        raise Conflict("The study does not wait for anybody's attention.", "Look at its present state.")
+    _set_study(connection, row, faults=0, attention=None)
+    note(connection, "retried", study=row.id)
+
+
+def _set_study(connection: Connection, row: StudyRow, **values: Any) -> None:
     done = connection.execute(
         update(studies)
         .where(studies.c.id == row.id, studies.c.version == row.version)
-        .values(state=state, version=row.version + 1, changed=stamp(now()), **values)
+        .values(version=row.version + 1, changed=stamp(now()), **values)
     )
     _once(done.rowcount)
-    reason = {"reason": values["reason"]} if values.get("reason") else {}
-    note(connection, "study", study=row.id, state=state.value, **reason)
 
 
 def move_contribution(
@@ -206,6 +226,9 @@ def _study(row: Any) -> StudyRow:
         row.certificate,
         row.release_sha256,
         row.release_size,
+        row.changed,
+        row.faults,
+        row.attention,
     )
 
 
