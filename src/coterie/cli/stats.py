@@ -19,6 +19,7 @@ from coterie.signing import check_signature
 from coterie.statistics.accounting import currency
 from coterie.statistics.allocators import DEFAULT, allocators
 from coterie.statistics.as_in_paper import plan_as_in_paper
+from coterie.statistics.by_hand import resplit
 from coterie.statistics.plan import Plan
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.planning import plan
@@ -26,6 +27,7 @@ from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
 from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import open_source
+from coterie.statistics.split_file import read_split
 from coterie.statistics.statistics_certificate import StatisticsCertificate
 from coterie.statistics.stored import Published
 
@@ -40,6 +42,9 @@ AsInPaper = Annotated[
     typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
 ]
 Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
+Split = Annotated[
+    Path | None, typer.Option(help="Budgets by hand, a YAML file: name of what is measured, and its budget.")
+]
 
 
 @app.command("plan")
@@ -48,6 +53,7 @@ def plan_command(
     allocator: ByName = DEFAULT,
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
+    split: Split = None,
     figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
@@ -61,6 +67,8 @@ def plan_command(
     """
     specification = read_specification(spec)
     solving = _asks_to_solve(solve)
+    if split is not None and (solving or as_in_paper):
+        raise ParameterError("--split fixes the budgets already.", "Leave out --solve and --as-in-paper.")
     if as_in_paper != (data is not None):
         raise ParameterError(
             "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
@@ -72,6 +80,8 @@ def plan_command(
                 chosen = plan_as_in_paper(specification, source, allocator)
         elif solving:
             chosen = solve_budget(specification)
+        elif split is not None:
+            chosen = resplit(plan(specification, allocator, report_losses=False), read_split(split))
         else:
             chosen = plan(specification, allocator, compare=None if compare else ())
         picture = draw_plan(chosen) if figure is not None else b""
@@ -105,6 +115,7 @@ def release_command(
         typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
     ] = None,
     solve: Solve = None,
+    split: Split = None,
     as_in_paper: AsInPaper = False,
     as_json: AsJson = False,
 ) -> None:
@@ -129,6 +140,7 @@ def release_command(
             key=sign_with,
             as_in_paper=as_in_paper,
             solve=solving,
+            split=None if split is None else read_split(split),
             progress=lambda message: busy.update(task, description=message),
         )
     _report(published, as_json)
