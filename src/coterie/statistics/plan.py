@@ -31,7 +31,11 @@ class Row:
 
 @dataclass(frozen=True)
 class GuessLoss:
-    """How much worse the plan is than the best one, if the expected values are off by this much."""
+    """How much worse the plan's score is than that of the split made for the truth.
+
+    The truth is the guess times or divided by 1 + off_by: all values one way, and mixed. `mean_loss` is over these
+    directions; `worst_loss` is the worst met at this or any smaller distance, so it never falls.
+    """
 
     off_by: float
     mean_loss: float
@@ -48,7 +52,8 @@ class Plan:
     errors: tuple[PredictedError, ...]
     rows: tuple[Row, ...] = ()
     guess_losses: tuple[GuessLoss, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
+    notes: tuple[str, ...] = ()  # what only the planner needs
     as_in_paper: bool = False
     expected: Mapping[str, float] = field(default_factory=dict)
 
@@ -125,6 +130,7 @@ class Plan:
                 for loss in self.guess_losses
             ],
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
         }
 
 
