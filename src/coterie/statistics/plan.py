@@ -79,9 +79,9 @@ class Plan:
 
     @property
     def scales(self) -> dict[str, float]:
-        floats = [float(budget) for budget in self.budgets]
-        scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
-        return {m.name: float(s) for m, s in zip(self.design.measurements, scales, strict=True)}
+        """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
+        pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
+        return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program needs; no number here comes from the data (unless as_in_paper)."""
