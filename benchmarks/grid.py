@@ -4,8 +4,9 @@ First the grid of 000 Fig. 3 (4 methods × 20 k × 3 ε × 2 α × 10 runs). The
 every measure against the library's `protect()` alone, called once for each cell and run (timed on a sample spread over
 the grid, interleaved with the grid), and against `protect()` and the same measures. `limit` is the ratio that no
 sharing could exceed: the same calls of `protect()` against only the work that every grid must do once (check the
-table, sort the attributes or find the multivariate groups of each k, draw every run's noise). Last the commands: one
-`coterie compare`, start-up, figures and report included, against `coterie protect` for each cell and run.
+table, sort the attributes or find the multivariate groups of each k, draw every run's noise) and what every release
+must do by itself (scale that noise, add it, clip). It leaves out the measures, so it cannot be reached. Last the
+commands: one `coterie compare`, start-up, figures and report included, against `coterie protect` for each cell and run.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _protect(shape: Shape, cell: Cell, seed: int):  # type: ignore[no-untyped-de
 
 
 def _once(shape: Shape, cells: list[Cell]) -> None:
-    """What no grid can share: the table checked, attributes sorted, multivariate groups found, noise drawn."""
+    """What no grid can do without: the table checked, attributes sorted, multivariate groups found, noise drawn and put on."""
     columns = check(shape.table, shape.schema).columns
     records = shape.table.num_rows
     if any(get_method(cell.method).grouping is not EACH_ALONE for cell in cells):
@@ -107,7 +108,13 @@ def _once(shape: Shape, cells: list[Cell]) -> None:
         if grouping.multivariate:
             grouping.prepare(list(columns.values()), k)
     streams = [(run, name) for name in columns for run in range(shape.runs)]
-    unit_laplace(seeded_words(streams, records // min(cell.k for cell in cells)))
+    unit = unit_laplace(seeded_words(streams, records // min(cell.k for cell in cells)))
+    for cell in cells:
+        if get_method(cell.method).adds_noise and get_method(cell.method).synthesis is None:
+            for first in range(0, len(unit), 4):  # a few streams at a time, in the cache
+                rows = unit[first : first + 4, : records // cell.k] * 2.0
+                rows += 1.0
+                np.clip(rows, -1.0, 1.0, out=rows)
 
 
 def _commands() -> None:
@@ -138,7 +145,7 @@ def _commands() -> None:
 
 
 def _command(folder: Path, *words: str) -> float:
-    call = [sys.executable, "-m", "coterie", *words]
+    call = [sys.executable, "-c", "from coterie.cli import main; main()", *words]
     return _timed(lambda: subprocess.run(call, cwd=folder, check=True, capture_output=True))
 
 
