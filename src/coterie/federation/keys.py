@@ -98,6 +98,14 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def keep_private(path: Path, content: bytes) -> None:
+    """The same in place of what may be there: whole or not at all."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    write_private(temporary, content)
+    os.replace(temporary, path)
+
+
 def _framed(kind: str, content: bytes) -> bytes:
     """The kind is signed too: a signature on one kind of document is worth nothing on another."""
     return f"coterie {kind} 1\n".encode() + content

@@ -15,10 +15,12 @@ from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
 from coterie.federation.owner import answering, computing, delivering
 from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import Refusal
 from coterie.federation.owner.table import prepare_table
+from coterie.federation.pseudonyms import Pseudonyms, pseudonyms
 from coterie.federation.sealing import unseal
 from coterie.federation.states import ContributionState, StudyState
 from coterie.federation.study import Study
@@ -129,13 +131,23 @@ class Agent:
             return acted
         manifest = computing.finished(self.home, study.id)
         if manifest is None:
-            if study.vertical and wanted["group_key"] is None:
+            if study.lead is not None and wanted["group_key"] is None:
                 return acted
             prepared = prepare_table(study, self.home.owner, source)
+            names: Pseudonyms | None = None
+            if study.blinded:
+                exchange = Exchange(self.home, self.client, study, wanted["parcels"] or {})
+                if exchange.advance(prepared):
+                    return True
+                if not exchange.finished():
+                    return False
+                prepared, names = exchange.common(prepared)
+            elif study.vertical:
+                assert prepared.ids is not None
+                names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
             answering.require_budget(self.home, study, source, prepared)
-            key = self._group_key(study, wanted["group_key"]) if study.vertical else None
             computing.contribute(
-                self.home, study, source, prepared, key, lambda: self._report_reserved(study.id, mine)
+                self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )
             manifest = computing.finished(self.home, study.id)
             assert manifest is not None

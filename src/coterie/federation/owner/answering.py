@@ -10,7 +10,7 @@ from coterie.errors import BudgetExceeded, CoterieError, LedgerError
 from coterie.federation.answers import Answer, GroupKey, SealedKey
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import write_private
+from coterie.federation.keys import keep_private, write_private
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Policy, Source, read_policy
 from coterie.federation.owner.refusal import Refusal, refusal
@@ -102,10 +102,7 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
         if entry.owner != home.owner
     )
     signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), "group key", home.keys)
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    write_private(temporary, signed.canonical())
-    temporary.replace(path)
+    keep_private(path, signed.canonical())
     return signed
 
 

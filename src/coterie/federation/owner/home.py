@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.invitation import Invitation
-from coterie.federation.keys import SIGNING, Keys, write_private
+from coterie.federation.keys import SIGNING, Keys, keep_private, write_private
 from coterie.federation.owner.journal import Journal
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
@@ -88,10 +88,7 @@ class Home:
             path = self.folder / _SESSION
             previous = path.read_text().strip() if path.exists() else ""
             session = secrets.token_urlsafe(24)
-            fresh = path.with_name(f".{_SESSION}.new")
-            fresh.unlink(missing_ok=True)
-            write_private(fresh, session.encode())
-            os.replace(fresh, path)
+            keep_private(path, session.encode())
             yield session, previous
         finally:
             os.close(descriptor)
@@ -122,8 +119,7 @@ def keep_tls_client(folder: Path, given: Path) -> Path:
     except OSError as error:
         raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
     path = folder / _TLS_CLIENT
-    path.unlink(missing_ok=True)
-    write_private(path, content)
+    keep_private(path, content)
     return path
 
 

@@ -50,6 +50,7 @@ class Policy(Source):
     methods: Annotated[tuple[str, ...], Field(min_length=1)]
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
     lifetime: Exact | None = None  # made in the ledger for the population if it has none yet
+    blinded: bool = False  # allow that one other owner and we find out which people we have in common
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
     def require(self, study: Study, owner: str) -> None:
@@ -72,6 +73,8 @@ class Policy(Source):
         unknown = [name for name in asked if name not in self.attributes]
         if unknown:
             raise refusal(f"the policy does not allow {', '.join(repr(name) for name in unknown[:10])}")
+        if study.blinded and not self.blinded:
+            raise refusal("the policy does not allow that another owner finds out which people are in common")
         if study.seed is not None and not self.seeded:
             raise refusal("the study names a seed: its noise would protect nobody")
 
