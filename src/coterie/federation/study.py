@@ -158,10 +158,7 @@ class Study(Document):
         known = [attribute.name for attribute in self.attributes]
         if len(set(known)) < len(known):
             raise ValueError("an attribute appears twice")
-        try:
-            get_method(self.method)
-        except CoterieError as error:
-            raise ValueError(error.problem) from None
+        self._require_method()
         vertical = self.fragmentation is Fragmentation.VERTICAL
         if vertical != (self.identifier is not None) or vertical != (self.join is not None):
             raise ValueError("a vertical study, and only that, names an identifier and how it is joined")
@@ -179,6 +176,19 @@ class Study(Document):
         if self.identifier in known:
             raise ValueError("the identifier must not be an attribute")
         return self
+
+    def _require_method(self) -> None:
+        """A method that can be charged, that groups, and whose rows stand for people where they are joined."""
+        try:
+            recipe = get_method(self.method)
+        except CoterieError as error:
+            raise ValueError(error.problem) from None
+        if not recipe.adds_noise:
+            raise ValueError(f"method '{self.method}' adds no noise, so no epsilon describes it")
+        if recipe.fixed_k is not None:
+            raise ValueError(f"method '{self.method}' groups nobody, and a study needs groups of k")
+        if recipe.synthesis is not None and self.fragmentation is Fragmentation.VERTICAL:
+            raise ValueError(f"rows of method '{self.method}' stand for nobody, so they cannot be joined")
 
     @property
     def id(self) -> str:

@@ -15,6 +15,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.keys import fingerprint
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.study import Study
+from coterie.methods import get_method
 
 
 def _epsilon(text: str) -> str:
@@ -56,7 +57,8 @@ class Policy(Source):
     def require(self, study: Study, owner: str) -> None:
         """Refuse what the policy does not allow: requested, and the limit."""
         asked = [attribute.name for attribute in study.asked_of(owner)]
-        share = study.share(owner)
+        # What the ledger will be charged: some methods cost the whole ε for each attribute.
+        cost = get_method(study.method).cost(study.share(owner), len(asked))
         limit = parse_epsilon(self.maximum_epsilon)
         if fingerprint(study.aggregator) not in self.aggregators:
             raise refusal("the policy does not allow this aggregator's key")
@@ -66,9 +68,9 @@ class Policy(Source):
             )
         if study.k < self.minimum_k:
             raise refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
-        if share > limit:
+        if cost > limit:
             raise refusal(
-                "epsilon is above the policy's maximum", requested=as_text(share), limit=as_text(limit)
+                "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
             )
         unknown = [name for name in asked if name not in self.attributes]
         if unknown:
