@@ -5,7 +5,6 @@ Called again and again; each call looks at the whole state and does what is due,
 
 from __future__ import annotations
 
-import errno
 import logging
 import secrets
 import shutil
@@ -17,6 +16,7 @@ from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.states import LEFT, ContributionState, StudyState, is_final
 from coterie.federation.storage.parcels import ended_with_parcels, forget_parcels
 from coterie.federation.storage.studies import (
@@ -79,7 +79,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         return True  # an owner was quicker: look again
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
-        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = isinstance(error, OSError) and error.errno in NO_ROOM
         log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
         return False
     except Exception as error:

@@ -13,6 +13,7 @@ from coterie.federation import wire
 from coterie.federation.answers import opened_group_key
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.owner import answering, computing, delivering
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.exchanging import Exchange
@@ -52,10 +53,13 @@ class Agent:
                 quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
-            except Unreachable as error:
+            except (Unreachable, OSError) as error:
                 failures += 1
                 pause = backoff(failures)
-                self.say("unreachable", None, f"{error.problem} Next try in {pause:.1f} s.")
+                event, problem = (
+                    ("unreachable", error.problem) if isinstance(error, Unreachable) else _storage(error)
+                )
+                self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
                 time.sleep(pause)
                 continue
             if once or (until_done and content["studies"] and all(map(self._done, content["studies"]))):
@@ -205,6 +209,12 @@ class Agent:
         if state is _S.RELEASED:
             return delivering.copied(self.home, wanted["id"])
         return state in (_S.CANCELLED, _S.EXPIRED, _S.FAILED)
+
+
+def _storage(error: OSError) -> tuple[str, str]:
+    if error.errno in NO_ROOM:
+        return "storage", "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
+    return "storage", f"A file of this owner cannot be read or written ({error.strerror})."
 
 
 def backoff(failures: int) -> float:

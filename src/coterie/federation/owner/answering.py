@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
 from coterie.budget import as_text
@@ -126,7 +127,14 @@ def require_budget(home: Home, study: Study, source: Source, prepared: Prepared)
             limit=as_text(balance.lifetime),
         ) from None
     except LedgerError as error:
-        raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+        raise _refusal_of(error) from None
+
+
+def _refusal_of(error: CoterieError) -> CoterieError:
+    """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
+    if isinstance(error.__cause__, sqlite3.OperationalError):
+        return error
+    return refusal(f"the ledger refuses: {error.problem.rstrip('.')}")
 
 
 def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) -> Purpose:
@@ -164,4 +172,4 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         try:
             Ledger.add_population(path, policy.population, policy.lifetime)
         except CoterieError as error:
-            raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+            raise _refusal_of(error) from None

@@ -45,17 +45,20 @@ def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificat
     folder = home.study(study)
     temporary = folder / "release.parquet.part"
     digest = hashlib.sha256()
-    with client.download(f"/v1/studies/{study}/release") as parts, temporary.open("wb") as file:
-        for part in parts:
-            digest.update(part)
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    if digest.hexdigest() != certificate.digest.value:
-        temporary.unlink()
-        raise Untrusted(
-            "The release is not the one on its certificate.", "Ask the aggregator's administrator."
-        )
+    try:
+        with client.download(f"/v1/studies/{study}/release") as parts, temporary.open("wb") as file:
+            for part in parts:
+                digest.update(part)
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != certificate.digest.value:
+            raise Untrusted(
+                "The release is not the one on its certificate.", "Ask the aggregator's administrator."
+            )
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     keep_private(folder / "release.certificate.json", signed.canonical())
     os.replace(temporary, folder / "release.parquet")
     home.journal.note("copied", study=study, release=certificate.digest.value)
