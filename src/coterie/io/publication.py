@@ -36,7 +36,7 @@ Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256`: of a file's bytes, or a table's `table_digest`."""
+    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate."""
 
     @property
     def target(self) -> Path | str: ...
@@ -46,6 +46,8 @@ class Staged(Protocol):
     def sha256(self) -> str: ...
     @property
     def size(self) -> int: ...
+    @property
+    def over(self) -> str: ...
     def publish(self) -> None: ...
     def discard(self) -> None: ...
 
@@ -144,7 +146,10 @@ def _stage_in_database(
 def _refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
     for source in inputs:
         if isinstance(source, tuple) or is_database(source):
-            address = Address.parse(source[0] if isinstance(source, tuple) else str(source))
+            named = source[0] if isinstance(source, tuple) else str(source)
+            if not Address.knows(named):
+                continue  # an object store: no file of this machine
+            address = Address.parse(named)
             if address.path is None:
                 continue
             source = address.path
