@@ -24,7 +24,7 @@ from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
 from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
-from coterie.release import facts_of
+from coterie.promise import facts_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
