@@ -2,12 +2,13 @@
 
 First the grid of 000 Fig. 3 (4 methods × 20 k × 3 ε × 2 α × 10 runs). Then each shape of `grid_shapes`: the grid with
 every measure against the library's `protect()` alone, called once for each cell and run (timed on a sample spread over
-the grid, interleaved with the grid), on the clock and in processor time, and against `protect()` and the same
-measures. `limit` is the ratio that no sharing could exceed: the same calls of `protect()` against only the work that
-every grid must do once (check the table, sort the attributes or find the multivariate groups of each k, draw every
-run's noise) and what every release must do by itself (scale that noise, add it, clip). It leaves out the measures, so
-it cannot be reached. Last the commands: one `coterie compare`, start-up, figures and report included, against
-`coterie protect` for each cell and run.
+the grid, interleaved with the grid), on the clock and in processor time, and against `protect()` and the same measures.
+
+`limit` is the ratio that no sharing could exceed: the same calls of `protect()` against only the work that every grid
+must do once (check the table, sort the attributes or find the multivariate groups of each k, draw every run's noise)
+and what every release must do by itself (scale that noise, add it, clip). It leaves out the measures, so it cannot be
+reached. Last the commands: one `coterie compare`, start-up, figures and report included, against `coterie protect` for
+each cell and run.
 """
 
 from __future__ import annotations

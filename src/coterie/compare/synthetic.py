@@ -16,33 +16,35 @@ from coterie.compare.section import Section, Task
 from coterie.compare.shared_noise import SharedNoise
 from coterie.compare.sorted_table import Batch
 from coterie.mechanism.listed import values_at_ranks
-from coterie.methods.grouping import EACH_ALONE
+from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING
 from coterie.methods.recipe import Method
 from coterie.utility.clustered import Clusters, Released
 
 
 def synthetic_tasks(section: Section) -> Iterator[Task]:
-    alone = Groups(section.table, EACH_ALONE, 1)
     for batch in section.table.batches:
-        records = alone.measured(batch, alone.numbers(batch))
         for method, places in section.methods().values():
-            yield partial(_method, section, batch, records, method, places)
+            # A list of group means is released as it is: one number a group. A smoothed one has a number a row.
+            listed = method.grouping is INDIVIDUAL_RANKING
+            groups = section.groups if listed else Groups(section.table, EACH_ALONE, 1)
+            clusters = groups.measured(batch, groups.numbers(batch))
+            yield partial(_method, section, batch, clusters, method, places)
 
 
-def _method(section: Section, batch: Batch, records: Clusters, method: Method, places: list[int]) -> None:
+def _method(section: Section, batch: Batch, clusters: Clusters, method: Method, places: list[int]) -> None:
     mechanism, ranks = method.numeric, np.arange(section.table.records)
     noise = SharedNoise(section.table, section.seed, section.runs)
     ready = []
     for column in batch.numbers.sources:
         centroids = mechanism.centroids(column, section.groups.clustering(column))
         ready.append((column, centroids, mechanism.sensitivity(column, centroids, section.k)))
-    values = np.empty((len(ready), section.runs, len(ranks)))
+    values = np.empty((len(ready), section.runs, len(clusters.size)))
     for place in places:
         shares = section.cells[place][2].exact
         for line, (column, centroids, sensitivity) in enumerate(ready):
             released = mechanism.noise(column, centroids, sensitivity, shares[column.attribute.name], noise)
-            values[line] = values_at_ranks(column, released, ranks)
-        found = Released(records, values)
+            values[line] = released.values if not clusters.alone else values_at_ranks(column, released, ranks)
+        found = Released(clusters, values)
         for measure in section.measures:
             if measure.attribute is not None and measure.attribute.clusters is not None:
                 section.found[measure.name][batch.places, section.rows(place)] = measure.attribute.clusters(
