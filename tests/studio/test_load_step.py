@@ -247,6 +247,15 @@ def test_an_upload_is_kept_on_this_machine_and_read(visit: Visit) -> None:
     assert "3 rows, 3 columns." in client.get(answer.json()["address"]).text
 
 
+def test_a_dirty_upload_is_called_by_its_own_name(visit: Visit) -> None:
+    client, home = visit
+    answer = client.post("/upload?name=wards.csv", content=b"a,b\n1,2\n3\n")
+    project = Project(home.projects / answer.json()["address"].split("/")[2])
+    assert (
+        finished(client, project, "load")["problem"] == "Line 3 of wards.csv has 1 cells; the header has 2."
+    )
+
+
 def test_an_upload_that_is_too_large_leaves_nothing(visit: Visit) -> None:
     client, home = visit
     before = set(home.projects.iterdir())
