@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.budget import as_text
+from coterie.budget import as_text, readable
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
 from coterie.ledger import Balance, Book, Entry, Ledger, State
@@ -82,16 +81,12 @@ def show_command(
     balances = [book.balance(name) for name in names]
     if as_json:
         print_json(
-            {"ledger": str(ledger), "seal": book.seal, "populations": [_account(book, b) for b in balances]}
+            {"ledger": str(ledger), "seal": book.seal, "populations": [account(book, b) for b in balances]}
         )
         return
     for balance in balances:
-        console.print(_table(book, balance))
-        held = f" · held {_readable(balance.held)}" if balance.held else ""
-        console.print(
-            f"  lifetime {_readable(balance.lifetime)} · spent {_readable(balance.spent)}{held} · "
-            f"[bold]remaining {_readable(balance.remaining)}[/]\n"
-        )
+        console.print(releases_table(book, balance))
+        console.print(balance_line(balance))
     console.print(
         f"Seal: {book.seal}\nNote it elsewhere; `coterie ledger check --seal` compares with it later."
     )
@@ -134,7 +129,8 @@ def _require_seal(book: Book, seal: str) -> None:
         )
 
 
-def _table(book: Book, balance: Balance) -> Table:
+def releases_table(book: Book, balance: Balance) -> Table:
+    """Every release of one population, the promise it makes, and what became of it."""
     table = Table(title=f"Population {escape(balance.population)}", title_justify="left", expand=False)
     for heading in ("when (UTC)", "release", "ε", "method", "promise", "state", "target"):
         table.add_column(heading, justify="right" if heading == "ε" else "left", overflow="fold")
@@ -144,7 +140,7 @@ def _table(book: Book, balance: Balance) -> Table:
         table.add_row(
             entry.reserved_at[:16].replace("T", " "),
             entry.release[:8],
-            _readable(entry.purpose.epsilon),
+            readable(entry.purpose.epsilon),
             escape(entry.purpose.method),
             styled_status(status) if status in STATUS_STYLE else escape(status),
             f"{entry.state} ({meaning})" if meaning else str(entry.state),
@@ -153,10 +149,12 @@ def _table(book: Book, balance: Balance) -> Table:
     return table
 
 
-def _readable(value: Fraction) -> str:
-    """Exact; a fraction without a decimal text also gets its rough size."""
-    text = as_text(value)
-    return f"{text} (≈ {float(value):.4g})" if "/" in text else text
+def balance_line(balance: Balance) -> str:
+    held = f" · held {readable(balance.held)}" if balance.held else ""
+    return (
+        f"  lifetime {readable(balance.lifetime)} · spent {readable(balance.spent)}{held} · "
+        f"[bold]remaining {readable(balance.remaining)}[/]\n"
+    )
 
 
 def _figures(balance: Balance) -> dict[str, str]:
@@ -164,7 +162,7 @@ def _figures(balance: Balance) -> dict[str, str]:
     return {"population": balance.population, **{name: as_text(getattr(balance, name)) for name in names}}
 
 
-def _account(book: Book, balance: Balance) -> dict[str, Any]:
+def account(book: Book, balance: Balance) -> dict[str, Any]:
     return {**_figures(balance), "releases": [_release(entry) for entry in book.releases(balance.population)]}
 
 

@@ -16,6 +16,13 @@ from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
 
+
+def _said(promise: Any) -> str:
+    """The label beside its status, which some labels begin with."""
+    found = promise if isinstance(promise, dict) else {"status": promise.status, "label": promise.label}
+    return str(found["label"]).removeprefix(f"{found['status']}; ")
+
+
 STATIC = Path(__file__).parent / "static"
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -28,6 +35,7 @@ _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
 _pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
 _pages.filters["number"] = number
+_pages.filters["said"] = _said
 _pages.filters["thousands"] = lambda count: f"{count:,}"
 
 
@@ -36,13 +44,22 @@ def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
 
 
 def step_page(
-    project: Project, step: str, problem: CoterieError | None = None, *, status: int = 200, **content: Any
+    project: Project,
+    step: str,
+    problem: CoterieError | None = None,
+    *,
+    template: str = "",
+    status: int = 200,
+    **content: Any,
 ) -> HTMLResponse:
-    """The page of one step, with the way through all of them. A step that has to wait says what for."""
+    """The page of one step, with the way through all of them. A step that has to wait says what for.
+
+    `template` is another page of the same step.
+    """
     steps = [(entry, entry.waits_for(project)) for entry in STEPS]
     here, waits_for = next(pair for pair in steps if pair[0].name == step)
     return page(
-        "waiting.html" if waits_for else f"{step}.html",
+        "waiting.html" if waits_for else template or f"{step}.html",
         status=400 if problem else status,
         project=project,
         state=project.state,

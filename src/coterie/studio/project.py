@@ -78,6 +78,10 @@ class Released(_Part):
     label: str
     ledger: str | None = None
     population: str | None = None
+    plan: str = ""  # which plan it came from: it is recorded once, however often that is asked for
+    table: str | None = None  # of a database
+    internal: str | None = None
+    key: str | None = None
 
 
 class State(_Part):
