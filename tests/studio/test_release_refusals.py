@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
 from test_release_once import confirmed, ended, planned
 
 from coterie.errors import OutputError
@@ -22,6 +21,7 @@ from coterie.ledger import storage
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
+from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
 
 World = tuple[Any, Project, Path]
 GIVEN_BACK = "Nothing was published, and nothing is charged"
@@ -111,6 +111,9 @@ def test_a_file_that_appears_after_the_plan(world: World) -> None:
     assert GIVEN_BACK in page
     assert "exists already" in page
     assert (folder / "out.csv").read_text() == "mine"
+    again = client.get(f"/p/{project.id}/release").text
+    for typed in (f'value="{folder}"', 'value="out"', 'value="people"'):
+        assert typed in again, "to begin anew, nothing has to be typed again"
     assert spent(folder) == 0
 
 
