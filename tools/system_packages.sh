@@ -7,6 +7,7 @@ need() { compgen -G "$1" >/dev/null || missing+=("$2"); }
 need '/usr/lib/postgresql/*/bin/initdb' postgresql
 need '/usr/share/wordnet/data.noun' wordnet-base
 need '/usr/bin/chromium' chromium
+need '/usr/bin/java' openjdk-17-jre-headless
 need '/usr/bin/chromedriver' chromium-driver
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

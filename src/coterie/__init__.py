@@ -2,15 +2,22 @@
 
 release = coterie.protect(table, schema, method="idp-cbls", epsilon="1.0", k=10)
 release.data, release.certificate
+
+Names are imported when they are first used: `coterie --version` should not wait for an array library.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from coterie._version import __version__
-from coterie.certificate import Certificate
-from coterie.errors import CoterieError
-from coterie.ledger import Ledger
-from coterie.population import demo_population, demo_schema
-from coterie.release import Release, protect
-from coterie.schema import Attribute, Domain, Role, Schema
+
+if TYPE_CHECKING:
+    from coterie.certificate import Certificate
+    from coterie.errors import CoterieError
+    from coterie.ledger import Ledger
+    from coterie.population import demo_population, demo_schema
+    from coterie.release import Release, protect
+    from coterie.schema import Attribute, Domain, Role, Schema
 
 __all__ = [
     "Attribute",
@@ -26,3 +33,29 @@ __all__ = [
     "demo_schema",
     "protect",
 ]
+
+_PLACES = {
+    "Attribute": "schema",
+    "Certificate": "certificate",
+    "CoterieError": "errors",
+    "Domain": "schema",
+    "Ledger": "ledger",
+    "Release": "release",
+    "Role": "schema",
+    "Schema": "schema",
+    "demo_population": "population",
+    "demo_schema": "population",
+    "protect": "release",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'coterie' has no attribute '{name}'")
+    value = getattr(import_module(f"coterie.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

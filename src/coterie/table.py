@@ -5,8 +5,10 @@ Messages name columns, rows and counts; never a value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,10 @@ from coterie.columns import categories, numbers
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema import Attribute, AttributeType, Missing, Role, Schema
+
+_LARGE = 1_000_000  # rows from which threads pay
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,8 @@ def check(table: pa.Table, schema: Schema) -> Checked:
         raise DataError(f"The table {found}.", "A group to hide in needs at least two records.")
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    columns = {a.name: column_of(table.column(a.name), a, schema) for a in schema.protected}
+    read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
+    columns = {a.name: column for a, column in zip(schema.protected, read, strict=True)}
     return with_policies(table, columns, schema)
 
 
@@ -44,7 +51,8 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
     """Missing values and values outside the domain treated as the schema says; `least` is 0 for a piece of a table."""
     columns = dict(columns)
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
-    gaps = {name: absent_in(column) for name, column in columns.items()}
+    absences = _each(absent_in, columns.values(), table.num_rows)
+    gaps = dict(zip(columns, absences, strict=True))
     gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for name, absent in gaps.items():
@@ -70,11 +78,19 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
         columns = {name: column.rows(keep) for name, column in columns.items()}
         kept = {name: column.filter(pa.array(keep)) for name, column in kept.items()}
     clipped = {}
-    for name, column in columns.items():
-        if isinstance(column, NumericColumn) and len(column.values):
-            columns[name], clipped[name] = numbers.inside(column)
+    ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
+    for name, found in zip(ranged, _each(numbers.inside, ranged.values(), table.num_rows), strict=True):
+        columns[name], clipped[name] = found
     dropped = int(drop.sum())
     return Checked(columns, kept, table.num_rows - dropped, dropped, clipped)
+
+
+def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out]:
+    """In order, so that the first fault is told; large columns on all cores."""
+    if rows < _LARGE:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(work, items))
 
 
 def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:

@@ -232,13 +232,13 @@ def test_two_hundred_attributes(page: Page, tmp_path: Path, screenshot: Callable
     load(page, path)
     page.sees("5 rows, 200 columns.")
     page.open(page.path.replace("load", "describe"))
-    page.sees("200 of 200 attributes still need")
+    until(lambda: "200 of 200 attributes" in page.one("#state").text, "what is open")
     page.fill("Show only names with", "score")
-    page.sees("100 of 200 shown")
+    until(lambda: page.one("#shown-count").text == "100 of 200 shown", "the filtered list")
     page.click_label("select all shown")
     page.choose("Set for all selected", "role: identifier")
     page.submit("Set")
-    page.sees("100 of 200 attributes still need")
+    until(lambda: "100 of 200 attributes" in page.one("#state").text, "what is open")
     screenshot("describe-two-hundred")
 
 

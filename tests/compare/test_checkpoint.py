@@ -27,7 +27,7 @@ def _interrupt_after(cells: int):
     return progress
 
 
-@pytest.mark.parametrize("stop", [1, 5, 11])
+@pytest.mark.parametrize("stop", [1, 5, 9])
 def test_resuming_gives_the_same_results_as_one_run(tmp_path: Path, stop: int) -> None:
     table, schema = mixed_table(), mixed_schema()
     whole = compare(table, schema, GRID)

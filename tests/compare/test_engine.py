@@ -2,47 +2,108 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
+from coterie.compare import categories, engine, numbers, sorted_table
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.methods import all_methods
 from coterie.release import protect
-from coterie.schema import Attribute, Domain, Role, Schema
-from coterie.utility import all_measures
+from coterie.schema import Attribute, Domain, Role, Schema, Source
+from coterie.utility import all_measures, jensen_shannon
 from coterie.utility.evaluation import evaluate
 
 
-@pytest.mark.parametrize("method", list(all_methods()))
-def test_same_numbers_as_protect_and_measure(method: str) -> None:
-    table, schema = mixed_table(), mixed_schema()
-    grid = make_grid([method], ["0.3", "5"], [3, 7, 60], runs=2, seed=11)
+def same_as_protect(
+    table: pa.Table,
+    schema: Schema,
+    methods: list[str],
+    ks: list[int],
+    epsilons: tuple[str, str] = ("0.3", "5"),
+) -> None:
+    """Every cell, run, measure and attribute of a grid against a release of its own, and an evaluation of its own."""
     everything = [name for name, measure in all_measures().items() if measure.attribute is not None]
-    found = compare(table, schema, grid, measures=everything)
-    assert found.results.cells
-    for place, cell in enumerate(found.results.cells):
+    grid = make_grid(methods, epsilons, ks, runs=2, seed=11)
+    found = compare(table, schema, grid, measures=everything).results
+    assert {cell.method for cell in found.cells} == set(methods)
+    for place, cell in enumerate(found.cells):
+        recipe = all_methods()[cell.method]
         for run in range(2):
-            k = None if all_methods()[method].fixed_k else cell.k
-            release = protect(table, schema, method=method, epsilon=cell.epsilon, k=k, seed=11 + run)
-            synthetic = all_methods()[method].synthesis is not None
-            names = list(found.results.values)
-            expected = evaluate(table, release.table, schema, measures=names, shuffled=synthetic)
-            for name, values in found.results.values.items():
+            k = None if recipe.fixed_k else cell.k
+            release = protect(table, schema, method=cell.method, epsilon=cell.epsilon, k=k, seed=11 + run)
+            expected = evaluate(
+                table,
+                release.table,
+                schema,
+                measures=list(found.values),
+                shuffled=recipe.synthesis is not None,
+            )
+            for name, values in found.values.items():
                 measured = expected.measures[name]
-                got = dict(zip(found.results.attributes, values[place, run], strict=True))
+                got = dict(zip(found.attributes, values[place, run], strict=True))
                 assert {key for key, value in got.items() if not np.isnan(value)} == set(measured.attributes)
                 for attribute, value in measured.attributes.items():
-                    assert got[attribute] == pytest.approx(value, rel=1e-9, abs=1e-9), (name, attribute)
-                whole = found.results.of_table(name)[place, run]
+                    assert got[attribute] == pytest.approx(value, rel=1e-9, abs=1e-9), (cell, name, attribute)
+                whole = found.of_table(name)[place, run]
                 assert (
                     np.isnan(whole)
                     if measured.value is None
                     else whole == pytest.approx(measured.value, rel=1e-9, abs=1e-9)
                 )
+
+
+@pytest.mark.parametrize("method", list(all_methods()))
+def test_same_numbers_as_protect_and_measure(method: str) -> None:
+    same_as_protect(mixed_table(), mixed_schema(), [method], [3, 7, 60])
+
+
+def test_methods_that_share_clusters_do_not_mix() -> None:
+    """Sections hold methods with and without noise, by turns; a cell must get its own rows."""
+    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-copula", "laplace"]
+    same_as_protect(mixed_table(60), mixed_schema(), methods, [4, 9])
+
+
+@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-tree"]])
+def test_bounds_that_are_paid_for(methods: list[str]) -> None:
+    """They differ from run to run and cut values off; measures hold the release against the values as they were."""
+    table, schema = mixed_table(400), mixed_schema()
+    age = Domain(lower=0, upper=1000, source=Source.DP)
+    schema = Schema(
+        attributes=tuple(
+            a.model_copy(update={"domain": age, "weight": Fraction(400)}) if a.name == "age" else a
+            for a in schema.attributes
+        )
+    )
+    same_as_protect(table, schema, methods, [5, 20], ("20", "40"))
+
+
+def test_one_column_of_each_kind() -> None:
+    table, schema = mixed_table(), mixed_schema()
+    for name in ("income", "job", "grade"):
+        single = Schema(attributes=(schema[name],))
+        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-tree"], [5])
+
+
+def test_a_table_too_long_to_lie_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long columns are worked on one by one, a few rows at a time, in threads: the numbers are the same."""
+    table, schema = mixed_table(), mixed_schema()
+    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-copula"], ["0.3", "5"], [3, 7], runs=3)
+    together = compare(table, schema, grid).results
+    monkeypatch.setattr(sorted_table, "_SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(numbers, "_AT_ONCE", 100)
+    monkeypatch.setattr(categories, "_AT_ONCE", 1)
+    monkeypatch.setattr(engine, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(jensen_shannon, "MOST_COUNTS", 300)
+    apart = compare(table, schema, grid).results
+    for name, values in together.values.items():
+        np.testing.assert_allclose(apart.values[name], values, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)

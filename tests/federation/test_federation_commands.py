@@ -103,12 +103,17 @@ def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) ->
     assert said["study"]["state"] == "RELEASED"
     code, said, _ = coterie("owner", "ledger", "--home", homes[0].folder, "--json")
     assert said["populations"][0]["spent"] == "1"
+    assert [(r["method"], r["status"]) for r in said["populations"][0]["releases"]] == [("idp-ls", "bounded")]
     assert [entry["event"] for entry in said["diary"]][-1] == "copied"
     # For people, not for programs.
     assert "RELEASED" in coterie("aggregator", "study", "show", folder)[1]
     assert "typed-a" in coterie("aggregator", "study", "show", folder, study["id"][:10])[1]
     assert "typed" in coterie("owner", "inspect", "--home", homes[0].folder)[1]
-    assert "remaining 2" in coterie("owner", "ledger", "--home", homes[0].folder)[1]
+    shown = coterie("owner", "ledger", "--home", homes[0].folder)[1]
+    assert "remaining 2" in shown
+    assert "bounded" in shown
+    _, said, _ = coterie("ledger", "show", homes[0].default_ledger, "--json")
+    assert said["populations"][0]["releases"][0]["status"] == "bounded"
 
 
 def test_cancel_refuse_and_leave(coterie: Any, shared: Any) -> None:
@@ -164,6 +169,8 @@ def test_what_cannot_be(
         ({"deadline": "2020-01-01T00:00:00Z"}, "past"),
         ({"colour": "blue"}, "unknown entry 'colour'"),
         ({"method": "idp-lss"}, "idp-lss"),
+        ({"method": "ir"}, "adds no noise"),
+        ({"method": "laplace"}, "groups nobody"),
         ({"minimum": 9}, "minimum"),
         ({"lead": "spec-a"}, "vertical"),
         ({"fragmentation": "diagonal"}, "fragmentation"),

@@ -32,6 +32,10 @@ def _charged_once(home: Any, study: Any, epsilon: str) -> None:
     assert [(e.purpose.fingerprint, e.state, as_text(e.purpose.epsilon)) for e in entries] == [
         (study.id, State.RELEASED, epsilon)
     ]
+    # The ledger knows which promise was paid for: the one on the owner's own certificate.
+    manifest = signed_from((home.study(study.id) / "manifest.json").read_bytes()).document
+    promised = Certificate.from_json(manifest["certificate"]).guarantee.status
+    assert [entry.purpose.status for entry in entries] == [promised]
 
 
 def test_three_owners_of_different_people(federation: Any) -> None:

@@ -123,7 +123,7 @@ def test_opendp_certifies_the_loss_that_the_budget_pays_for(family: Family) -> N
 
 def test_the_choice_of_a_quantile_is_certified_under_both_notions() -> None:
     for zcdp, budget in ((False, Fraction(1, 2)), (True, Fraction(1, 50))):
-        scale = release_scale(Family.RANK_LAPLACE, 0.9, budget, zcdp)
+        scale = release_scale(Family.RANK, 0.9, budget, zcdp)
         rho = _noisy_max(scale).map(0.9)
         epsilon = 2 * 0.9 / scale  # the exponential mechanism
         assert epsilon**2 / 8 == pytest.approx(rho, rel=1e-6)
@@ -138,8 +138,8 @@ def test_a_quantile_is_found_where_it_is(secure: bool) -> None:
     values = np.random.Generator(np.random.PCG64(5)).uniform(0, 100, 4000)
     counts = np.bincount((values / 0.5).astype(int), minlength=200)
     noise = Noise.secure() if secure else Noise.seeded(9)
-    scale = release_scale(Family.RANK_LAPLACE, m.bound.swap, Fraction(1), zcdp=False)
-    found = [noise.choose(counts, m, scale, f"q{i}") for i in range(60)]
+    scale = release_scale(Family.RANK, m.bound.swap, Fraction(1), zcdp=False)
+    found = list(noise.choose(counts, m, scale, "q", 60))
     assert abs(np.mean(found) - np.quantile(values, 0.25)) < 1.0
     # ε = 1, n·f = 40 records a unit: errors of about 2/40, plus half a cell of the grid.
     assert np.abs(np.array(found) - np.quantile(values, 0.25)).mean() < 1.0

@@ -300,18 +300,14 @@ def test_the_schema_is_the_source_of_bounds() -> None:
     assert broad.score > 2 * narrow.score
 
 
-def test_the_error_of_a_quantile_is_called_approximate() -> None:
-    """Its density is a guess: no standard error, and no claim of a closed form, also in what depends on it."""
-    statistics = {
-        "mid": {"kind": "median", "of": "cost", "expected": 16},
-        "n": {"kind": "count", "where": {"smoker": "yes"}, "expected": 600},
-    }
-    content = document(statistics=statistics, equations={"d": "2 * mid - n"})
-    chosen = plan(read_specification(content), report_losses=False)
-    methods = {error["name"]: error for error in chosen.to_dict()["errors"]}
-    for name in ("mid", "d"):
-        assert methods[name]["method"] == "approximation"
-        assert methods[name]["standard_error"] is None
-        assert not methods[name]["closed_form"]
-    assert methods["n"]["method"] == "closed form"
-    assert chosen.to_dict()["score_standard_error"] is None
+def test_solving_chooses_direct_or_sums_at_the_budget_it_finds() -> None:
+    """A std of 20 records: at ε = 1 sums look better, at the budget this tolerance needs they are not."""
+    entry = {"kind": "std", "of": "cost", "where": {"smoker": "yes"}, "at_least": 18, "expected": 11}
+    entry |= {"about": {"size": 20, "mean": 16}, "tolerance": 0.5}
+    content = document(statistics={"sd": entry}, equations={}, budget={"epsilon": "1"})
+    assert plan(read_specification(content), report_losses=False).design.routes["sd"] is Route.SUMS
+    free = solve_budget(read_specification(content))
+    assert free.design.routes["sd"] is Route.DIRECT
+    forced = document(statistics={"sd": {**entry, "route": "sums"}}, equations={}, budget={"epsilon": "1"})
+    held = solve_budget(read_specification(forced))
+    assert free.specification.budget.epsilon < held.specification.budget.epsilon  # type: ignore[operator]

@@ -95,9 +95,8 @@ def test_the_two_routes_measure_the_same_thing() -> None:
         chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
         with open_source(population()) as source:
             exact = compute(chosen.design, source)
-        values[route] = evaluate(
-            chosen.design, np.array([exact[m.name] for m in chosen.design.measurements])
-        )[0]
+        clean = np.array([[exact[m.name] for m in chosen.design.measurements]])
+        values[route] = {name: float(value[0]) for name, value in evaluate(chosen.design, clean)[0].items()}
     assert values["direct"] == pytest.approx(values["sums"], rel=1e-9)
 
 
@@ -109,17 +108,15 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
     design, hits = chosen.design, dict.fromkeys([t.name for t in chosen.design.metric.targets], 0)
     with open_source(population()) as source:
         exact = compute(design, source)
-        clean = np.array([exact[m.name] for m in design.measurements])
+        clean = np.array([[exact[m.name] for m in design.measurements]])
         statistics, equations = evaluate(design, clean)
         runs = 150
         for seed in range(runs):
             noise = Noise.seeded(seed)
             noisy = releasing._noisy(design, exact, releasing._release_scales(design, chosen.budgets), noise)
-            bounds = releasing.intervals(
-                design, np.array([chosen.scales[m.name] for m in design.measurements]), noisy
-            )
+            bounds = releasing.intervals(design, np.array([float(b) for b in chosen.budgets]), noisy[0])
             for name, value in {**statistics, **equations}.items():
-                hits[name] += bounds[name].lower - 1e-9 <= value <= bounds[name].upper + 1e-9
+                hits[name] += bool(bounds[name].lower - 1e-9 <= value[0] <= bounds[name].upper + 1e-9)
     for name, count in hits.items():
         assert count / runs > 0.95 - 3.5 * np.sqrt(0.05 * 0.95 / runs), name
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_world import CHOICE, ledger, ready_project
 from studio_client import finished, visiting
 from test_release_once import confirmed, ended, planned
 
@@ -17,6 +16,7 @@ from coterie import demo_population
 from coterie.io.publication import stage
 from coterie.studio.project import Project
 from coterie.studio.same_audit import audit_lines
+from release_world import CHOICE, ledger, ready_project
 
 World = tuple[Any, Project, Path]
 FORM = {"of": "0", "seconds": "60", "known": "4", "control": "", "rows": "400"}

@@ -15,7 +15,6 @@ from typing import Any
 
 import httpx
 import pytest
-from release_world import form, ledger, leftovers, ready_project, spent
 
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
@@ -24,6 +23,7 @@ from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
 from coterie.verification import released_digest
+from release_world import form, ledger, leftovers, ready_project, spent
 
 PEOPLE = 8_000  # enough for the writing to take its time
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
 
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
@@ -19,6 +18,7 @@ from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
 from coterie.verification import released_digest
+from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
 
 World = tuple[Any, Project, Path]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +14,7 @@ import typer
 from rich.markup import escape
 
 from coterie.cli.federation_guides import AGGREGATOR
-from coterie.cli.federation_output import AsJson
+from coterie.cli.federation_output import AsJson, log_lines
 from coterie.cli.output import console, print_json
 from coterie.errors import MissingExtra, ParameterError
 from coterie.federation.errors import FederationError
@@ -21,7 +23,7 @@ try:
     from coterie.cli.aggregator_studies import Database, Folder
     from coterie.cli.aggregator_studies import app as study_app
     from coterie.federation.aggregator.home import Aggregator, init
-    from coterie.federation.aggregator.serving import serve
+    from coterie.federation.aggregator.serving import serve, tls_fingerprint
     from coterie.federation.invitation import Invitation
     from coterie.federation.storage.parties import invite, owner_by_name
 except ImportError:
@@ -85,16 +87,47 @@ def serve_command(
     database: Database = None,
     client_ca: Annotated[
         Path | None,
-        typer.Option(help="Also demand TLS certificates from owners, signed by these authorities."),
+        typer.Option(
+            help="Also demand a TLS certificate from every caller, signed by one of these authorities (PEM)."
+        ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Serve owners and the status page until stopped. May be killed at any time: it resumes where it was.
 
+    With --json, one line when it listens, then one line an event; without, log lines on standard error.
+
     Example: coterie aggregator serve ./aggregator
     """
+    log_lines(as_json=as_json)
     aggregator = Aggregator.open(folder, database)
+    chosen = port or urlsplit(aggregator.url).port or 443
+
+    def listening() -> None:
+        content = {
+            "event": "listening",
+            "address": f"https://{f'[{host}]' if ':' in host else host}:{chosen}",
+            "url": aggregator.url,
+            "key": aggregator.fingerprint,
+            "tls_sha256": tls_fingerprint(aggregator),
+            "database": aggregator.database.shown,
+            "client_certificates": "demanded" if client_ca else "not asked for",
+        }
+        if as_json:
+            print(json.dumps(content), flush=True)
+            return
+        console.print(
+            f"Owners reach the aggregator at [bold]{escape(aggregator.url)}[/] (listening on {chosen})."
+        )
+        console.print(
+            f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {escape(aggregator.url)}/"
+        )
+        if client_ca:
+            console.print(f"Every caller must show a TLS certificate signed by {escape(str(client_ca))}.")
+
     try:
-        serve(aggregator, host, port or urlsplit(aggregator.url).port or 443, client_ca)
+        with suppress(KeyboardInterrupt):
+            serve(aggregator, host, chosen, client_ca, listening)
     finally:
         aggregator.close()
 

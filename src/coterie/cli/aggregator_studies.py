@@ -19,9 +19,11 @@ from coterie.federation.envelope import Signed
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.states import StudyState
 from coterie.federation.storage.parties import owner_by_name
-from coterie.federation.storage.studies import add_study, move_study, study_row
+from coterie.federation.storage.studies import add_study, move_study, study_row, try_again
 from coterie.federation.study import KIND
 from coterie.federation.study_file import read_study
+from coterie.io.publication import stage_bytes
+from coterie.io.staged_file import stage_file
 
 app = typer.Typer(
     help="Begin a study, look at it, cancel it, take its release.",
@@ -110,10 +112,36 @@ def cancel_command(
         with aggregator.database.writing() as connection:
             row = study_row(connection, name)
             assert row is not None
-            move_study(connection, row, StudyState.CANCELLED, reason="cancelled by the administrator")
+            # While it assembles, an end would come too late; unless that is just what does not work.
+            stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
+            state = StudyState.FAILED if stuck else StudyState.CANCELLED
+            move_study(connection, row, state, reason="cancelled by the administrator")
     finally:
         aggregator.close()
-    print_json({"study": name, "state": "CANCELLED"}) if as_json else console.print(f"Cancelled {name[:12]}.")
+    print_json({"study": name, "state": state.value}) if as_json else console.print(f"Cancelled {name[:12]}.")
+
+
+@app.command("retry")
+def retry_command(
+    folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """Let the aggregator try again, after you have mended what made a study need attention.
+
+    Example: coterie aggregator study retry ./aggregator 5f2c81
+    """
+    aggregator = Aggregator.open(folder, database)
+    try:
+        name = _found(aggregator, study)["study"]["id"]
+        with aggregator.database.writing() as connection:
+            row = study_row(connection, name)
+            assert row is not None
+            try_again(connection, row)
+    finally:
+        aggregator.close()
+    if as_json:
+        print_json({"study": name, "state": row.state.value})
+    else:
+        console.print(f"The running aggregator tries {name[:12]} again.")
 
 
 @app.command("release")
@@ -148,14 +176,22 @@ def release_command(
                 raise StudyEnded(
                     f"The study is {row.state}: {row.reason or 'no reason given'}.", "There is no release."
                 )
+            if row.attention is not None:
+                raise FederationError(f"The study needs attention: {row.attention}.", "Then ask again.")
             if time.monotonic() >= end:
                 raise FederationError(
                     f"The study is {row.state}; nothing is released yet.", "Wait: give --wait SECONDS."
                 )
             time.sleep(0.5)
         assert row.certificate is not None
-        certificate.write_text(row.certificate + "\n")
-        shutil.copyfile(aggregator.release(name), output)
+        with aggregator.release(name).open("rb") as source:
+            data = stage_file(output, lambda sink: shutil.copyfileobj(source, sink), force=force)
+        try:
+            stage_bytes((row.certificate + "\n").encode(), certificate, force=force).publish()
+            data.publish()  # last: data beside another certificate could be taken for its release
+        except BaseException:
+            data.discard()
+            raise
         content = _found(aggregator, name)["study"]
     finally:
         aggregator.close()

@@ -7,21 +7,7 @@ from typing import Annotated
 import typer
 
 from coterie._version import __version__
-from coterie.cli import (
-    audit,
-    certificate,
-    compare,
-    demo,
-    evaluate,
-    ledger,
-    methods,
-    protect,
-    reproduce,
-    schema,
-    stats,
-    studio,
-)
-from coterie.cli.federation_guides import AGGREGATOR, OWNER, mounted_later
+from coterie.cli.loading import Deferred, group_of
 
 GUIDE = """Publish personal data so that nobody in it can be singled out, and know what that promise is worth.
 
@@ -39,8 +25,68 @@ Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 o
 9 budget exceeded · 10 optional part missing · 11–19 several owners (see `coterie owner`) · 1 anything unexpected.
 """
 
+COMMANDS = {
+    "protect": Deferred(
+        "coterie.cli.protect:protect_command",
+        "Protect a table and write the release with its certificate: both, or nothing.",
+    ),
+    "demo": Deferred(
+        "coterie.cli.demo:demo_command",
+        "Protect an invented population of 5,000 people by every method, and look at the difference.",
+    ),
+    "compare": Deferred(
+        "coterie.cli.compare:compare_command",
+        "Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.",
+    ),
+    "reproduce": Deferred(
+        "coterie.cli.reproduce:reproduce_command",
+        "Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.",
+    ),
+    "evaluate": Deferred(
+        "coterie.cli.evaluate:evaluate_command",
+        "Measure a release against its original. The figures come from the original data: do not publish them.",
+    ),
+    "studio": Deferred(
+        "coterie.cli.studio:studio_command",
+        "Take a table to a release in the browser: load, describe, choose, look, audit, release.",
+    ),
+    "audit": Deferred(
+        "coterie.cli.audit:app",
+        "Attack a release or a method, and say what an attacker still gets.",
+    ),
+    "stats": Deferred(
+        "coterie.cli.stats:app",
+        "Publish summary statistics with the best possible split of the budget.",
+    ),
+    "methods": Deferred(
+        "coterie.cli.methods:app",
+        "What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
+    ),
+    "schema": Deferred(
+        "coterie.cli.schema:app",
+        "Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
+    ),
+    "certificate": Deferred(
+        "coterie.cli.certificate:app",
+        "A certificate says what was promised, under which assumptions, over which bytes.",
+    ),
+    "ledger": Deferred(
+        "coterie.cli.ledger:app",
+        "Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.",
+    ),
+    "aggregator": Deferred(
+        "coterie.cli.aggregator:app",
+        "Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.",
+    ),
+    "owner": Deferred(
+        "coterie.cli.owner:app",
+        "Take part in a study without showing anybody a raw row. This process only connects outward; no port is opened.",
+    ),
+}
+
 app = typer.Typer(
     name="coterie",
+    cls=group_of(COMMANDS),
     help=GUIDE,
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -62,19 +108,3 @@ def root(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("protect")(protect.protect_command)
-app.command("demo")(demo.demo_command)
-app.command("compare")(compare.compare_command)
-app.command("reproduce")(reproduce.reproduce_command)
-app.command("evaluate")(evaluate.evaluate_command)
-app.command("studio")(studio.studio_command)
-app.add_typer(audit.app, name="audit")
-app.add_typer(stats.app, name="stats")
-app.add_typer(methods.app, name="methods")
-app.add_typer(schema.app, name="schema")
-app.add_typer(certificate.app, name="certificate")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(mounted_later("coterie.cli.aggregator", AGGREGATOR), name="aggregator")
-app.add_typer(mounted_later("coterie.cli.owner", OWNER), name="owner")

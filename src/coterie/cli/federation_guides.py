@@ -1,15 +1,6 @@
-"""The guides of `coterie aggregator` and `coterie owner`, and their loading: only when they are used.
-
-A helper of mounting, so that `coterie --help` neither waits for a web framework nor fails without the optional part.
-"""
+"""The guides of `coterie aggregator` and `coterie owner`."""
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
-
-import typer
-from typer.core import TyperGroup
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -45,19 +36,3 @@ Exit codes: 0 done · 2 command line · 8 ledger · 9 budget exceeded · 10 opti
 setting · 12 TLS failed or another aggregator's key · 13 the aggregator does not accept this key, or a clock is off ·
 14 no common protocol version · 15 invitation used or expired · 16 another process uses this key · 19 not reachable.
 """
-
-
-def mounted_later(module: str, guide: str) -> typer.Typer:
-    """A sub-command whose module is imported when one of its commands is asked for."""
-
-    class Later(TyperGroup):
-        def _real(self) -> Any:
-            return typer.main.get_group(import_module(module).app)
-
-        def list_commands(self, ctx: Any) -> list[str]:
-            return list(self._real().list_commands(ctx))
-
-        def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            return self._real().get_command(ctx, cmd_name)
-
-    return typer.Typer(cls=Later, help=guide, no_args_is_help=True, rich_markup_mode="markdown")

@@ -1,7 +1,11 @@
-"""How studies look on a terminal: the same for aggregators and owners."""
+"""How studies and events look on a terminal: the same for aggregators and owners."""
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -30,7 +34,7 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
         table.add_row(
             study["id"][:12],
             escape(study["title"]),
-            styled(study["state"]),
+            styled(study["state"]) + (" needs attention" if study["attention"] else ""),
             study["fragmentation"],
             escape(study["method"]),
             study["epsilon"],
@@ -43,6 +47,8 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
 def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None) -> None:
     reason = f": {escape(study['reason'])}" if study["reason"] else ""
     console.print(f"[bold]{escape(study['title'])}[/]  {styled(study['state'])}{reason}")
+    if study["attention"]:
+        console.print(f"  [bold #D55E00]Needs attention:[/] {escape(study['attention'])}.")
     console.print(f"  id {study['id']}")
     console.print(
         f"  {study['fragmentation']} · {escape(study['method'])} · ε {study['epsilon']} · k {study['k']} · "
@@ -65,3 +71,23 @@ def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None
         known = {"number", "at", "event", "seal", "study"}
         rest = " · ".join(f"{name} {value}" for name, value in entry.items() if name not in known)
         console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")
+
+
+class _JsonLines(logging.Formatter):
+    """One line an event: when, how bad, what; a study's id and state where the event is about one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        named = {name: getattr(record, name) for name in ("study", "state") if hasattr(record, name)}
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        event = getattr(record, "event", "log")
+        content = {"event": event, "at": at, "level": record.levelname.lower(), **named}
+        return json.dumps({**content, "text": record.getMessage()})
+
+
+def log_lines(*, as_json: bool) -> None:
+    """The service's own words: as lines for people on standard error, or as JSON on standard output."""
+    handler = logging.StreamHandler(sys.stdout if as_json else sys.stderr)
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(_JsonLines() if as_json else plain)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -81,16 +81,12 @@ def show_command(
     balances = [book.balance(name) for name in names]
     if as_json:
         print_json(
-            {"ledger": str(ledger), "seal": book.seal, "populations": [_account(book, b) for b in balances]}
+            {"ledger": str(ledger), "seal": book.seal, "populations": [account(book, b) for b in balances]}
         )
         return
     for balance in balances:
-        console.print(_table(book, balance))
-        held = f" · held {readable(balance.held)}" if balance.held else ""
-        console.print(
-            f"  lifetime {readable(balance.lifetime)} · spent {readable(balance.spent)}{held} · "
-            f"[bold]remaining {readable(balance.remaining)}[/]\n"
-        )
+        console.print(releases_table(book, balance))
+        console.print(balance_line(balance))
     console.print(
         f"Seal: {book.seal}\nNote it elsewhere; `coterie ledger check --seal` compares with it later."
     )
@@ -133,7 +129,8 @@ def _require_seal(book: Book, seal: str) -> None:
         )
 
 
-def _table(book: Book, balance: Balance) -> Table:
+def releases_table(book: Book, balance: Balance) -> Table:
+    """Every release of one population, the promise it makes, and what became of it."""
     table = Table(title=f"Population {escape(balance.population)}", title_justify="left", expand=False)
     for heading in ("when (UTC)", "release", "ε", "method", "promise", "state", "target"):
         table.add_column(heading, justify="right" if heading == "ε" else "left", overflow="fold")
@@ -152,12 +149,20 @@ def _table(book: Book, balance: Balance) -> Table:
     return table
 
 
+def balance_line(balance: Balance) -> str:
+    held = f" · held {readable(balance.held)}" if balance.held else ""
+    return (
+        f"  lifetime {readable(balance.lifetime)} · spent {readable(balance.spent)}{held} · "
+        f"[bold]remaining {readable(balance.remaining)}[/]\n"
+    )
+
+
 def _figures(balance: Balance) -> dict[str, str]:
     names = ("lifetime", "spent", "held", "remaining")
     return {"population": balance.population, **{name: as_text(getattr(balance, name)) for name in names}}
 
 
-def _account(book: Book, balance: Balance) -> dict[str, Any]:
+def account(book: Book, balance: Balance) -> dict[str, Any]:
     return {**_figures(balance), "releases": [_release(entry) for entry in book.releases(balance.population)]}
 
 

@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from coterie.budget import as_text
 from coterie.cli.federation_guides import OWNER
 from coterie.cli.federation_output import AsJson
+from coterie.cli.ledger import account, balance_line, releases_table
 from coterie.cli.output import console, errors, print_json
 from coterie.errors import MissingExtra
 from coterie.federation.errors import FederationError, Untrusted
@@ -29,14 +29,15 @@ try:
     )
     from coterie.federation.owner.agent import Agent
     from coterie.federation.owner.client import Client
-    from coterie.federation.owner.home import Home, prepare, settle
+    from coterie.federation.owner.home import JOURNAL, Home, keep_tls_client, prepare, settle
+    from coterie.federation.owner.journal import Journal
     from coterie.federation.owner.page import approval_page
 except ImportError:
     raise MissingExtra.named("federation", "An owner of a federation") from None
 
 from coterie.federation.invitation import Enrolment, Invitation
 from coterie.federation.keys import fingerprint
-from coterie.ledger import Ledger
+from coterie.ledger import Book, Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -51,6 +52,12 @@ def join_command(
         str | None,
         typer.Option(help="The aggregator's key (SHA256:…) as its administrator told you by another way."),
     ] = None,
+    client_certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="PEM file with a TLS certificate and its key, if the aggregator demands one. A copy is kept here."
+        ),
+    ] = None,
     ca_bundle: CaBundle = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,11 +71,12 @@ def join_command(
     if expect is not None and expect.strip() != fingerprint(opened.aggregator):
         raise Untrusted("The invitation is of another aggregator than you expect.", "Do not join; ask.")
     keys = prepare(home)
+    shown = keep_tls_client(home, client_certificate) if client_certificate else None
     form = Enrolment(token=opened.token, key=keys.public, sealing_key=keys.sealing_public)
-    with Client(opened.url, opened.aggregator, opened.tls, keys, ca_bundle=ca_bundle) as client:
+    with Client(opened.url, opened.aggregator, opened.tls, keys, ca_bundle=ca_bundle, shown=shown) as client:
         owner = str(client.post("/v1/enrol", form.content())["owner"])
-    settle(home, opened, owner)
-    Home.open(home).journal.note("joined", owner=owner, aggregator=fingerprint(opened.aggregator))
+    Journal(home / JOURNAL).note("joined", owner=owner, aggregator=fingerprint(opened.aggregator))
+    settle(home, opened, owner)  # last: until it is there, joining can be repeated
     if as_json:
         print_json({"owner": owner, "aggregator": fingerprint(opened.aggregator), "home": str(home)})
         return
@@ -118,20 +126,32 @@ def run_command(
 def page_command(
     home: HomeFolder,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Decide in a browser instead: a page on this machine only (127.0.0.1), opened by the secret in its address.
 
     Example: coterie owner page --home ./owner
     """
-    with approval_page(Home.open(home), port) as (server, address):
-        print(f"Open {address}", flush=True)
+    opened = Home.open(home)
+
+    def said(study: str, decision: str) -> None:
+        if as_json:
+            print(json.dumps({"event": "decided", "study": study, "decision": decision}), flush=True)
+        else:
+            console.print(f"You said: {decision} {study[:12]}. `coterie owner run` tells the aggregator.")
+
+    with approval_page(opened, port, said) as (server, address):
+        if as_json:
+            print(json.dumps({"event": "listening", "address": address, "owner": opened.owner}), flush=True)
+        else:
+            print(f"Open {address}", flush=True)
         with suppress(KeyboardInterrupt):
             server.serve_forever()
 
 
 @app.command("ledger")
 def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
-    """What your populations have spent, and the diary of this owner with its seal.
+    """What your populations have spent on which promise, and the diary of this owner with its seal.
 
     Example: coterie owner ledger --home ./owner
     """
@@ -139,24 +159,16 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
     broken = opened.journal.first_broken()
     if broken is not None:
         raise FederationError(f"Line {broken} of the diary was changed.", "Compare with a backup.")
-    book = Ledger.inspect(opened.default_ledger) if opened.default_ledger.exists() else None
+    book = Ledger.inspect(opened.default_ledger) if opened.default_ledger.exists() else Book(())
     diary = opened.journal.diary()
-    balances = [book.balance(name) for name in sorted(book.lifetimes)] if book else []
-    figures = [
-        {
-            "population": b.population,
-            **{n: as_text(getattr(b, n)) for n in ("lifetime", "spent", "held", "remaining")},
-        }
-        for b in balances
-    ]
+    balances = [book.balance(name) for name in sorted(book.lifetimes)]
     if as_json:
-        print_json({"owner": opened.owner, "populations": figures, "diary": diary})
+        accounts = [account(book, balance) for balance in balances]
+        print_json({"owner": opened.owner, "populations": accounts, "diary": diary})
         return
-    for row in figures:
-        console.print(
-            f"[bold]{escape(row['population'])}[/]: lifetime {row['lifetime']} · spent {row['spent']} · "
-            f"held {row['held']} · [bold]remaining {row['remaining']}[/]"
-        )
+    for balance in balances:
+        console.print(releases_table(book, balance))
+        console.print(balance_line(balance))
     for entry in diary:
         rest = " · ".join(f"{n} {v}" for n, v in entry.items() if n not in ("number", "at", "event", "seal"))
         console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")

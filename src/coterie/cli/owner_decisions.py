@@ -142,6 +142,7 @@ def owner_client(home: Home, ca_bundle: Path | None, session: str = "", replaces
         session=session,
         replaces=replaces,
         ca_bundle=ca_bundle,
+        shown=home.tls_client,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from threading import Thread
 from typing import Annotated
 
 import typer
@@ -20,11 +21,15 @@ from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
+from coterie.large_chain import warm_up
 from coterie.ledger import Ledger
+from coterie.memory import keep_what_is_freed
 from coterie.methods import get_method
-from coterie.publishing import Destination, publish, publish_charged
+from coterie.publishing import Destination, Make, publish, publish_charged, stage_rows, table_again
 from coterie.release import Release, protect
 from coterie.schema import Schema
+
+_LARGE = 10**7  # bytes of a file whose table will need compiled code
 
 
 def protect_command(
@@ -117,9 +122,15 @@ def protect_command(
         certificate=certificate,
         internal=internal,
         key=sign_with,
-        inputs=((data, table) if table else data, schema_file),
+        parts=engine == "spark",
+        inputs=(schema_file,) if engine == "spark" else ((data, table) if table else data, schema_file),
         force=force,
     )
+    if engine == "spark" and (table or query or output_table):
+        raise ParameterError(
+            "Spark reads and writes Parquet, no tables of databases.",
+            "Leave out --table, --query and --output-table, or --engine.",
+        )
     if query and force and is_database(output) and Address.parse(output).same_database(Address.parse(data)):
         raise OutputError(
             "A query may read any table of the database, so --force could overwrite what it reads.",
@@ -134,7 +145,12 @@ def protect_command(
     where = Where(engine, memory, scratch, master)
     if (where.streamed or engine == "spark") and not clip:
         raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
-    where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
+    where.check(
+        shuffle=shuffle,
+        internal=internal,
+        grouping=grouping,
+        database=is_database(data) and (engine != "spark" or Address.knows(data)),
+    )
 
     def make() -> Release | LargeRelease:
         if where.streamed:
@@ -151,6 +167,9 @@ def protect_command(
                     scratch=folder,
                     advance=lambda share: bar.advance(task, share),
                 )
+        if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
+            keep_what_is_freed()
+            Thread(target=warm_up).start()  # the compiled code is loaded while Arrow reads
         source = read_table(data, table=table, query=query, schema=schema)
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))
@@ -167,20 +186,18 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
+    run: Make = make
+    stage_data, again = stage_rows, table_again
     if where.engine == "spark":
-        if ledger is not None:
-            raise ParameterError(
-                "A release on Spark cannot be charged to a ledger.",
-                "Leave out --ledger, or run the local engine.",
-            )
-        from coterie.cli.spark import protect_on_spark
+        from coterie.cli.spark import SparkRun
 
-        options = {"master": master, "method": method, "epsilon": epsilon, "k": k, "seed": seed}
-        _report(protect_on_spark(data, schema, destination, **options), destination, as_json=as_json)  # type: ignore[arg-type]
-        return
+        spark = SparkRun(
+            data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}
+        )
+        run, stage_data, again = spark.make, spark.stage, spark.again
     with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
         if ledger is None:
-            written = publish(make, destination)
+            written = publish(run, destination, stage_data)
         else:
             assert population is not None
             if seed is not None:
@@ -200,7 +217,7 @@ def protect_command(
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                written = publish_charged(make, destination, book, purpose)
+                written = publish_charged(run, destination, book, purpose, stage_data, again)
     _report(written, destination, as_json=as_json)
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.columns.column import Column, NumericColumn
 from coterie.compare.checkpoint import Checkpoint, open_checkpoint
 from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
+from coterie.compare.paid_bounds import pays_for_bounds, run_paid_cells
 from coterie.compare.results import Results, gather
 from coterie.compare.sorted_table import sort_once
-from coterie.compare.whole_release import measure_releases, needs_whole_release
 from coterie.errors import ParameterError
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
@@ -108,7 +106,7 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        for block in _work(table, schema, checked, remaining, grid, chosen, settings):
+        for block in _work(checked, schema, remaining, grid, chosen, settings):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
                 if checkpoint:
@@ -127,20 +125,15 @@ def compare(
 
 
 def _work(
-    table: pa.Table,
-    schema: Schema,
     checked: Checked,
+    schema: Schema,
     cells: Sequence[Cell],
     grid: Grid,
     measures: Sequence[Measure],
     settings: Settings,
-) -> Iterator[Block]:
-    """Cells that share their work first, then those that cannot."""
-    whole = [cell for cell in cells if needs_whole_release(get_method(cell.method), schema)]
-    shared = [cell for cell in cells if cell not in set(whole)]
-    if shared:
-        sorted_table = sort_once(checked.columns)
-        yield from run_cells(sorted_table, shared, grid.runs, grid.seed, measures, settings)
-    for cell in whole:
-        values = measure_releases(table, schema, cell, grid.runs, grid.seed, measures, settings)
-        yield Block((cell,), values)
+) -> Iterable[Block]:
+    if not cells:
+        return ()
+    if pays_for_bounds(schema):
+        return run_paid_cells(checked, schema, cells, grid.runs, grid.seed, measures, settings)
+    return run_cells(sort_once(checked.columns), cells, grid.runs, grid.seed, measures, settings)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.compare.sorted_table import SortedTable
 from coterie.noise.grid import Grid
+from coterie.noise.seeded import unit_laplace
 
 Floats = NDArray[np.float64]
 
@@ -16,12 +18,15 @@ Floats = NDArray[np.float64]
 class SharedNoise:
     """A mechanism that asks for one draw a cluster gets a row of them for every run."""
 
-    unit: Floats  # standard Laplace draws: a row a run, a column a cluster
+    table: SortedTable
+    seed: int
+    runs: int
     name: str = "NumPy Philox, seeded, many runs"
     private: bool = False
 
     def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
-        return np.asarray(centres + scales * self.unit, dtype=np.float64)
+        unit = self.table.drawn(unit_laplace, (stream,), self.seed, self.runs, len(centres))[0]
+        return np.asarray(centres + scales * unit, dtype=np.float64)
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
         raise TypeError("labels are drawn by coterie.compare.labels")

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
-from coterie.noise.seeded import SeededSampler
+from coterie.methods.grouping import corner_key
+from coterie.noise.seeded import Words, seeded_words
 from coterie.partition.clustering import Clustering
-from coterie.partition.summary import Summary
-from coterie.utility.clustered import OrderedColumn
+from coterie.utility.clustered import Arranged, Numbers
 
 Floats = NDArray[np.float64]
-_NOISE_KEPT = 4_000_000  # draws kept for reuse by later k; more are drawn again, to bound the memory
+Whole = NDArray[np.int64]
+_KEPT = 4_000_000  # words and draws kept for reuse by later k; more are drawn again, to bound the memory
+_SIDE_BY_SIDE = 32_768  # records of all attributes of a batch: its arrays stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Numeric attributes that are worked on together: `places` are their places among all columns.
+
+    Methods see `numbers`. Measures see `original`, which differs where bounds that were paid for cut values off.
+    """
+
+    names: tuple[str, ...]
+    places: Whole
+    numbers: Numbers
+    original: Numbers
+    order: Whole  # record numbers by rising value, ties by record order; a row an attribute
+
+    @cached_property
+    def ranked(self) -> Arranged:
+        # -0.0 becomes 0.0, as in a summary.
+        return Arranged(self.numbers, np.take_along_axis(self.numbers.records, self.order, axis=1) + 0.0)
+
+    @cached_property
+    def alone(self) -> Arranged:
+        return Arranged(self.numbers, self.numbers.records + 0.0)
 
 
 @dataclass(frozen=True)
 class SortedTable:
-    """`order` holds the record numbers of each attribute by rising value, ties by record order."""
-
     columns: Mapping[str, Column]
-    order: dict[str, NDArray[np.int64]]
-    _noise: dict[tuple[str, int, int], Floats] = field(default_factory=dict, repr=False)
-    _ordered: dict[str, OrderedColumn] = field(default_factory=dict, repr=False)
+    order: dict[str, Whole]
+    original: Mapping[str, Column]
+    streams: Mapping[str, tuple[int, str]] = field(
+        default_factory=dict
+    )  # where noise is not of the column's name
+    _kept: dict[tuple[Any, ...], Floats] = field(default_factory=dict, repr=False)
 
     @property
     def records(self) -> int:
@@ -33,57 +61,74 @@ class SortedTable:
 
     def under(self, columns: Mapping[str, Column]) -> SortedTable:
         """The same values under other domains: nothing is sorted or drawn again."""
-        return SortedTable(columns, self.order, self._noise)
+        return SortedTable(columns, self.order, columns, _kept=self._kept)
 
-    def ordered(self, column: NumericColumn) -> OrderedColumn:
-        name = column.attribute.name
-        if name not in self._ordered:
-            self._ordered[name] = OrderedColumn(column, column.values[self.order[name]] + 0.0)
-        return self._ordered[name]
+    @cached_property
+    def batches(self) -> list[Batch]:
+        places = [
+            place for place, column in enumerate(self.columns.values()) if isinstance(column, NumericColumn)
+        ]
+        width = max(1, _SIDE_BY_SIDE // self.records)
+        return [self._batch(places[first : first + width]) for first in range(0, len(places), width)]
 
-    def clustering(self, name: str, k: int) -> Clustering:
-        """Individual ranking of one attribute, as `engines.local` gives it, without sorting again."""
-        n = self.records
-        size = np.full(n // k, k, dtype=np.int64)
-        size[-1] += n % k
-        labels = np.empty(n, dtype=np.int32)
-        labels[self.order[name]] = np.repeat(np.arange(n // k, dtype=np.int32), size)
+    def _batch(self, places: Sequence[int]) -> Batch:
+        names = [list(self.columns)[place] for place in places]
+        numbers = Numbers.of([_numeric(self.columns[name]) for name in names])
+        original = numbers
+        if any(self.original[name] is not self.columns[name] for name in names):
+            original = Numbers.of([_numeric(self.original[name]) for name in names])
+        order = [self.order[name] for name in names]
+        side_by_side = order[0][None] if len(order) == 1 else np.stack(order)  # a long column is not copied
+        return Batch(tuple(names), np.array(places), numbers, original, side_by_side)
+
+    @cached_property
+    def from_corner(self) -> Whole:
+        """The order of insensitive MDAV, which is the same for every k."""
+        return np.argsort(corner_key(list(self.columns.values())), kind="stable")
+
+    def clustering(self, name: str | None, size: Whole) -> Clustering:
+        """Consecutive values of one attribute, or (None) records from the corner of the domain, without sorting again."""
+        order = self.from_corner if name is None else self.order[name]
+        labels = np.empty(self.records, dtype=np.int32)
+        labels[order] = np.repeat(np.arange(len(size), dtype=np.int32), size)
         return Clustering(labels, size)
 
-    def summary(self, column: NumericColumn, k: int) -> Summary:
-        """What centroids and bounds read of each cluster, to the last bit as `engines.local` gives it."""
-        clustering = self.clustering(column.attribute.name, k)
-        size, q = clustering.sizes, clustering.count
-        # Sums are defined in record order; bincount adds one double at a time in that order.
-        total = np.bincount(clustering.labels, weights=column.values, minlength=q).astype(np.float64)
-        ordered = self.ordered(column).ordered
-        ends = np.cumsum(size)
-        depth = min(3, k)
-        low = np.stack([ordered[ends - size + d] for d in range(depth)], axis=1)
-        high = np.stack([ordered[ends - 1 - d] for d in range(depth)], axis=1)
-        return Summary(size, total, low, high)
+    def drawn(
+        self, make: Callable[[Words], Floats], streams: tuple[str, ...], seed: int, runs: int, count: int
+    ) -> Floats:
+        """What `make` makes of the seeded sampler's words: a stream, a run, a cluster.
 
-    def unit_noise(self, name: str, seed: int, runs: int, count: int) -> Floats:
-        """Standard Laplace draws, a row a run. The seeded sampler's stream does not depend on how much is read."""
-        key = (name, seed, runs)
-        kept = self._noise.get(key)
-        if kept is not None and kept.shape[1] >= count:
-            return kept[:, :count]
-        zeros, ones = np.zeros(count), np.ones(count)
-        drawn = np.stack([SeededSampler(seed + run).laplace(zeros, ones, name) for run in range(runs)])
-        if drawn.size * len(self.columns) <= _NOISE_KEPT:
-            self._noise[key] = drawn
-        return drawn
+        A stream does not depend on how much of it is read, so larger k take the beginning of what smaller ones had.
+        `self.streams` may send a stream to another one, of a later seed.
+        """
+        key = (make, streams, seed, runs)
+        kept = self._kept.get(key)
+        if kept is None or kept.shape[2] < count:
+            sent = [self.streams.get(stream, (0, stream)) for stream in streams]
+            pairs = [(seed + later + run, stream) for later, stream in sent for run in range(runs)]
+            kept = make(seeded_words(pairs, count)).reshape(len(streams), runs, count)
+            if kept.size // len(streams) * len(self.columns) <= _KEPT:
+                self._kept[key] = kept
+        return kept[:, :, :count]
 
 
-def sort_once(columns: Mapping[str, Column]) -> SortedTable:
-    """One stable sort an attribute; -0.0 equals 0.0, as in individual ranking."""
-    return SortedTable(
-        columns, {name: np.argsort(column.position, kind="stable") for name, column in columns.items()}
-    )
+def equal_sizes(records: int, k: int) -> Whole:
+    """⌊n/k⌋ clusters of k, the last takes the remainder."""
+    size = np.full(records // k, k, dtype=np.int64)
+    size[-1] += records % k
+    return size
 
 
-def alone(column: NumericColumn) -> Summary:
-    """Every record its own cluster, in record order (`laplace`, `idp`)."""
-    values = column.values + 0.0  # -0.0 becomes 0.0
-    return Summary(np.ones(len(values), dtype=np.int64), values, values[:, None], values[:, None])
+def sort_once(
+    columns: Mapping[str, Column],
+    original: Mapping[str, Column] | None = None,
+    streams: Mapping[str, tuple[int, str]] | None = None,
+) -> SortedTable:
+    """One stable sort an attribute; -0.0 equals 0.0, as in individual ranking. `original`: what to measure against."""
+    order = {name: np.argsort(column.position, kind="stable") for name, column in columns.items()}
+    return SortedTable(columns, order, columns if original is None else original, streams or {})
+
+
+def _numeric(column: Column) -> NumericColumn:
+    assert isinstance(column, NumericColumn)
+    return column

@@ -40,13 +40,13 @@ def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -
 
     q = clustering.count
     total = np.zeros(q)
-    low = np.full((q, depth), np.inf)
-    high = np.full((q, depth), -np.inf)
+    ends = np.empty((q, 2 * depth))
+    ends[:, :depth], ends[:, depth:] = np.inf, -np.inf
     column, labels = for_reading(values), for_reading(clustering.labels)
     _loops.add_up(column, labels, total)
     if depth:
-        _loops.keep_extremes(column, labels, low, high)
-    return Summary(clustering.sizes, total, low, high, clustering.whole)
+        (_loops.keep_one if depth == 1 else _loops.keep_three)(column, labels, ends)
+    return Summary(clustering.sizes, total, ends[:, :depth], ends[:, depth:], clustering.whole)
 
 
 def attach(

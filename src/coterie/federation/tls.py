@@ -70,6 +70,17 @@ def authority_context(bundle: Path) -> ssl.SSLContext:
         ) from None
 
 
+def show_certificate(context: ssl.SSLContext, path: Path) -> None:
+    """For an aggregator that demands a certificate of its callers: PEM, the certificate and its private key."""
+    try:
+        context.load_cert_chain(path)
+    except (OSError, ssl.SSLError):
+        raise FederationError(
+            f"{path} does not hold a TLS certificate with its private key.",
+            "Put both into one PEM file, without a passphrase, readable by you only.",
+        ) from None
+
+
 def _alternative(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))

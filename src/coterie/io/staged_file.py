@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from coterie.errors import OutputError
+from coterie.io.hashing_sink import HashingSink
 
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -28,6 +29,8 @@ class StagedFile:
     size: int
     force: bool
     private: bool = False
+
+    over = "file bytes"
 
     def publish(self) -> None:
         """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
@@ -94,17 +97,15 @@ def stage_file(
         temporary = temporary or temporary_for(path)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-                sink = _HashingSink(file)
+            with os.fdopen(descriptor, "wb", buffering=0) as file, HashingSink(file) as sink:
                 write(cast(BinaryIO, sink))
-                file.flush()
+                size = sink.finish()
                 os.fsync(file.fileno())
-                size = file.tell()
         except BaseException:
             with suppress(FileNotFoundError):
                 temporary.unlink()
             raise
-    return StagedFile(path, temporary, sink.digest.hexdigest(), size, force, private)
+    return StagedFile(path, temporary, sink.sha256, size, force, private)
 
 
 def temporary_for(target: str | Path) -> Path:
@@ -112,38 +113,6 @@ def temporary_for(target: str | Path) -> Path:
     path = Path(target).resolve()
     stem = path.name.encode()[:100].decode(errors="ignore")  # names have at most 255 bytes
     return path.with_name(f".{stem}.coterie-{secrets.token_hex(8)}.tmp")
-
-
-class _HashingSink:
-    """Passes bytes on and hashes them, so that the file need not be read again."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.digest = hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return self._file.write(data)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        """Arrow closes its sink; the file is closed by the one who opened it."""
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
 
 
 def _refuse(shown: Path, path: Path, force: bool) -> None:

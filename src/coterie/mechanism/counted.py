@@ -102,4 +102,7 @@ def noisy_counts(
 ) -> Steps:
     """Noise on every count, those that are 0 too; then the nearest counts that are positive and add up to n."""
     noisy = sampler.laplace(counted.counts, laplace_scales(sensitivity, epsilon), stream)
-    return Steps(counted.values, onto_counts(noisy, float(counted.records)))
+    total = float(counted.records)
+    if noisy.ndim == 1:
+        return Steps(counted.values, onto_counts(noisy, total))
+    return Steps(counted.values, np.stack([onto_counts(row, total) for row in noisy]))  # a row a run

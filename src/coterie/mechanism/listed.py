@@ -60,7 +60,8 @@ class SortedCentroids:
         """One draw a centroid; all that follows is post-processing."""
         domain = column.domain
         scales = laplace_scales(sensitivity, epsilon)
-        grid = public_grid(0.0, domain.upper - domain.lower, epsilon, centroids.summary.shape)
+        shape, width = centroids.summary.shape, domain.upper - domain.lower
+        grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
         if self.smooth:
@@ -110,20 +111,29 @@ def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
 
 
 def through_middles(means: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Points of the quantile function: each mean at the middle of its group, and the outer lines drawn on to 0 and 1."""
+    """Points of the quantile function: each mean at the middle of its group, and the outer lines drawn on to 0 and 1.
+
+    `means` may have a row a run.
+    """
     middles = (np.cumsum(weights) - weights / 2) / weights.sum()
-    if len(means) == 1:
+    if len(middles) == 1:
         return middles, means
-    first, last = np.diff(means)[[0, -1]] / np.diff(middles)[[0, -1]]
-    ends = means[0] - first * middles[0], means[-1] + last * (1 - middles[-1])
-    return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([[ends[0]], means, [ends[1]]])
+    first = (means[..., 1:2] - means[..., :1]) / (middles[1] - middles[0])
+    last = (means[..., -1:] - means[..., -2:-1]) / (middles[-1] - middles[-2])
+    ends = means[..., :1] - first * middles[0], means[..., -1:] + last * (1 - middles[-1])
+    return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([ends[0], means, ends[1]], axis=-1)
 
 
 def read_at_ranks(
     column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks
 ) -> tuple[Any, pa.Array]:
+    values = values_at_ranks(column, released, place)
+    return values, column.restore(values)
+
+
+def values_at_ranks(column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks) -> NDArray[Any]:
     """Rank r of n reads the distribution at (r + ½)/n: every list entry appears as often as its weight says."""
     values: NDArray[Any] = released.at((place + 0.5) / len(place))
     if isinstance(column, NumericColumn):
         values = np.clip(values, column.domain.lower, column.domain.upper)
-    return values, column.restore(values)
+    return values

@@ -69,9 +69,11 @@ class LaplaceOnCentroids:
         """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
         scales = laplace_scales(sensitivity, epsilon)
         domain = column.domain
-        grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
+        shape = centroids.summary.shape
+        # Seeded noise lives on no grid.
+        grid = public_grid(domain.lower, domain.upper, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
-        lower, upper = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+        lower, upper = limits(column)
         noisy = np.clip(noisy, lower, upper)
         if column.step is not None:
             # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
@@ -82,3 +84,8 @@ class LaplaceOnCentroids:
     def rows(self, column: NumericColumn, released: Floats, place: Clustering) -> tuple[Floats, pa.Array]:
         values = local.attach(released, place)
         return values, column.restore(values)
+
+
+def limits(column: NumericColumn) -> tuple[float, float]:
+    """Between what released values lie."""
+    return (column.domain.lower, column.domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)

@@ -38,13 +38,15 @@ class Sampler(Protocol):
         ...
 
 
-def laplace_scales(sensitivities: Floats, epsilon: Fraction) -> Floats:
+def laplace_scales(sensitivities: Floats, epsilon: Fraction | Floats) -> Floats:
     """b = Δ/ε (000 Prop. 1, 001 §2.2), rounded up so that rounding can only add noise.
 
-    The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that.
+    The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that. An array
+    of ε holds the doubles nearest to the exact ones, as `float` gives them.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        scales = np.asarray(sensitivities / float(epsilon) * (1.0 + 2.0**-50), dtype=np.float64)
+        divisor = float(epsilon) if isinstance(epsilon, Fraction) else epsilon
+        scales = np.asarray(sensitivities / divisor * (1.0 + 2.0**-50), dtype=np.float64)
     if not np.isfinite(scales).all():
         raise ParameterError(
             "An attribute's share of epsilon is so small that its noise would be infinite.",

@@ -16,6 +16,7 @@ from coterie.noise.keystream import KEY_BYTES, Keystream
 
 NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
 _FARTHEST = 1 << 61  # steps
+_PIECE = 1 << 14  # clusters at a time: what is worked on stays in the cache, and no memory is mapped anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +53,41 @@ class KeyedSampler:
             exponent, slack = grids_of_public_scales(scales)
         else:
             exponent, slack = grid.exponent, grid.slack
-        steps = np.ceil(np.ldexp((scales + slack) * (1 + 2.0**-51), -exponent))
-        if grid is not None and grid.blind:
-            centres, steps = np.where(scales > 0, 0.0, centres), np.minimum(steps, LARGEST_SCALE)
-        elif len(steps) and steps.max() > LARGEST_SCALE:
-            raise ParameterError(
-                "The noise would be wider than the grid of its attribute.",
-                "Give the grid of the right domain.",
+        source = Keystream.named(self.key, "laplace", stream)
+        released = np.empty(len(centres))
+        for begin in range(0, len(centres), _PIECE):
+            piece = slice(begin, begin + _PIECE)
+            steps_of = exponent if isinstance(exponent, int) else exponent[piece]
+            wider = slack if isinstance(slack, float) else slack[piece]
+            released[piece] = _noisy(
+                centres[piece], scales[piece], steps_of, wider, grid, source, self.first + begin
             )
-        whole = np.where(scales > 0, steps, 0.0).astype(np.int64)
-        noise = discrete_laplace(whole, Keystream.named(self.key, "laplace", stream), self.first)
-        return _placed(centres, noise, exponent, whole > 0)
+        return released
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
         blocks = Keystream.named(self.key, "words", stream).range(0, self.first // 2, count // 2 + 1)
         return blocks.view("<u8")[self.first % 2 :][:count]
+
+
+def _noisy(
+    centres: Floats,
+    scales: Floats,
+    exponent: NDArray[np.int64] | int,
+    slack: Floats | float,
+    grid: Grid | None,
+    source: Keystream,
+    first: int,
+) -> Floats:
+    steps = np.ceil(np.ldexp((scales + slack) * (1 + 2.0**-51), -exponent))
+    if grid is not None and grid.blind:
+        centres, steps = np.where(scales > 0, 0.0, centres), np.minimum(steps, LARGEST_SCALE)
+    elif steps.max() > LARGEST_SCALE:
+        raise ParameterError(
+            "The noise would be wider than the grid of its attribute.",
+            "Give the grid of the right domain.",
+        )
+    whole = np.where(scales > 0, steps, 0.0).astype(np.int64)
+    return _placed(centres, discrete_laplace(whole, source, first), exponent, whole > 0)
 
 
 def _placed(

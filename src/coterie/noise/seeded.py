@@ -7,6 +7,7 @@ own, and one 64-bit word makes one draw. Engines that see the clusters in any or
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,9 @@ from numpy.typing import NDArray
 
 from coterie.noise.grid import Floats, Grid
 
+Words = NDArray[np.uint64]
 _WORDS = 4  # that Philox makes of one count
+_EMPTY = np.zeros(_WORDS, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +28,35 @@ class SeededSampler:
     private: bool = False
 
     def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
-        words = self.uniform_words(len(centres), stream)
-        # The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite.
-        centred = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
-        unit = -np.sign(centred) * np.log1p(-2.0 * np.abs(centred))
+        unit = unit_laplace(self.uniform_words(len(centres), stream))
         return np.asarray(centres + scales * unit, dtype=np.float64)
 
-    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
-        digest = hashlib.blake2b(f"{self.seed}\x00{stream}".encode(), digest_size=16).digest()
-        generator = np.random.Philox(key=int.from_bytes(digest, "little"))
-        generator.advance(self.first // _WORDS)
-        generator.random_raw(self.first % _WORDS)
-        return generator.random_raw(count)
+    def uniform_words(self, count: int, stream: str) -> Words:
+        words: Words = seeded_words([(self.seed, stream)], count, self.first)[0]
+        return words
+
+
+def seeded_words(streams: Iterable[tuple[int, str]], count: int, first: int = 0) -> Words:
+    """A row of words for each (seed, stream), from word `first` on."""
+    generator = np.random.Philox(key=0)
+    counter = np.array([first // _WORDS, 0, 0, 0], dtype=np.uint64)
+    rows = []
+    for seed, stream in streams:
+        key = hashlib.blake2b(f"{seed}\x00{stream}".encode(), digest_size=16).digest()
+        # One generator set to each stream in turn: making one takes ten times as long.
+        generator.state = {
+            "bit_generator": "Philox",
+            "state": {"counter": counter, "key": np.frombuffer(key, dtype="<u8")},
+            "buffer": _EMPTY,
+            "buffer_pos": _WORDS,
+            "has_uint32": 0,
+            "uinteger": 0,
+        }
+        rows.append(generator.random_raw(first % _WORDS + count)[first % _WORDS :])
+    return rows[0][None] if len(rows) == 1 else np.stack(rows)  # one long stream is not copied
+
+
+def unit_laplace(words: Words) -> Floats:
+    """Standard Laplace draws. The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite."""
+    centred = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
+    return np.asarray(-np.sign(centred) * np.log1p(-2.0 * np.abs(centred)), dtype=np.float64)

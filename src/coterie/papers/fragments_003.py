@@ -24,7 +24,7 @@ from coterie.federation.seeds import owner_seed
 from coterie.papers.sse_003 import EPSILONS, RUNS
 from coterie.schema import Schema
 from coterie.table import check
-from coterie.utility.clustered import ClusteredColumn
+from coterie.utility.clustered import Released
 from coterie.utility.mean_sse import by_record
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
@@ -33,8 +33,8 @@ Describe = Callable[[pa.Table], Schema]
 METHOD = "idp-ls"
 
 
-def _squared(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    return np.asarray(column.squared_error(values), dtype=np.float64)
+def _squared(released: Released, settings: Settings) -> Floats:
+    return released.squared_error
 
 
 def _squared_numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:

@@ -3,10 +3,11 @@
     specification → design → plan → release
 
 `read_specification` says what goes out and what analysts will compute from it; `plan` splits the budget
-without a look at the data; `release` computes, adds noise and writes, charged once.
+without a look at the data, `resplit` moves budget by hand; `release` computes, adds noise and writes, charged once.
 """
 
 from coterie.statistics.allocators import allocators
+from coterie.statistics.by_hand import resplit
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
 from coterie.statistics.publishing import release
@@ -23,5 +24,6 @@ __all__ = [
     "plan",
     "read_specification",
     "release",
+    "resplit",
     "solve_budget",
 ]

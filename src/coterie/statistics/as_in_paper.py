@@ -97,7 +97,7 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
         size = 1.0 if m.kind is Kind.COUNT else by_measurement[m.name]
         bound = SensitivityBound(size, size, "Δ = max |f(D) − f(D∖{i})| on these data (002 §5.4)", WARNING)
         measurements.append(replace(m, bound=bound))
-        law = scale_law(quantity.family, size, zcdp=False)
+        law = scale_law(quantity.family, size)
         quantities.append(Quantity(quantity.name, quantity.value, quantity.family, law))
     floors = design.feasible.floors
     feasible = Feasible(np.ones((1, len(measurements))), design.feasible.total, floors)

@@ -91,13 +91,17 @@ def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[
     if plain:
         largest = max(range(len(parts)), key=lambda index: parts[index])
         parts[largest] += total - sum(parts, Fraction(0))
+    return within_rows(parts, feasible.rows, total)
+
+
+def within_rows(parts: list[Fraction], rows: NDArray[np.float64], total: Fraction) -> tuple[Fraction, ...]:
+    """Exact budgets shrunk by the crumbs, all alike, by which rounding took a row past the total."""
     floats = np.array([float(part) for part in parts])
-    for row in feasible.rows[feasible.rows @ floats > float(total) * (1.0 - 1e-9)]:
+    for row in rows[rows @ floats > float(total) * (1.0 - 1e-9)]:
         cost = sum(
             (Fraction(float(share)) * part for share, part in zip(row, parts, strict=True)), Fraction(0)
         )
         if cost > total:
-            # Rounding up to a floor can pass the total by less than the grid: shrink everything alike.
             parts = [part * total / cost for part in parts]
     if min(parts) <= 0:
         raise ParameterError(

@@ -15,7 +15,7 @@ from coterie.statistics.design import Design
 from coterie.statistics.filters import Filter
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.sources import Source, relation_without_missing, require_columns
+from coterie.statistics.sources import Source, naming_columns, relation_without_missing, require_columns
 from coterie.statistics.specification import Specification
 from coterie.statistics.sql import clipped, condition_sql, literal, number_column
 
@@ -37,6 +37,11 @@ class _Query:
 
 def compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
     """Every measurement by name; a quantile is returned as the counts of its public grid."""
+    with naming_columns(source, _number_columns(design.specification)):
+        return _compute(design, source)
+
+
+def _compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
     specification = design.specification
     relation = check_data(specification, source, design)
     query = _Query()
@@ -100,7 +105,8 @@ def _grid_counts(
     domain, cells = m.domains[0], m.candidates
     column = m.terms[0][0]
     value = clipped(source.dialect, column, domain, stand_in(specification, column))
-    place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)})"
+    # A value on a grid point counts as not below it, whatever the last digit of the division says.
+    place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)} + {literal(1e-9)})"
     statement = (
         f"SELECT cell, COUNT(*) FROM (SELECT {place} AS cell FROM {relation} "
         f"WHERE {condition_sql(source.dialect, m.where)}) AS placed WHERE cell IS NOT NULL GROUP BY cell"
@@ -111,8 +117,20 @@ def _grid_counts(
     return counts
 
 
+def _number_columns(specification: Specification) -> set[str]:
+    """Columns that statistics add up, or that filters compare with numbers."""
+    filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
+    compared = {c for f in filters for c, condition in f.conditions if condition.compares_numbers}
+    return compared | {c for s in specification.statistics for c in s.columns}
+
+
 def check_data(specification: Specification, source: Source, design: Design) -> str:
     """Refuse data that do not keep what the specification declares; return the relation to compute on."""
+    if source.identity in specification.samples:
+        raise DataError(
+            "The file that `shape` calls a public sample holds these very data.",
+            "Give a sample that is public, for instance last year's release, or state `quantiles`.",
+        )
     numeric = {c for s in specification.statistics for c in s.columns}
     filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
     filters |= {f for group in specification.disjoint for f in group}

@@ -20,9 +20,11 @@ from coterie.statistics.linear import linear_form
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.metric import Metric, Quantity, Target
 from coterie.statistics.neighbour_rows import neighbour_rows
-from coterie.statistics.noise_model import Family, scale_law
+from coterie.statistics.noise_model import Family, ScaleLaw, scale_law
 from coterie.statistics.ranges import Range
+from coterie.statistics.rank_law import RankLaw
 from coterie.statistics.sensitivity import Kind
+from coterie.statistics.shape import Shape
 from coterie.statistics.specification import Notion, Route, Specification
 from coterie.statistics.units import unit_of_equation, unit_of_statistic
 
@@ -129,17 +131,28 @@ def _quantities(
         family = _family(measurement.kind, zcdp)
         if statistic is not None and measurement.kind is not Kind.COUNT:
             value = expectations.statistic(statistic)
+        law: ScaleLaw | RankLaw = scale_law(family, sensitivity)
         if measurement.kind is Kind.QUANTILE and statistic is not None:
-            # A step in rank is 1/(n·f) in value; the exponential mechanism pays 2Δu for it.
-            size = max(expectations.size(measurement.where), 1.0)
-            sensitivity = 2.0 * sensitivity / (size * expectations.density(statistic))
-        quantities.append(Quantity(measurement.name, value, family, scale_law(family, sensitivity, zcdp)))
+            size = max(round(expectations.size(measurement.where)), 1)
+            law = _rank_law(measurement, expectations.shape(statistic), size, sensitivity, zcdp)
+        stated = statistic is not None and statistic.name in expectations.given
+        unstated = expectations.unstated(measurement)
+        if stated and measurement.kind is not Kind.QUANTILE:
+            unstated = ()
+        elif not stated and measurement.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
+            unstated = (f"{measurement.name} of {value:g}",)
+        quantities.append(Quantity(measurement.name, value, family, law, unstated))
     return tuple(quantities)
+
+
+def _rank_law(measurement: Measurement, shape: Shape, size: int, sensitivity: float, zcdp: bool) -> RankLaw:
+    domain, cells = measurement.domains[0], measurement.candidates
+    return RankLaw(shape, size, measurement.quantile, domain.lower, domain.width, cells, sensitivity, zcdp)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:
     if kind is Kind.QUANTILE:
-        return Family.RANK_LAPLACE
+        return Family.RANK
     if kind is Kind.COUNT:
         return Family.DISCRETE_GAUSSIAN if zcdp else Family.DISCRETE_LAPLACE
     return Family.GAUSSIAN if zcdp else Family.LAPLACE

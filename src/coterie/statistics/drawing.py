@@ -53,16 +53,19 @@ class Noise:
         plain = [int(value) for value in values] if family.discrete else [float(value) for value in values]
         return np.array(_exact(family, scale)(plain), dtype=np.float64)
 
-    def choose(self, counts: NDArray[np.int64], m: Measurement, scale: float, stream: str) -> float:
-        """A grid point, with probability ∝ exp(u/scale), u = −|#below − q·n|; scale = 2Δu/ε."""
+    def choose(
+        self, counts: NDArray[np.int64], m: Measurement, scale: float, stream: str, times: int = 1
+    ) -> Array:
+        """Grid points, each with probability ∝ exp(u/scale), u = −|#below − q·n|; scale = 2Δu/ε."""
         below = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
         utility = -np.abs(below - m.quantile * below[-1])
         if self.sampler.private:
-            chosen = int(_noisy_max(scale)(utility.tolist()))
+            choose, listed = _noisy_max(scale), utility.tolist()
+            chosen = np.array([int(choose(listed)) for _ in range(times)])
         else:
-            gumbel = -np.log(-np.log(self._uniform(len(utility), stream)))
-            chosen = int(np.argmax(utility + scale * gumbel))
-        return m.domains[0].lower + m.domains[0].width * chosen / m.candidates
+            gumbel = -np.log(-np.log(self._uniform(times * len(utility), stream)))
+            chosen = np.argmax(utility + scale * gumbel.reshape(times, -1), axis=1)
+        return np.asarray(m.domains[0].lower + m.domains[0].width * chosen / m.candidates)
 
     def _uniform(self, count: int, stream: str) -> NDArray[np.float64]:
         words = self.sampler.uniform_words(count, stream)
@@ -74,7 +77,7 @@ def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bo
     if family.gaussian:
         return sensitivity / math.sqrt(2.0 * float(budget)) * _UP
     epsilon = float(budget) if not zcdp else math.sqrt(8.0 * float(budget)) / _UP
-    if family is Family.RANK_LAPLACE:
+    if family is Family.RANK:
         return 2.0 * sensitivity / epsilon * _UP
     return float_up(Fraction(sensitivity) / budget)
 

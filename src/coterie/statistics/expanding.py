@@ -12,17 +12,30 @@ from coterie.statistics.fields import members, number_of, one_of, positive_integ
 from coterie.statistics.filters import Between, Filter, OneOf, read_filter, read_value
 from coterie.statistics.metric import Summary
 from coterie.statistics.ranges import Range
-from coterie.statistics.specification import Route, Statistic, StatisticKind, Total
+from coterie.statistics.shape_reading import ShapeReader
+from coterie.statistics.specification import About, Route, Statistic, StatisticKind, Total
 
 _ENTRIES = (
-    *("kind", "of", "where", "by", "that", "at_least", "quantile", "density", "candidates", "expected"),
+    *(
+        "kind",
+        "of",
+        "where",
+        "by",
+        "that",
+        "at_least",
+        "quantile",
+        "shape",
+        "candidates",
+        "expected",
+        "about",
+    ),
     *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
 )
 Groups = list[tuple[str, Filter]]
 
 
 def expand(
-    content: Mapping[str, Any], records_are_public: bool
+    content: Mapping[str, Any], records_are_public: bool, shapes: ShapeReader
 ) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
     """All single statistics, and which of them must add up."""
     if not content:
@@ -44,16 +57,22 @@ def expand(
         parts = []
         for label, extra in groups:
             full_name = f"{name}[{label}]" if label else str(name)
-            parts.append(_single(full_name, label, kind, entry, extra, where))
+            parts.append(_single(full_name, label, kind, entry, extra, where, shapes))
         statistics += parts
         if complete and parts[0].kind in (StatisticKind.COUNT, StatisticKind.SUM):
-            base = _single(str(name), "", kind, entry, Filter(), where)
+            base = _single(str(name), "", kind, entry, Filter(), where, shapes)
             families.append((base, tuple(part.name for part in parts)))
     return tuple(statistics), _totals(statistics, families, records_are_public)
 
 
 def _single(
-    name: str, label: str, kind: StatisticKind, entry: Mapping[str, Any], extra: Filter, where: str
+    name: str,
+    label: str,
+    kind: StatisticKind,
+    entry: Mapping[str, Any],
+    extra: Filter,
+    where: str,
+    shapes: ShapeReader,
 ) -> Statistic:
     expected, possible = _expected(entry.get("expected"), label, where)
     columns = entry.get("of")
@@ -67,15 +86,26 @@ def _single(
             raise ParameterError(f"{where}: the quantile must lie between 0 and 1.", "For example 0.9.")
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
+    chosen = read_filter(entry.get("where"), where) & extra
+    shape = None
+    if "shape" in entry:
+        if kind is not StatisticKind.QUANTILE or len(listed) != 1:
+            raise ParameterError(f"{where} has a shape, but is no quantile.", "Drop `shape`.")
+        column = str(listed[0])
+        shape = shapes.read(entry["shape"], label, column, chosen, expected, where)
+        if expected is None:
+            bounds = shapes.schema[column].bounds()
+            expected = min(max(shape.at(quantile), bounds.lower), bounds.upper)
     return Statistic(
         name=name,
         kind=kind,
         columns=tuple(str(column) for column in listed),
-        where=read_filter(entry.get("where"), where) & extra,
+        where=chosen,
         that=read_filter(entry["that"], where) if "that" in entry else None,
         at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
         quantile=quantile,
-        density=positive_of(entry.get("density"), f"{where}, density"),
+        about=_about(entry.get("about"), label, where),
+        shape=shape,
         candidates=positive_integer(entry.get("candidates", 1024), f"{where}, candidates", 2) or 1024,
         expected=expected,
         possible=possible,
@@ -101,6 +131,23 @@ def _expected(content: object, label: str, where: str) -> tuple[float | None, Ra
             raise ParameterError(f"{where}: the expected range is inverted.", "Write expected: [low, high].")
         return (low + high) / 2, Range(low, high)
     return number_of(content, f"{where}, expected"), None
+
+
+def _about(content: object, label: str, where: str) -> About:
+    """size, mean and std of the group; or a mapping from the group's label to them."""
+    entries = ("size", "mean", "std")
+    if isinstance(content, dict) and label and not set(content) & set(entries):
+        content = {str(key): value for key, value in content.items()}.get(label)
+    if content is None:
+        return About()
+    if not isinstance(content, dict):
+        raise ParameterError(
+            f"{where}: `about` is a mapping.", "Write about: {size: 600, mean: 36, std: 11}."
+        )
+    members(content, entries, f"{where}, about")
+    mean = None if content.get("mean") is None else number_of(content["mean"], f"{where}, about, mean")
+    size, std = (positive_of(content.get(key), f"{where}, about, {key}") for key in ("size", "std"))
+    return About(size, mean, std)
 
 
 def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[Groups, bool]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from scipy.special import ndtri
-
+from coterie.schema import AttributeType
 from coterie.statistics.filters import Filter
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Kind
-from coterie.statistics.specification import Specification, Statistic, StatisticKind
+from coterie.statistics.shape import Shape, normal, uniform_around
+from coterie.statistics.specification import About, Specification, Statistic, StatisticKind
 
 
 @dataclass(frozen=True)
@@ -55,40 +55,72 @@ class Expectations:
 
     def size(self, where: Filter) -> float:
         """How many records the group has."""
-        for statistic in self._known(StatisticKind.COUNT, where):
-            return max(self.given[statistic.name], 0.0)
-        if where.everyone and self.specification.records is not None:
-            return float(self.specification.records)
-        for statistic in self.specification.statistics:
-            inside = statistic.that is not None and statistic.where & statistic.that == where
-            if inside and statistic.name in self.given:
-                return self.size(statistic.where) * self.given[statistic.name]
+        stated = self.stated_size(where)
+        if stated is not None:
+            return stated
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))
         return float(self.specification.records or 1000) / float(2 ** min(len(where.conditions), 5))
 
+    def stated_size(self, where: Filter) -> float | None:
+        for statistic in self._known(StatisticKind.COUNT, where):
+            return max(self.given[statistic.name], 0.0)
+        if where.everyone and self.specification.records is not None:
+            return float(self.specification.records)
+        for statistic in self.specification.statistics:
+            if statistic.where == where and statistic.about.size is not None:
+                return statistic.about.size
+        for statistic in self.specification.statistics:
+            inside = statistic.that is not None and statistic.where & statistic.that == where
+            if inside and statistic.name in self.given:
+                whole = self.stated_size(statistic.where)
+                return None if whole is None else whole * self.given[statistic.name]
+        return None
+
     def mean(self, where: Filter, column: str) -> float:
+        stated = self.stated_mean(where, column)
+        return self._domain(column).middle if stated is None else stated
+
+    def stated_mean(self, where: Filter, column: str) -> float | None:
         for statistic in self._known(StatisticKind.MEAN, where, column):
             return self.given[statistic.name]
+        size = self.stated_size(where)
         for statistic in self._known(StatisticKind.SUM, where, column):
-            return self._domain_clipped(self.given[statistic.name] / max(self.size(where), 1.0), column)
-        return self._domain(column).middle
+            if size is not None:
+                return self._domain_clipped(self.given[statistic.name] / max(size, 1.0), column)
+        return next((a.mean for a in self._about(where, column) if a.mean is not None), None)
 
     def std(self, where: Filter, column: str) -> float:
+        stated = self.stated_std(where, column)
+        return (
+            self._domain(column).width / math.sqrt(12.0) if stated is None else stated
+        )  # as if spread evenly
+
+    def stated_std(self, where: Filter, column: str) -> float | None:
         for statistic in self._known(StatisticKind.STD, where, column):
             return abs(self.given[statistic.name])
         for statistic in self._known(StatisticKind.VARIANCE, where, column):
             return math.sqrt(abs(self.given[statistic.name]))
-        return self._domain(column).width / math.sqrt(12.0)  # as if spread evenly
+        return next((a.std for a in self._about(where, column) if a.std is not None), None)
 
-    def density(self, statistic: Statistic) -> float:
-        """The attribute's density at a quantile: stated, else that of a normal with the expected spread."""
-        if statistic.density is not None:
-            return statistic.density
-        z = float(ndtri(statistic.quantile))
-        spread = self.std(statistic.where, statistic.columns[0])
-        return math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi) / spread
+    def shape(self, statistic: Statistic) -> Shape:
+        """How the values around a quantile lie: as declared, with the quantile where it is expected.
+
+        Undeclared, a normal of the expected spread is assumed if one is stated for the group, else values
+        spread evenly on either side of the quantile; and the shape says that it is an assumption.
+        """
+        column, where = statistic.columns[0], statistic.where
+        domain, expected = self._domain(column), self.statistic(statistic)
+        if statistic.shape is not None:
+            shape = statistic.shape
+        elif self.stated_std(where, column) is not None:
+            shape = replace(normal(expected, self.std(where, column)), declared=False)
+        else:
+            shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
+        if shape.step is None and self.specification.schema[column].type is AttributeType.INTEGER:
+            shape = replace(shape, step=1.0)
+        return shape.moved(statistic.quantile, expected).within(domain)
 
     def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:
         """The expected value of something measured for a statistic."""
@@ -111,6 +143,23 @@ class Expectations:
                 deviation = self.mean(where, column) - centre
                 return max(size - 1.0, 0.0) * self.std(where, column) ** 2 + size * deviation**2
         return quantile_value
+
+    def unstated(self, measurement: Measurement) -> tuple[str, ...]:
+        """What the expected value of a measurement rests on without anybody having said it."""
+        where, missing = measurement.where, []
+        if measurement.kind in (Kind.COUNT, Kind.SUM, Kind.QUANTILE) and self.stated_size(where) is None:
+            missing.append(f"{self.size(where):g} records with {where}")
+        if measurement.kind is Kind.SUM:
+            squared = len(measurement.terms) == 2 and measurement.terms[0] == measurement.terms[1]
+            for column in dict.fromkeys(column for column, _ in measurement.terms):
+                if self.stated_mean(where, column) is None:
+                    missing.append(f"a mean {column} of {self.mean(where, column):g} with {where}")
+                if squared and self.stated_std(where, column) is None:
+                    missing.append(f"a std of {column} of {self.std(where, column):g} with {where}")
+        return tuple(missing)
+
+    def _about(self, where: Filter, column: str) -> list[About]:
+        return [s.about for s in self.specification.statistics if s.where == where and s.columns == (column,)]
 
     def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
         first, second = columns

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from coterie.statistics.batches import Batch, make_batches
 from coterie.statistics.expression import Expression
-from coterie.statistics.noise_model import Family, ScaleLaw
+from coterie.statistics.noise_model import Family, ScaleLaw, from_uniform
+from coterie.statistics.predicted_error import PredictedError
+from coterie.statistics.rank_law import RankLaw
 from coterie.statistics.target_error import TargetError
 
 Array = NDArray[np.float64]
@@ -35,7 +37,15 @@ class Quantity:
     name: str
     value: float
     family: Family
-    law: ScaleLaw
+    law: ScaleLaw | RankLaw
+    unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
+
+    def draw(self, points: Array, budget: float) -> tuple[Array, Array]:
+        """(truth, released) at points of (0, 1), under the noise that is really drawn."""
+        if isinstance(self.law, RankLaw):
+            return self.law.draw(points, budget)
+        truth = np.asarray(self.value)
+        return truth, truth + from_uniform(self.family, points, float(self.law.scale(budget)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +61,9 @@ class Target:
     is_equation: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PredictedError:
-    """Expected absolute error with its standard error, the median and the 95 % point."""
-
-    name: str
-    mean: float
-    standard_error: float
-    median: float
-    p95: float
-    closed_form: bool
-    approximate: bool = False  # rests on a model of the mechanism; the standard error does not cover that
-
-    @property
-    def method(self) -> str:
-        if self.approximate:
-            return "approximation"
-        return "closed form" if self.closed_form else "Sobol"
-
-
 @dataclass(frozen=True)
 class Metric:
-    """Errors and score of allocations. `values` may be changed to ask "what if the guess is wrong"."""
+    """Errors and score of allocations, if the quantities are worth what is expected."""
 
     quantities: tuple[Quantity, ...]
     targets: tuple[Target, ...]
@@ -107,35 +98,30 @@ class Metric:
         columns = [quantity.law.scale(budgets[..., i]) for i, quantity in enumerate(self.quantities)]
         return np.stack(columns, axis=-1)
 
-    def truths(self, values: Array | None = None) -> Array:
+    def truths(self) -> Array:
         """What each target is worth without noise, at the expected values."""
-        used = self.values if values is None else values
-        return np.array([error.truth(used) for error in self._errors])
+        return np.array([error.truth for error in self._errors])
 
-    def target_errors(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> Array:
+    def target_errors(self, budgets: Array, exponent: int = 11) -> Array:
         """Each target's error, by its own summary, under the noise of the search (continuous)."""
-        return self._evaluate(budgets, values, exponent, slopes=False)[0]
+        return self._evaluate(budgets, exponent, slopes=False)[0]
 
-    def score(self, budgets: Array, values: Array | None = None, exponent: int = 11) -> float:
-        return float(self._shares @ self.target_errors(budgets, values, exponent))
+    def score(self, budgets: Array, exponent: int = 11) -> float:
+        return float(self._shares @ self.target_errors(budgets, exponent))
 
-    def gradient(
-        self, budgets: Array, values: Array | None = None, exponent: int = 11
-    ) -> tuple[Array, NDArray[np.float64]]:
+    def gradient(self, budgets: Array, exponent: int = 11) -> tuple[Array, NDArray[np.float64]]:
         """All target errors and their derivatives by budget (targets × quantities)."""
-        errors, slopes = self._evaluate(budgets, values, exponent, slopes=True)
-        powers = np.array([quantity.law.power for quantity in self.quantities])
-        return errors, slopes * (-self.scales(budgets) / (powers * np.asarray(budgets)))
+        errors, slopes = self._evaluate(budgets, exponent, slopes=True)
+        by_budget = [float(q.law.slope(budget)) for q, budget in zip(self.quantities, budgets, strict=True)]
+        return errors, slopes * np.array(by_budget)
 
-    def _evaluate(
-        self, budgets: Array, values: Array | None, exponent: int, slopes: bool
-    ) -> tuple[Array, NDArray[np.float64]]:
+    def _evaluate(self, budgets: Array, exponent: int, slopes: bool) -> tuple[Array, NDArray[np.float64]]:
         """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
-        scales, used = self.scales(budgets), self.values if values is None else values
+        scales = self.scales(budgets)
         errors = np.full(len(self.targets), np.nan)
         slope = np.zeros((len(self.targets), len(self.quantities))) if slopes else np.empty((0, 0))
         for index, (error, target) in enumerate(zip(self._errors, self.targets, strict=True)):
-            closed = error.closed_slope(scales, used) if target.summary is Summary.MEAN else None
+            closed = error.closed_slope(scales) if target.summary is Summary.MEAN else None
             if closed is not None:
                 errors[index] = closed[0]
                 if slopes:
@@ -145,46 +131,42 @@ class Metric:
             members = np.flatnonzero(np.isnan(errors[targets]))
             if len(members):
                 chosen = targets[members]
-                errors[chosen], parts = batch.errors(members, scales, used, exponent, slopes)
+                errors[chosen], parts = batch.errors(members, scales, self.values, exponent, slopes)
                 if slopes:
                     slope[chosen[:, None], batch.inputs[members]] = parts
         return errors, slope
 
-    def score_gradient(
-        self, budgets: Array, values: Array | None = None, exponent: int = 11
-    ) -> tuple[float, Array]:
-        errors, slopes = self.gradient(budgets, values, exponent)
+    def score_gradient(self, budgets: Array, exponent: int = 11) -> tuple[float, Array]:
+        errors, slopes = self.gradient(budgets, exponent)
         return float(self._shares @ errors), np.asarray(self._shares @ slopes)
 
-    def predict(
-        self, budgets: Array, values: Array | None = None, exponent: int = 10
-    ) -> tuple[PredictedError, ...]:
+    def predict(self, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
         """The full report under the noise that will really be drawn (discrete for counts)."""
-        scales, used = self.scales(budgets), self.values if values is None else values
-        predictions: list[PredictedError] = []
-        for error, target in zip(self._errors, self.targets, strict=True):
-            mean, standard_error, median, p95, closed = error.report(scales, used, exponent)
-            rough = error.approximate
-            predictions.append(
-                PredictedError(target.name, mean, standard_error, median, p95, closed and not rough, rough)
-            )
-        return tuple(predictions)
+        return tuple(
+            error.report(target.name, np.asarray(budgets, dtype=np.float64), exponent)
+            for error, target in zip(self._errors, self.targets, strict=True)
+        )
 
     def score_of(self, predictions: Sequence[PredictedError]) -> tuple[float, float]:
         """Score and its standard error from a report (errors of different targets add in the worst case)."""
         chosen = [getattr(p, t.summary.value) for p, t in zip(predictions, self.targets, strict=True)]
-        spread = [p.standard_error for p in predictions]
+        spread = [p.simulation_error for p in predictions]  # tables differ alike under every split
         return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
 
     @property
-    def approximate(self) -> tuple[bool, ...]:
-        """Whose errors rest on the expected density around a quantile."""
-        return tuple(error.approximate for error in self._errors)
+    def errors(self) -> tuple[TargetError, ...]:
+        """How each target's error comes about."""
+        return self._errors
 
     @property
     def inputs(self) -> tuple[tuple[int, ...], ...]:
         """Which quantities each target depends on."""
         return tuple(error.inputs for error in self._errors)
+
+    @property
+    def uses(self) -> tuple[tuple[str, ...], ...]:
+        """The names of those quantities."""
+        return tuple(tuple(self.quantities[i].name for i in error.inputs) for error in self._errors)
 
     def scores_of_many(self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None) -> Array:
         """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
@@ -192,5 +174,5 @@ class Metric:
         total = np.zeros(len(scales))
         for share, error, target in zip(self._shares, self._errors, self.targets, strict=True):
             if only is None or only.intersection(error.inputs):
-                total += share * error.estimate_many(scales, self.values, target.summary, exponent)
+                total += share * error.estimate_many(scales, target.summary, exponent)
         return total

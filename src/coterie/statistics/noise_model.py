@@ -23,7 +23,7 @@ class Family(StrEnum):
     DISCRETE_LAPLACE = "discrete Laplace"  # counts
     GAUSSIAN = "Gaussian"
     DISCRETE_GAUSSIAN = "discrete Gaussian"  # counts
-    RANK_LAPLACE = "exponential mechanism on ranks"  # quantiles; near the quantile, Laplace in shape
+    RANK = "exponential mechanism on ranks"  # quantiles; the search takes Laplace noise of the same mean size
 
     @property
     def discrete(self) -> bool:
@@ -32,6 +32,10 @@ class Family(StrEnum):
     @property
     def gaussian(self) -> bool:
         return self in (Family.GAUSSIAN, Family.DISCRETE_GAUSSIAN)
+
+    @property
+    def continuous(self) -> bool:
+        return not self.discrete and self is not Family.RANK
 
     @property
     def smooth(self) -> Family:
@@ -43,7 +47,7 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScaleLaw:
-    """scale = coefficient · budget^(−1/power): Δ/ε, Δ/√(2ρ), or 2Δu/(n·f·√(8ρ)) for quantiles."""
+    """scale = coefficient · budget^(−1/power): Δ/ε or Δ/√(2ρ)."""
 
     coefficient: float
     power: int
@@ -53,16 +57,17 @@ class ScaleLaw:
             return self.coefficient / budget
         return self.coefficient / np.sqrt(budget)
 
+    def noise_scale(self, budget: float) -> float:
+        return float(self.scale(budget))
 
-def scale_law(family: Family, sensitivity: float, zcdp: bool) -> ScaleLaw:
-    """How noise of this family shrinks with its budget, for a given sensitivity.
+    def slope(self, budget: Array | float) -> Array | float:
+        """∂scale/∂budget."""
+        return -self.scale(budget) / (self.power * budget)
 
-    Laplace noise costs ε = Δ/b; Gaussian noise costs ρ = Δ²/(2σ²); an ε-DP exponential mechanism costs
-    ρ = ε²/8 (bounded range), so under zCDP it runs with ε = √(8ρ).
-    """
-    if family.gaussian:
-        return ScaleLaw(sensitivity / math.sqrt(2.0), 2)
-    return ScaleLaw(sensitivity / math.sqrt(8.0), 2) if zcdp else ScaleLaw(sensitivity, 1)
+
+def scale_law(family: Family, sensitivity: float) -> ScaleLaw:
+    """How noise shrinks with its budget: Laplace noise costs ε = Δ/b, Gaussian noise ρ = Δ²/(2σ²)."""
+    return ScaleLaw(sensitivity / math.sqrt(2.0), 2) if family.gaussian else ScaleLaw(sensitivity, 1)
 
 
 def mean_absolute(family: Family, scale: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 from coterie.budget import as_text
 from coterie.statistics.accounting import currency
 from coterie.statistics.design import Design
-from coterie.statistics.metric import PredictedError
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.specification import Specification
 
 
@@ -31,7 +31,11 @@ class Row:
 
 @dataclass(frozen=True)
 class GuessLoss:
-    """How much worse the plan is than the best one, if the expected values are off by this much."""
+    """How much worse the plan's score is than that of the split made for the truth.
+
+    The truth is the guess times or divided by 1 + off_by: all values one way, and mixed. `mean_loss` is over these
+    directions; `worst_loss` is the worst met at this or any smaller distance, so it never falls.
+    """
 
     off_by: float
     mean_loss: float
@@ -48,7 +52,8 @@ class Plan:
     errors: tuple[PredictedError, ...]
     rows: tuple[Row, ...] = ()
     guess_losses: tuple[GuessLoss, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
+    notes: tuple[str, ...] = ()  # what only the planner needs
     as_in_paper: bool = False
     expected: Mapping[str, float] = field(default_factory=dict)
 
@@ -63,22 +68,20 @@ class Plan:
             "specification": self.specification.digest,
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
-            "budgets": {
-                m.name: as_text(b) for m, b in zip(self.design.measurements, self.budgets, strict=True)
-            },
+            "budgets": {name: as_text(budget) for name, budget in self.split.items()},
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
-    def approximate(self) -> bool:
-        """Whether some predicted error rests on a model that the standard error does not cover."""
-        return any(error.approximate for error in self.errors)
+    def split(self) -> dict[str, Fraction]:
+        """The budget of each thing that is measured, by its name."""
+        return {m.name: b for m, b in zip(self.design.measurements, self.budgets, strict=True)}
 
     @property
     def scales(self) -> dict[str, float]:
-        floats = [float(budget) for budget in self.budgets]
-        scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
-        return {m.name: float(s) for m, s in zip(self.design.measurements, scales, strict=True)}
+        """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
+        pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
+        return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program needs; no number here comes from the data (unless as_in_paper)."""
@@ -92,7 +95,7 @@ class Plan:
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
             "score": self.score,
-            "score_standard_error": None if self.approximate else self.standard_error,
+            "score_standard_error": self.standard_error,
             "parallel_groups": design.parallel,
             "measurements": [
                 {
@@ -106,7 +109,9 @@ class Plan:
                 }
                 for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
             ],
-            "errors": [_error(error) for error in self.errors],
+            "errors": [
+                _error(error, uses) for error, uses in zip(self.errors, design.metric.uses, strict=True)
+            ],
             "routes": {name: route.value for name, route in design.routes.items()},
             "expected": dict(self.expected),
             "expected_from": self.specification.expected_from,
@@ -125,17 +130,18 @@ class Plan:
                 for loss in self.guess_losses
             ],
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
         }
 
 
-def _error(error: PredictedError) -> dict[str, Any]:
+def _error(error: PredictedError, uses: tuple[str, ...]) -> dict[str, Any]:
     return {
         "name": error.name,
+        "measured_from": list(uses),
         "mean": error.mean,
-        # How far the model behind an approximation is off is not known: no number would be honest.
-        "standard_error": None if error.approximate else error.standard_error,
+        "standard_error": error.standard_error,
+        "between_tables": error.between_tables,
         "median": error.median,
         "p95": error.p95,
-        "closed_form": error.closed_form,
-        "method": error.method,
+        "method": error.basis.value,
     }

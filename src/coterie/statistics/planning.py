@@ -16,10 +16,11 @@ from coterie.statistics.guess_loss import guess_losses
 from coterie.statistics.labels import unchecked_columns
 from coterie.statistics.metric import Metric
 from coterie.statistics.plan import Plan, Row
+from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
-from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.specification import Route, Specification
+from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.specification import Route, Specification, StatisticKind
 from coterie.statistics.uncertainty import predict_consistent
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
@@ -57,7 +58,8 @@ def plan(
         row.errors,
         tuple(rows),
         losses,
-        (*design.warnings, *notes_on(design)),
+        warnings_on(design),
+        notes_on(design),
         expected={s.name: expectations.statistic(s) for s in specification.statistics},
     )
 
@@ -98,11 +100,7 @@ def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] 
 def _row(
     design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> Row:
-    exponent = 10 if len(problem.metric.targets) <= 100 else 8
-    if constraints_of(design):
-        errors = predict_consistent(design, problem.metric.scales(budgets), exponent)
-    else:
-        errors = problem.metric.predict(budgets, exponent=exponent)
+    errors = predict(design, budgets)
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:
@@ -110,35 +108,62 @@ def _row(
     return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
 
 
-def notes_on(design: Design) -> tuple[str, ...]:
-    """What the publisher should know about this design, whichever way it is split."""
-    notes = []
-    specification = design.specification
+def predict(
+    design: Design, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[PredictedError, ...]:
+    """The errors of every target under these budgets, as the release will make them."""
+    exponent = 10 if len(design.metric.targets) <= 100 else 8
+    if constraints_of(design):
+        return predict_consistent(design, budgets, exponent)
+    return design.metric.predict(budgets, exponent=exponent)
+
+
+def warnings_on(design: Design) -> tuple[str, ...]:
+    """What also a reader of the release should know."""
+    specification, warnings = design.specification, list(design.warnings)
     if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
-        notes.append(
+        warnings.append(
             "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
             "bound. Do not write the true number there."
         )
-    if design.parallel:
-        notes.append(
-            "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
-            "total, and no single record costs more than it."
-        )
     unchecked = unchecked_columns(specification)
     if unchecked:
-        notes.append(
+        warnings.append(
             f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
             "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
             "the values checked."
         )
-    quantiles = [m.name for m in design.measurements if m.kind is Kind.QUANTILE]
-    if quantiles:
+    return tuple(warnings)
+
+
+def notes_on(design: Design) -> tuple[str, ...]:
+    """What the publisher should know about this design, whichever way it is split."""
+    notes = []
+    specification = design.specification
+    if design.parallel:
         notes.append(
-            "Errors of quantiles are predicted from the expected density around them, so they are approximate; "
-            "their privacy does not depend on it."
+            "Groups that share no record are paid for in parallel: their budgets add up to more than the total, "
+            "and no single record costs more than it."
+        )
+    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
+    shapeless = [s.name for s in quantiles if s.shape is None]
+    if shapeless:
+        notes.append(
+            f"No `shape` is declared for {_listed(shapeless)}: errors are predicted for an assumed one (a normal "
+            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
+            "values lie twice as dense the error is about half as large, and the other way round."
+        )
+    unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
+    if unstated and not specification.pilot:
+        notes.append(
+            f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
+            "`expected`, or about: {size: …, mean: …, std: …}."
         )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
-        shown = ", ".join(summed[:6]) + (", …" if len(summed) > 6 else "")
-        notes.append(f"Derived from noisy sums, because that is more accurate here: {shown}.")
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")
     return tuple(notes)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

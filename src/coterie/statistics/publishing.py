@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
-from coterie.budget import as_text
+from coterie.budget import Number, as_text
 from coterie.certificate import Certificate, Digest
 from coterie.errors import OutputError, ParameterError
 from coterie.io.publication import stage_bytes
@@ -18,16 +17,20 @@ from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.as_in_paper import plan_as_in_paper
-from coterie.statistics.drawing import Noise
-from coterie.statistics.plan import Plan
-from coterie.statistics.planning import plan
-from coterie.statistics.releasing import StatisticsRelease, make_release, plan_with_pilot
-from coterie.statistics.solving import solve_budget
+from coterie.statistics.release_store import Kept, open_store
+from coterie.statistics.releasing import StatisticsRelease, make_release
+from coterie.statistics.request import Request
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
 from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
-from coterie.statistics.stored import Published, certificate_path, in_ledger, on_disk, refuse_existing
+from coterie.statistics.stored import (
+    Published,
+    certificate_path,
+    in_ledger,
+    on_disk,
+    refuse_existing,
+    require_ending,
+)
 from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
 
@@ -46,13 +49,14 @@ def release(
     key: str | Path | None = None,
     as_in_paper: bool = False,
     solve: bool = False,
+    split: Mapping[str, Number] | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Published:
     """Publish the statistics with their certificate; charge the ledger once.
 
-    The same specification, allocator and data give the stored release again, whatever was charged for it.
+    The same specification, allocator and data give the stored release again, with a ledger or without one.
     With `solve` the budget is not the specification's but the smallest that meets its tolerances, split as
-    `solve_budget` splits it; that budget is charged and certified.
+    `solve_budget` splits it; that budget is charged and certified. `split` gives budgets by hand (see `resplit`).
     """
     target = Path(output)
     if target.suffix.lower() not in (".csv", ".json"):
@@ -63,121 +67,110 @@ def release(
         raise ParameterError(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
-    noise = Noise.secure() if seed is None else Noise.seeded(seed)
-    solved = _solved(specification, allocator, as_in_paper) if solve else None
+    request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
     with open_source(data, table) as source:
-        request = _request(specification, allocator, as_in_paper, seed, solve)
-        if ledger is None:
-            return on_disk(target, request, specification) or _write(
-                _draw(specification, source, noise, allocator, as_in_paper, solved, progress),
-                target,
-                request,
-                key,
-                None,
+        if seed is not None:  # the same noise whenever it is asked for: nothing to keep
+            return on_disk(target, request.digest, specification) or _published(
+                _finished(request, source, target, key, progress), target, again=False
             )
-        paid = specification if solved is None else solved.specification
-        purpose = _purpose(paid, _fingerprint(request, source), target, as_in_paper)
+        if ledger is None:
+            return _through_store(request, source, target, key, progress)
+        purpose = _purpose(request, source, target)
         turn = my_turn(Path(ledger), purpose.population, purpose.method)
         with turn, Ledger.open(ledger) as book:
-            stored = in_ledger(book, specification, request, purpose, target)
+            stored = in_ledger(book, specification, request.digest, purpose, target)
             if stored is not None:
                 return stored
             refuse_existing(target)
             book.book().afford(purpose)
-            made = _draw(specification, source, noise, allocator, as_in_paper, solved, progress)
-            return _write(made, target, request, key, (book, purpose))
+            made = _finished(request, source, target, key, progress)
+            with book.charge(purpose) as charge:
+                # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
+                names = {path: temporary_for(path) for _, path in _parts(made, target)}
+                charge.staging(*names.values())
+                charge.publish(_stage(_parts(made, target), names))
+            return Published(target, certificate_path(target), made.certificate, made.content, False)
 
 
-def _draw(
-    specification: Specification,
+def _through_store(
+    request: Request,
     source: Source,
-    noise: Noise,
-    allocator: str,
-    as_in_paper: bool,
-    solved: Plan | None,
-    progress: Callable[[str], None],
-) -> StatisticsRelease:
-    progress("Planning")
-    pilot: dict[str, float] | None = None
-    if solved is not None:
-        chosen = solved
-    elif as_in_paper:
-        chosen = plan_as_in_paper(specification, source, allocator)
-    elif specification.pilot:
-        chosen, pilot = plan_with_pilot(specification, source, noise, allocator)
-    else:
-        chosen = plan(specification, allocator, report_losses=False)
-    progress("Computing")
-    return make_release(chosen, source, noise, pilot)
-
-
-def _solved(specification: Specification, allocator: str, as_in_paper: bool) -> Plan:
-    if specification.pilot:
-        raise ParameterError(
-            "A budget cannot be solved for when a pilot is to find the expected values.",
-            "Leave out `pilot` and state `expected`, or release with a stated budget.",
-        )
-    if as_in_paper or allocator != DEFAULT:
-        raise ParameterError(
-            "Solving for the budget also fixes its split, so no other allocator can be chosen.",
-            "Leave out the allocator (and --as-in-paper), or do not solve.",
-        )
-    return solve_budget(specification)
-
-
-def _request(
-    specification: Specification, allocator: str, as_in_paper: bool, seed: int | None, solve: bool
-) -> str:
-    """What was asked, without a trace of the data: this stands on the certificate."""
-    content = [specification.digest, "tolerances" if solve else allocator, as_in_paper, seed]
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def _fingerprint(request: str, source: Source) -> str:
-    """What was asked of which data. A hash of the data confirms guesses about them: for the ledger only."""
-    return hashlib.sha256(f"{request} {source.identity}".encode()).hexdigest()
-
-
-def _purpose(specification: Specification, fingerprint: str, target: Path, as_in_paper: bool) -> Purpose:
-    epsilon = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    # A ledger is never charged for seeded noise, so the noise is the real one here.
-    status = promise(specification, as_in_paper, private_noise=True).status.value
-    method = f"statistics: {specification.release}"
-    return Purpose(specification.population, epsilon, method, status, str(target.absolute()), fingerprint)
-
-
-def _write(
-    made: StatisticsRelease,
     target: Path,
-    request: str,
     key: str | Path | None,
-    charge_to: tuple[Ledger, Purpose] | None,
+    progress: Callable[[str], None],
 ) -> Published:
-    """Stage the certificate and the data, then publish both; with a ledger, charged in between."""
-    content = as_csv(made) if target.suffix.lower() == ".csv" else as_json(made)
+    with open_store(request.fingerprint(source)) as store:
+        kept = store.find()
+        if kept is not None:
+            require_ending(target, kept.ending)
+        there = on_disk(target, request.digest, request.specification)
+        if there is not None and (kept is None or there.content != kept.content):
+            raise OutputError(
+                f"{target} exists already, and is not the stored release of these data.",
+                "Choose another name for the output.",
+            )
+        if kept is not None:
+            return there or _published(kept, target, again=True)
+        made = _finished(request, source, target, key, progress)
+        store.keep(made)
+        return _published(made, target, again=False)
+
+
+def _finished(
+    request: Request,
+    source: Source,
+    target: Path,
+    key: str | Path | None,
+    progress: Callable[[str], None],
+) -> Kept:
+    """Plan, draw, certify. Whoever calls this keeps what comes back, or charges for it."""
+    noise = request.noise
+    progress("Planning")
+    chosen, pilot = request.plan(source, noise)
+    progress("Computing")
+    made = make_release(chosen, source, noise, pilot)
+    ending = target.suffix.lower()
+    content = as_csv(made) if ending == ".csv" else as_json(made)
     digest = Digest(over="file bytes", value=hashlib.sha256(content).hexdigest())
     epsilon = as_text(ledger_epsilon(made.plan.specification.budget, LEDGER_DELTA))
     certificate = certify_statistics(
-        made.plan, dict(made.scales), made.sampler, made.private, epsilon, _notes(made), digest, request
+        made.plan,
+        dict(made.scales),
+        made.sampler,
+        made.private,
+        epsilon,
+        _notes(made),
+        digest,
+        request.digest,
     )
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    parts = [(certificate.to_json().encode(), certificate_path(target)), (content, target)]
-    if charge_to is None:
-        for part in _stage(parts, {}):
-            part.publish()
-    else:
-        book, purpose = charge_to
-        with book.charge(purpose) as charge:
-            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
-            names = {path: temporary_for(path) for _, path in parts}
-            charge.staging(*names.values())
-            charge.publish(_stage(parts, names))
-    return Published(target, certificate_path(target), certificate, content, False)
+    return Kept(certificate, content, ending)
+
+
+def _purpose(request: Request, source: Source, target: Path) -> Purpose:
+    paid = request.paid
+    epsilon = ledger_epsilon(paid.budget, LEDGER_DELTA)
+    # A ledger is never charged for seeded noise, so the noise is the real one here.
+    status = promise(paid, request.as_in_paper, private_noise=True).status.value
+    fingerprint = request.fingerprint(source)
+    method = f"statistics: {paid.release}"
+    return Purpose(paid.population, epsilon, method, status, str(target.absolute()), fingerprint)
+
+
+def _parts(made: Kept, target: Path) -> list[tuple[bytes, Path]]:
+    """The data last, so that they never stand without a promise."""
+    return [(made.certificate.to_json().encode(), certificate_path(target)), (made.content, target)]
+
+
+def _published(made: Kept, target: Path, again: bool) -> Published:
+    for part in _stage(_parts(made, target), {}):
+        part.publish()
+    return Published(target, certificate_path(target), made.certificate, made.content, again)
 
 
 def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
-    """Everything written, nothing visible yet; the data last, so that they never stand without a promise."""
+    """Everything written, nothing visible yet."""
     staged: list[StagedFile] = []
     try:
         for content, path in parts:

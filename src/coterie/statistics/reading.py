@@ -21,6 +21,7 @@ from coterie.statistics.metric import Summary
 from coterie.statistics.parsing import parse
 from coterie.statistics.ready_made import formula_of
 from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.shape_reading import ShapeReader
 from coterie.statistics.specification import Budget, Equation, RelativeTo, Specification
 
 VERSION = 1
@@ -61,11 +62,12 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
         raise ParameterError(
             "The specification has another version.", f"This Coterie reads version {VERSION}."
         )
-    return _build(document, schema or _schema(document, folder))
+    return _build(document, schema or _schema(document, folder), folder)
 
 
-def _build(document: dict[str, Any], schema: Schema) -> Specification:
-    statistics, totals = expand(document["statistics"], document.get("records") is not None)
+def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specification:
+    shapes = ShapeReader(schema, folder)
+    statistics, totals = expand(document["statistics"], document.get("records") is not None, shapes)
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
@@ -84,6 +86,7 @@ def _build(document: dict[str, Any], schema: Schema) -> Specification:
         totals=totals,
         pilot=_pilot(document.get("pilot")),
         expected_from=str(document.get("expected_from", "the publisher's expectation")),
+        samples=tuple(sorted(set(shapes.samples))),
         document=document,
     )
     check(specification)

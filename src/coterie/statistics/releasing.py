@@ -17,7 +17,7 @@ from coterie.statistics.consistency import constraints_of, reconcile
 from coterie.statistics.derivation import domain_of
 from coterie.statistics.design import Design
 from coterie.statistics.drawing import Noise, release_scale
-from coterie.statistics.expression import names_in
+from coterie.statistics.expression import Expression, names_in
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import design_for, plan
 from coterie.statistics.sensitivity import Kind
@@ -57,18 +57,14 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    exact = compute(design, source)
-    scales = _release_scales(design, chosen.budgets)
-    noisy = _noisy(design, exact, scales, noise)
-    value_scales = np.array([chosen.scales[m.name] for m in design.measurements])
-    consistent = reconcile(noisy[None, :], value_scales, constraints_of(design))[0]
+    consistent = draw_measurements(chosen, compute(design, source), noise)
     statistics, equations = evaluate(design, consistent)
-    bounds = intervals(design, value_scales, consistent)
+    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), consistent[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
     for name, value, is_equation in [
-        *((name, value, False) for name, value in statistics.items()),
-        *((name, value, True) for name, value in equations.items()),
+        *((name, float(value[0]), False) for name, value in statistics.items()),
+        *((name, float(value[0]), True) for name, value in equations.items()),
     ]:
         interval = bounds.get(name)
         lower, upper = (interval.lower, interval.upper) if interval else (value, value)
@@ -77,7 +73,18 @@ def make_release(
             lower, upper = max(lower, domain.lower), min(upper, domain.upper)
             lower, upper = min(lower, value), max(upper, value)
         values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
+    scales = _release_scales(design, chosen.budgets)
     return StatisticsRelease(chosen, tuple(values), scales, noise.name, noise.sampler.private, pilot)
+
+
+def draw_measurements(
+    chosen: Plan, exact: Mapping[str, Any], noise: Noise, releases: int = 1
+) -> NDArray[np.float64]:
+    """Noise and consistency: releases × measurements. One release is published; tests draw thousands."""
+    design = chosen.design
+    noisy = _noisy(design, exact, _release_scales(design, chosen.budgets), noise, releases=releases)
+    value_scales = np.array([chosen.scales[m.name] for m in design.measurements])
+    return reconcile(noisy, value_scales, constraints_of(design))
 
 
 def plan_with_pilot(
@@ -93,20 +100,23 @@ def plan_with_pilot(
         uniform.allocate(Problem(design.metric, design.feasible)), design.feasible, design.total
     )
     noisy = _noisy(design, compute(design, source), _release_scales(design, budgets), noise, "pilot ")
-    values, _ = evaluate(design, noisy)
+    values = {name: float(value[0]) for name, value in evaluate(design, noisy)[0].items()}
     return plan(specification, allocator, expected=values, report_losses=False), values
 
 
-def evaluate(design: Design, measured: Array) -> tuple[dict[str, float], dict[str, float]]:
-    """Statistics from measurements, equations from statistics."""
-    noisy = {m.name: np.asarray(measured[i]) for i, m in enumerate(design.measurements)}
-    statistics = {name: float(Tape.of(form).value(noisy)) for name, form in design.statistics.items()}
-    inputs = {name: np.asarray(value) for name, value in statistics.items()}
+def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Statistics from measurements (releases × measurements), equations from statistics."""
+    noisy = {m.name: measured[:, i] for i, m in enumerate(design.measurements)}
+    statistics = {name: _row(form, noisy, len(measured)) for name, form in design.statistics.items()}
     equations = {
-        name: float(Tape.of(form).value({key: inputs[key] for key in names_in(form)}))
+        name: _row(form, {key: statistics[key] for key in names_in(form)}, len(measured))
         for name, form in design.equations.items()
     }
     return statistics, equations
+
+
+def _row(form: Expression, inputs: Mapping[str, Array], releases: int) -> Array:
+    return np.broadcast_to(np.asarray(Tape.of(form).value(inputs), dtype=np.float64), (releases,))
 
 
 def _release_scales(design: Design, budgets: Any) -> dict[str, float]:
@@ -121,14 +131,19 @@ def _release_scales(design: Design, budgets: Any) -> dict[str, float]:
 
 
 def _noisy(
-    design: Design, exact: Mapping[str, Any], scales: Mapping[str, float], noise: Noise, part: str = ""
-) -> Array:
-    values = []
+    design: Design,
+    exact: Mapping[str, Any],
+    scales: Mapping[str, float],
+    noise: Noise,
+    part: str = "",
+    releases: int = 1,
+) -> NDArray[np.float64]:
+    columns = []
     for m, quantity in zip(design.measurements, design.metric.quantities, strict=True):
         stream = f"statistics {part}{design.specification.digest} {m.name}"
         if m.kind is Kind.QUANTILE:
-            values.append(noise.choose(exact[m.name], m, scales[m.name], stream))
+            columns.append(noise.choose(exact[m.name], m, scales[m.name], stream, releases))
         else:
-            centre = np.array([exact[m.name]])
-            values.append(float(noise.add(centre, quantity.family, scales[m.name], stream)[0]))
-    return np.array(values)
+            centre = np.full(releases, exact[m.name])
+            columns.append(noise.add(centre, quantity.family, scales[m.name], stream))
+    return np.stack(columns, axis=1)

@@ -21,6 +21,7 @@ from coterie.statistics.filters import EVERYONE, Filter
 from coterie.statistics.metric import Summary
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Neighbours
+from coterie.statistics.shape import Shape
 
 
 class StatisticKind(StrEnum):
@@ -79,6 +80,15 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What is expected of a statistic's group and column beside the statistic itself."""
+
+    size: float | None = None
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Statistic:
     name: str
     kind: StatisticKind
@@ -87,7 +97,8 @@ class Statistic:
     that: Filter | None = None  # proportion: which of the group count
     at_least: int | None = None  # public lower bound of the group's size
     quantile: float = 0.5
-    density: float | None = None  # quantile: expected density of the attribute there
+    about: About = About()
+    shape: Shape | None = None  # quantile: how values are expected to lie around it
     candidates: int = 1024  # quantile: the public grid
     expected: float | None = None
     possible: Range | None = None  # the range the expected value may lie in
@@ -132,6 +143,7 @@ class Specification:
     totals: tuple[Total, ...] = ()
     pilot: Fraction = Fraction(0)
     expected_from: str = "the publisher's expectation"
+    samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Statistic:
@@ -144,6 +156,8 @@ class Specification:
     @property
     def digest(self) -> str:
         """Names this specification: the same text means the same plan."""
-        content = {"specification": self.document, "schema": self.schema.to_dict()}
+        content: dict[str, Any] = {"specification": self.document, "schema": self.schema.to_dict()}
+        if self.samples:
+            content["samples"] = self.samples  # the document names files; this names what was in them
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=str)
         return hashlib.sha256(text.encode()).hexdigest()

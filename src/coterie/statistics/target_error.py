@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +16,13 @@ from coterie.statistics.noise_model import (
     Family,
     absolute_quantile,
     from_uniform,
+    mean_absolute,
     tail_area_slope,
     upper_tail_area,
 )
 from coterie.statistics.noise_sums import mean_absolute_sum, sum_gradient
+from coterie.statistics.predicted_error import Basis, PredictedError, Tabled, from_draws
+from coterie.statistics.rank_law import RankLaw
 from coterie.statistics.sobol import REPLICATES, points
 from coterie.statistics.tape import Tape
 
@@ -30,6 +33,7 @@ Array = NDArray[np.float64]
 PROBABILITY = {"median": 0.5, "p95": 0.95}
 # A clamp that acts less often than this cannot be seen in any figure we print.
 _NEVER = 1e-7
+_SEEN = 0.01  # a clamp that takes away more than this part of an error is seen
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +48,7 @@ class TargetError:
     tape: Tape
     names: tuple[str, ...]
     inputs: tuple[int, ...]
-    families: tuple[Family, ...]
+    quantities: tuple[Quantity, ...]
     linear: Linear | None
 
     @classmethod
@@ -53,42 +57,58 @@ class TargetError:
     ) -> TargetError:
         names = names_in(expression)
         inputs = tuple(place[name] for name in names)
-        families = tuple(quantities[index].family for index in inputs)
-        return cls(Tape.of(expression), names, inputs, families, linear_form(expression))
+        used = tuple(quantities[index] for index in inputs)
+        return cls(Tape.of(expression), names, inputs, used, linear_form(expression))
 
     @property
-    def approximate(self) -> bool:
-        """Laplace noise on the rank stands for the exponential mechanism: as good as the expected density."""
-        return Family.RANK_LAPLACE in self.families
+    def families(self) -> tuple[Family, ...]:
+        return tuple(quantity.family for quantity in self.quantities)
 
-    def truth(self, values: Array) -> float:
-        centre = {name: values[index] for name, index in zip(self.names, self.inputs, strict=True)}
-        return float(self.tape.value(centre))
+    @cached_property
+    def tabled(self) -> Tabled | None:
+        """The tables drawn for the quantiles among the inputs."""
+        parts = [quantity.law.tabled for quantity in self.quantities if isinstance(quantity.law, RankLaw)]
+        if not parts:
+            return None
+        return Tabled(
+            max(part.most for part in parts),
+            min(part.fewest for part in parts),
+            all(part.declared for part in parts),
+        )
+
+    @cached_property
+    def centre(self) -> Array:
+        return np.array([quantity.value for quantity in self.quantities])
+
+    @cached_property
+    def truth(self) -> float:
+        """What the target is worth at the expected values."""
+        return float(self.tape.value(dict(zip(self.names, self.centre, strict=True))))
 
     # --- the search: continuous noise, one allocation or many -------------------------------------------
 
-    def estimate_many(self, scales: Array, values: Array, summary: Summary, exponent: int) -> Array:
+    def estimate_many(self, scales: Array, summary: Summary, exponent: int) -> Array:
         used = scales[:, list(self.inputs)]
-        if summary.value == "mean" and self._closed(used, values):
-            return self._closed_mean(self._searched, used, values)
+        if summary.value == "mean" and self._closed(used):
+            return self._closed_mean(self._searched, used)
         results = np.empty(len(used))
         chunk = max(1, 2**16 >> exponent)  # arrays that stay in the cache of one core
         for start in range(0, len(used), chunk):
             part = slice(start, start + chunk)
-            deviations = np.abs(self._draws(used[part], values, exponent))
+            deviations = np.abs(self._draws(used[part], exponent))
             if summary.value == "mean":
                 results[part] = deviations.mean(axis=1)
             else:
                 results[part] = np.quantile(deviations, PROBABILITY[summary.value], axis=1)
         return results
 
-    def closed_slope(self, scales: Array, values: Array) -> tuple[float, Array] | None:
+    def closed_slope(self, scales: Array) -> tuple[float, Array] | None:
         """The mean error and its derivative by each input's scale, if there is a closed form."""
         used = scales[list(self.inputs)]
-        if not self._closed(used[None, :], values):
+        if not self._closed(used[None, :]):
             return None
-        error = float(self._closed_mean(self._searched, used[None, :], values)[0])
-        return error, self._closed_slope(self._searched, used, values)
+        error = float(self._closed_mean(self._searched, used[None, :])[0])
+        return error, self._closed_slope(self._searched, used)
 
     @property
     def _searched(self) -> tuple[Family, ...]:
@@ -97,80 +117,98 @@ class TargetError:
             return self.families
         return tuple(family.smooth for family in self.families)
 
-    def _draws(self, used: Array, values: Array, exponent: int) -> Array:
+    def _draws(self, used: Array, exponent: int) -> Array:
         """Deviations from the truth, allocations × points."""
         unit = unit_noise(tuple(family.smooth for family in self.families), exponent)
         noisy = {
-            name: values[place] + unit[index][None, :] * used[:, index, None]
-            for index, (name, place) in enumerate(zip(self.names, self.inputs, strict=True))
+            name: self.centre[index] + unit[index][None, :] * used[:, index, None]
+            for index, name in enumerate(self.names)
         }
-        return np.asarray(self.tape.value(noisy) - self.truth(values))
+        return np.asarray(self.tape.value(noisy) - self.truth)
 
     # --- closed forms -----------------------------------------------------------------------------------
 
-    def _closed(self, used: Array, values: Array) -> bool:
+    def _closed(self, used: Array) -> bool:
         """One clamped or unclamped noise, or a sum of noises whose clamps practically never act."""
         if self.linear is None:
             return False
         if len(self.inputs) == 1:
             return True
-        distance = self.linear.room(self.names, values[list(self.inputs)])
+        distance = self.linear.room(self.names, self.centre)
         return bool((np.exp(-distance / used.max(axis=0)) < _NEVER).all())
 
-    def _closed_mean(self, families: Sequence[Family], used: Array, values: Array) -> Array:
+    def _closed_mean(self, families: Sequence[Family], used: Array) -> Array:
         assert self.linear is not None
         coefficients = np.abs(self.linear.weights(self.names))
+        if self.families == (Family.RANK,):  # the scale is the mean error itself; the grid lies in the domain
+            return np.asarray(coefficients[0] * used[:, 0])
         if len(self.inputs) == 1:
-            below, above = self.linear.sides(self.names[0], float(values[self.inputs[0]]))
+            below, above = self.linear.sides(self.names[0], float(self.centre[0]))
             areas = [upper_tail_area(families[0], used[:, 0], np.asarray(room)) for room in (below, above)]
             return np.asarray(coefficients[0] * (areas[0] + areas[1]))
         return mean_absolute_sum(families, used * coefficients)
 
-    def _closed_slope(self, families: Sequence[Family], used: Array, values: Array) -> Array:
+    def _closed_slope(self, families: Sequence[Family], used: Array) -> Array:
         assert self.linear is not None
         coefficients = np.abs(self.linear.weights(self.names))
+        if self.families == (Family.RANK,):
+            return coefficients
         if len(self.inputs) == 1:
-            rooms = self.linear.sides(self.names[0], float(values[self.inputs[0]]))
+            rooms = self.linear.sides(self.names[0], float(self.centre[0]))
             return coefficients * sum(tail_area_slope(families[0], float(used[0]), room) for room in rooms)
         return sum_gradient(families, used * coefficients) * coefficients
 
     # --- the report: the noise that is really drawn -----------------------------------------------------
 
-    def report(self, scales: Array, values: Array, exponent: int) -> tuple[float, float, float, float, bool]:
-        """mean, its standard error, median, 95 % point, and whether the mean is a closed form."""
-        used = scales[list(self.inputs)]
-        closed = self._closed(used[None, :], values) and (
-            len(self.inputs) == 1 or not any(family.discrete for family in self.families)
-        )
-        if closed and len(self.inputs) == 1:
-            assert self.linear is not None
-            mean = float(self._closed_mean(self.families, used[None, :], values)[0])
-            factor = float(abs(self.linear.weights(self.names)[0]))
-            sides = sorted(self.linear.sides(self.names[0], float(values[self.inputs[0]])))
-            quantiles = [
-                factor * _clamped_quantile(self.families[0], float(used[0]), probability, *sides)
-                for probability in (0.5, 0.95)
-            ]
-            return mean, 0.0, quantiles[0], quantiles[1], True
-        size = np.abs(self.simulate(used, values, exponent))
-        replicates = size.reshape(REPLICATES, -1).mean(axis=1)
-        median, p95 = np.quantile(size, (0.5, 0.95))
-        if closed:
-            mean = float(self._closed_mean(self.families, used[None, :], values)[0])
-            return mean, 0.0, float(median), float(p95), True
-        error = float(replicates.std(ddof=1) / np.sqrt(REPLICATES))
-        return float(replicates.mean()), error, float(median), float(p95), False
+    def report(self, name: str, budgets: Array, exponent: int) -> PredictedError:
+        """Mean with its standard error, median and 95 % point of the error."""
+        used = budgets[list(self.inputs)]
+        if self.linear is not None and len(self.inputs) == 1:
+            return self._report_of_one(name, self.quantities[0], float(used[0]))
+        drawn = self.labelled(from_draws(name, np.abs(self.simulate(used, exponent)), self.tabled))
+        scales = np.array([float(q.law.scale(b)) for q, b in zip(self.quantities, used, strict=True)])
+        if not self._closed(scales[None, :]) or not all(family.continuous for family in self.families):
+            return drawn
+        mean = float(self._closed_mean(self.families, scales[None, :])[0])
+        return replace(drawn, mean=mean, standard_error=0.0, basis=Basis.CLOSED_FORM, between_tables=0.0)
 
-    def simulate(self, used: Array, values: Array, exponent: int) -> Array:
+    def _report_of_one(self, name: str, quantity: Quantity, budget: float) -> PredictedError:
+        assert self.linear is not None
+        factor = float(abs(self.linear.weights(self.names)[0]))
+        if isinstance(quantity.law, RankLaw):
+            law, tabled = quantity.law, quantity.law.tabled
+            of_tables = factor * law.mean_errors(budget)
+            error, between = tabled.spread(of_tables)
+            median, p95 = (factor * law.within(budget, probability) for probability in (0.5, 0.95))
+            return self.labelled(
+                PredictedError(name, float(of_tables.mean()), error, median, p95, tabled.basis, between)
+            )
+        scale = float(quantity.law.scale(budget))
+        mean = float(self._closed_mean(self.families, np.array([[scale]]))[0])
+        sides = sorted(self.linear.sides(self.names[0], quantity.value))
+        median, p95 = (
+            factor * _clamped_quantile(quantity.family, scale, probability, *sides)
+            for probability in (0.5, 0.95)
+        )
+        found = PredictedError(name, mean, 0.0, median, p95)
+        free = factor * float(mean_absolute(quantity.family, np.asarray(scale)))
+        return found if mean > (1 - _SEEN) * free else self.labelled(found)  # only then does the value matter
+
+    def labelled(self, found: PredictedError) -> PredictedError:
+        """Called an assumption if a value that it depends on was stated by nobody."""
+        assumed = any(quantity.unstated for quantity in self.quantities)
+        return replace(found, basis=Basis.ASSUMED) if assumed else found
+
+    def simulate(self, used: Array, exponent: int) -> Array:
         """Deviations from the truth under the noise that is really drawn, over all scrambled sets."""
         uniform = points(len(self.inputs), exponent, REPLICATES)
-        noisy = {
-            name: values[place] + from_uniform(family, uniform[:, index], used[index])
-            for index, (name, place, family) in enumerate(
-                zip(self.names, self.inputs, self.families, strict=True)
-            )
-        }
-        return np.asarray(self.tape.value(noisy) - self.truth(values))
+        drawn = [
+            quantity.draw(uniform[:, index], float(budget))
+            for index, (quantity, budget) in enumerate(zip(self.quantities, used, strict=True))
+        ]
+        truth = {name: pair[0] for name, pair in zip(self.names, drawn, strict=True)}
+        released = {name: pair[1] for name, pair in zip(self.names, drawn, strict=True)}
+        return np.asarray(self.tape.value(released) - self.tape.value(truth))
 
 
 def _clamped_quantile(family: Family, scale: float, probability: float, near: float, far: float) -> float:

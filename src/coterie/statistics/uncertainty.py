@@ -15,8 +15,10 @@ from coterie.statistics.consistency import constraints_of, reconcile
 from coterie.statistics.design import Design
 from coterie.statistics.expression import Expression, Op, name
 from coterie.statistics.linear import linear_form
-from coterie.statistics.metric import PredictedError
-from coterie.statistics.noise_model import absolute_quantile, from_uniform
+from coterie.statistics.metric import Quantity
+from coterie.statistics.noise_model import absolute_quantile
+from coterie.statistics.predicted_error import PredictedError, from_draws
+from coterie.statistics.rank_law import RankLaw
 from coterie.statistics.sobol import REPLICATES, points
 from coterie.statistics.tape import Tape
 
@@ -30,63 +32,61 @@ class Interval:
     upper: float
 
 
-def deviations(
-    design: Design, scales: Array, centre: Array, exponent: int = 10, peeled: bool = False
-) -> dict[str, Array]:
-    """How far each target falls from its value at `centre`, over the Sobol draws of all noises at once."""
+def deviations(design: Design, budgets: Array, centre: Array | None, exponent: int = 10) -> dict[str, Array]:
+    """How far each target falls from the truth, over the Sobol draws of all noises at once.
+
+    The truth is what is expected, or `centre`; then rising functions are taken off the targets (see `peel`).
+    """
     quantities = design.metric.quantities
     uniform = points(len(quantities), exponent, REPLICATES)
-    columns = [
-        centre[i] + from_uniform(quantity.family, uniform[:, i], float(scales[i]))
-        for i, quantity in enumerate(quantities)
-    ]
-    noisy = reconcile(np.stack(columns, axis=1), scales, constraints_of(design))
-    names = [quantity.name for quantity in quantities]
-    values = {key: noisy[:, i] for i, key in enumerate(names)}
-    truth = {key: centre[i] for i, key in enumerate(names)}
+    truth, released = {}, []
+    for i, quantity in enumerate(quantities):
+        at, drawn = quantity.draw(uniform[:, i], float(budgets[i]))
+        if centre is not None:
+            at, drawn = np.asarray(centre[i]), drawn - at + centre[i]
+        truth[quantity.name] = at
+        released.append(drawn)
+    scales = design.metric.scales(budgets)
+    noisy = reconcile(np.stack(released, axis=1), scales, constraints_of(design))
+    values = {quantity.name: noisy[:, i] for i, quantity in enumerate(quantities)}
     results = {}
     for target in design.metric.targets:
-        tape = Tape.of(peel(target.expression)[0] if peeled else target.expression)
+        tape = Tape.of(target.expression if centre is None else peel(target.expression)[0])
         moved = tape.value(values) - tape.value(truth)
         results[target.name] = np.broadcast_to(moved, (len(uniform),))
     return results
 
 
-def predict_consistent(design: Design, scales: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
+def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
     """Predicted errors with the consistency step in the loop."""
-    moved = deviations(design, scales, design.metric.values, exponent)
-    predictions = []
-    for target, rough in zip(design.metric.targets, design.metric.approximate, strict=True):
-        size = np.abs(moved[target.name])
-        replicates = size.reshape(REPLICATES, -1).mean(axis=1)
-        error = float(replicates.std(ddof=1) / np.sqrt(REPLICATES))
-        median, p95 = (float(q) for q in np.quantile(size, (0.5, 0.95)))
-        mean = float(replicates.mean())
-        predictions.append(PredictedError(target.name, mean, error, median, p95, False, rough))
-    return tuple(predictions)
+    moved = deviations(design, budgets, None, exponent)
+    return tuple(
+        error.labelled(from_draws(target.name, np.abs(moved[target.name]), error.tabled))
+        for target, error in zip(design.metric.targets, design.metric.errors, strict=True)
+    )
 
 
-def intervals(design: Design, scales: Array, released: Array, level: float = LEVEL) -> dict[str, Interval]:
+def intervals(design: Design, budgets: Array, released: Array, level: float = LEVEL) -> dict[str, Interval]:
     """For each target an interval that covers the noiseless value with this probability.
 
-    One measurement alone: the noise's own quantile, exact. Otherwise the release is replayed with the
+    One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
+    declared. Otherwise the release is replayed with the
     released values as the truth, and its deviations are turned round (basic bootstrap), which is approximate
     where an equation bends strongly within the noise; there the interval is made wider, not narrower.
     """
     tail = (1.0 - level) / 2.0
-    moved = deviations(design, scales, released, peeled=True)
+    moved = deviations(design, budgets, released)
     values = {quantity.name: released[i] for i, quantity in enumerate(design.metric.quantities)}
     plain = not constraints_of(design)
     found = {}
     for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
         tape = Tape.of(target.expression)
         if plain and len(inputs) == 1 and not target.is_equation:
-            only = design.metric.quantities[inputs[0]].name
-            reach = absolute_quantile(
-                design.metric.quantities[inputs[0]].family, float(scales[inputs[0]]), level
-            )
+            only = design.metric.quantities[inputs[0]]
+            reach = _reach(only, float(budgets[inputs[0]]), level)
             ends = sorted(
-                float(tape.value({only: np.asarray(values[only] + sign * reach)})) for sign in (-1.0, 1.0)
+                float(tape.value({only.name: np.asarray(values[only.name] + sign * reach)}))
+                for sign in (-1.0, 1.0)
             )
             found[target.name] = Interval(ends[0], ends[1])
             continue
@@ -100,6 +100,12 @@ def intervals(design: Design, scales: Array, released: Array, level: float = LEV
         ends = sorted(float(Tape.of(outer).value({INNER: np.asarray(end)})) for end in corners)
         found[target.name] = Interval(ends[0], ends[-1])
     return found
+
+
+def _reach(quantity: Quantity, budget: float, level: float) -> float:
+    if isinstance(quantity.law, RankLaw):
+        return quantity.law.within(budget, level)
+    return absolute_quantile(quantity.family, float(quantity.law.scale(budget)), level)
 
 
 INNER = "inside"

@@ -22,6 +22,10 @@ class Sent:
     def several(self, name: str) -> list[str]:
         return [text.strip() for text in self._fields.get(name, []) if text.strip()]
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._fields)
+
     def flag(self, name: str) -> bool:
         return self.text(name) not in ("", "no")
 

@@ -47,4 +47,16 @@ GLOSSARY = {
     "friends, and go on from there. This is how many they know.",
     "control": "A table of people of the same kind who are not in the release. What an attack finds out about them too is "
     "general knowledge, and not the fault of the release.",
+    "expected": "What you think the number will be: last year's release, a public sample, a guess. It decides how the "
+    "budget is split and nothing else: a wrong guess costs accuracy, never privacy.",
+    "equation": "What people will compute from the published numbers, such as a ratio or a t-test. It is taken into "
+    "account when the budget is split, and its value is published with an interval.",
+    "neighbours": "Which two tables must look alike. Replace one: the number of records is public. Add or remove one: "
+    "even whether somebody is in the table at all is protected.",
+    "budget of statistics": "ε is the usual promise. ρ, or ε with a δ, use Gaussian noise: better for many numbers at "
+    "once, with a slightly weaker promise.",
+    "pilot": "If nobody can say what to expect: a share such as 0.1 of the budget pays for rough values, and the rest is "
+    "split according to them. Leave it empty if you give expected values.",
+    "predicted error": "How far the released number will probably lie from the true one, because of the noise. Computed "
+    "from the bounds, the budget and the expected values, without the data.",
 }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from coterie.budget import as_text
-from coterie.certificate import Certificate, Digest, certify
+from coterie.certificate import Certificate, Digest
 from coterie.charging import fingerprint_of, purpose_of
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.io.address import Address, is_database
@@ -19,9 +18,9 @@ from coterie.ledger import Ledger, Purpose, without_credentials
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.noise.secure import SecureSampler
+from coterie.promise import promise, total_epsilon
 from coterie.publishing import Destination
-from coterie.release import digests_of, facts_of, total_epsilon
-from coterie.schema import Role, Schema
+from coterie.schema import Schema
 from coterie.studio.forms import Sent
 from coterie.studio.kept import stamp
 from coterie.studio.plan import Plan, made_from
@@ -196,28 +195,20 @@ def recipe_of(choice: Choice) -> tuple[Method, Fraction]:
 
 def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
     """What the certificate of a real release will say. Only its bytes, its time and paid bounds are not known yet."""
-    recipe, total = recipe_of(choice)
-    found, sampler = promised(choice, schema, checked.records), SecureSampler()
-    facts = replace(
-        facts_of(schema, recipe, total, checked.records, found.k, sampler, shuffled=choice.shuffle),
-        taxonomies=digests_of(checked.columns.values()),
-        clipped=choice.clip,
-    )
-    columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
-    unknown = Digest(over="file bytes", value="0" * 64)
-    return certify(
-        found.guarantee,
-        facts,
+    recipe, _ = recipe_of(choice)
+    found = promised(choice, schema, checked.records)
+    will_be = promise(
         schema,
         recipe,
-        found.shares,
-        {},
-        found.dependence,
-        sampler,
-        columns,
-        datetime.now(UTC),
-        unknown,
+        found.budget,
+        checked.records,
+        found.k,
+        SecureSampler(),
+        checked.columns.values(),
+        shuffled=choice.shuffle,
+        clipped=choice.clip,
     )
+    return will_be.certify(Digest(over="file bytes", value="0" * 64))
 
 
 def inputs(project: Project) -> tuple[str | Path | tuple[str, str], ...]:

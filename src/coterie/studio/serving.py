@@ -47,6 +47,9 @@ def _listen(wanted: int | None, last: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", port))
+            listening.listen(
+                128
+            )  # the address is told now: a browser that comes at once waits, and is not refused
         except OSError:
             listening.close()
             continue

@@ -14,7 +14,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from coterie.budget import float_up
 from coterie.columns.column import Column
@@ -110,5 +109,7 @@ def _matrix(choice: Sequence[tuple[int, int]], correlations: Floats, size: int) 
 
 def _normal(sampler: Sampler, count: int, attribute: str) -> Floats:
     """Normal deviates: the middle of each of 2^53 cells, so never infinite."""
+    from scipy.special import ndtri  # a tenth of a second to load: only those who need it pay
+
     words = sampler.uniform_words(count, f"{attribute}: normal deviates of the copula")
     return np.asarray(ndtri(((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53))

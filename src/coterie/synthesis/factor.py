@@ -13,7 +13,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from coterie.columns.column import Column
 from coterie.synthesis.bins import GRID, support
@@ -33,6 +32,8 @@ def factor_is_better(records: int, attributes: int, epsilon: Fraction) -> bool:
 
 def normal_scores(column: Column, marginal: Marginal) -> Floats:
     """Where each record stands in the released distribution, as a normal deviate."""
+    from scipy.special import ndtri  # a tenth of a second to load: only those who need it pay
+
     released = np.sort(support(column, marginal))
     below, upto = (np.searchsorted(released, column.position, side=side) for side in ("left", "right"))
     return np.asarray(ndtri(np.clip((below + upto) / (2 * GRID), 0.5 / GRID, 1 - 0.5 / GRID)))

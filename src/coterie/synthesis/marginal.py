@@ -15,16 +15,19 @@ Floats = NDArray[np.float64]
 class Steps:
     """`values[i]` holds for the next `weights[i]` of the total weight: a list with repetitions, or a histogram.
 
-    Values are numbers, or codes of labels in the order in which places rise.
+    Values are numbers, or codes of labels in the order in which places rise. Many runs have a row each, of values or of
+    weights, and so has what is read from them.
     """
 
     values: NDArray[Any]
     weights: Floats
 
     def at(self, places: Floats) -> NDArray[Any]:
+        if self.weights.ndim > 1:
+            return np.stack([Steps(self.values, weights).at(places) for weights in self.weights])
         ends = np.cumsum(self.weights)
         found = np.searchsorted(ends, places * ends[-1], side="right")
-        return np.asarray(self.values[np.minimum(found, len(self.values) - 1)])
+        return np.asarray(self.values[..., np.minimum(found, len(ends) - 1)])
 
     @property
     def tied(self) -> float:
@@ -42,6 +45,9 @@ class Line:
     step: float | None = None
 
     def at(self, places: Floats) -> Floats:
+        if self.values.ndim > 1:  # a row a run
+            rows = np.stack([np.interp(places, self.places, values) for values in self.values])
+            return rounded(rows, self.step)
         return rounded(np.interp(places, self.places, self.values), self.step)
 
     @property

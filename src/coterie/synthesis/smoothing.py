@@ -9,7 +9,9 @@ Floats = NDArray[np.float64]
 
 
 def rising(values: Floats, weights: Floats) -> Floats:
-    """The nearest list that never falls (weighted least squares, pool adjacent violators)."""
+    """The nearest list that never falls (weighted least squares, pool adjacent violators), or one for each row."""
+    if values.ndim > 1:
+        return np.stack([rising(row, weights) for row in values])
     from scipy.optimize import isotonic_regression  # half a second to load: only those who need it pay
 
     return np.asarray(isotonic_regression(values, weights=weights).x, dtype=np.float64)

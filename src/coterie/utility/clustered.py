@@ -3,19 +3,20 @@
     SSE of a cluster = SSE inside it + size · (released value − mean)²
     semantic distance of a cluster = m(S, released label), the marginality of 001 Eq. (4)
 
-so the error of a cell costs one number a cluster, not one a record, and clipping and rounding stay exact.
+so the error of a cell costs one number a cluster, not one a record, and clipping and rounding stay exact. Attributes
+of a small table lie side by side in one array, so that a step costs one call and not one an attribute.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, NumericColumn
-from coterie.partition.summary import Summary
 from coterie.taxonomy.marginality import marginality
 
 Floats = NDArray[np.float64]
@@ -23,93 +24,151 @@ Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class OrderedColumn:
-    """One numeric attribute of the original table, and its values in rising order."""
+class Numbers:
+    """Numeric attributes of the original table. The first axis of every array is the attribute."""
 
-    source: NumericColumn
-    ordered: Floats
+    sources: tuple[NumericColumn, ...]
+    records: Floats  # in record order
 
-    @property
-    def records(self) -> Floats:
-        return self.source.values
+    @classmethod
+    def of(cls, sources: Sequence[NumericColumn]) -> Numbers:
+        single = len(sources) == 1  # a long column is not copied
+        return cls(
+            tuple(sources), sources[0].values[None] if single else np.stack([s.values for s in sources])
+        )
 
     @cached_property
-    def variance(self) -> float:
+    def ordered(self) -> Floats:
+        return np.sort(self.records, axis=1)
+
+    @cached_property
+    def mean(self) -> Floats:
+        return np.asarray(self.records.mean(axis=1)[:, None])
+
+    @cached_property
+    def variance(self) -> Floats:
         """Sample variance (000 Eq. (5), 003 Eq. (5))."""
-        return float(np.var(self.records, ddof=1))
+        return np.asarray(np.var(self.records, axis=1, ddof=1)[:, None])
 
     @cached_property
-    def weights(self) -> Floats:
-        """1 / max(sanity bound, |x|) of each record (001 §4.2)."""
-        return 1.0 / np.maximum(sanity_bound(self.source), np.abs(self.records))
+    def sanity_bound(self) -> Floats:
+        return np.array([[sanity_bound(source)] for source in self.sources])
 
     @cached_property
-    def running(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x over the first i values in order, w = 1 / max(sanity bound, |x|) (001 §4.2)."""
-        weights = 1.0 / np.maximum(sanity_bound(self.source), np.abs(self.ordered))
-        return _running(weights), _running(weights * self.ordered)
-
-    @cached_property
-    def histograms(self) -> dict[int, Whole]:
-        """The original's histogram by number of bins; filled by the measure that needs it."""
+    def histograms(self) -> dict[tuple[int, ...], tuple[list[Whole], Floats]]:
+        """By number of bins, the original's histograms and what they come to; filled by the measure that needs it."""
         return {}
 
 
 @dataclass(frozen=True)
-class ClusteredColumn:
-    """A numeric column cut into clusters.
+class Arranged:
+    """The records cluster by cluster, values rising inside each. Individual ranking has one arrangement for all k."""
 
-    `labels` is None for consecutive stretches of the ordered column, else the cluster of each record; `alone` says that
-    cluster i is record i.
-    """
-
-    column: OrderedColumn
-    summary: Summary
-    labels: NDArray[np.int32] | None = None
-    alone: bool = False
-    _last: list[tuple[Floats, Floats]] = field(default_factory=list, repr=False)
+    numbers: Numbers
+    values: Floats
 
     @cached_property
-    def size(self) -> Floats:
-        return self.summary.size.astype(np.float64)
+    def weights(self) -> Floats:
+        """1 / max(sanity bound, |x|) of each record (001 §4.2)."""
+        return np.asarray(1.0 / np.maximum(self.numbers.sanity_bound, np.abs(self.values)))
+
+    @cached_property
+    def running(self) -> tuple[Floats, Floats]:
+        """Σ w and Σ w·x over the first i records."""
+        return _running(self.weights), _running(self.weights * self.values)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Attributes cut into clusters of the same sizes; `alone` says that cluster i is record i."""
+
+    arranged: Arranged
+    size: Whole
+    total: Floats  # sum of each cluster, for each attribute
+    alone: bool = False
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.arranged.numbers
+
+    @cached_property
+    def usual(self) -> int:
+        """The size of nearly all clusters."""
+        return int(self.size[0])
+
+    @cached_property
+    def unusual(self) -> Whole:
+        """Clusters of another size: the last one only, where groups are of equal size."""
+        return np.flatnonzero(self.size != self.usual)
 
     @cached_property
     def mean(self) -> Floats:
-        return np.asarray(self.summary.total / self.summary.size, dtype=np.float64)
+        return np.asarray(self.total / self.size, dtype=np.float64)
 
     @cached_property
     def ends(self) -> Whole:
-        return np.cumsum(self.summary.size)
+        return np.cumsum(self.size)
 
     @cached_property
-    def within(self) -> float:
+    def starts(self) -> Whole:
+        return self.ends - self.size
+
+    @cached_property
+    def lowest(self) -> Floats:
+        return self.arranged.values[:, self.starts]
+
+    @cached_property
+    def highest(self) -> Floats:
+        return self.arranged.values[:, self.ends - 1]
+
+    @cached_property
+    def within(self) -> Floats:
         """Σ (x − mean of its cluster)² over all records: what grouping alone costs."""
         if self.alone:
-            return 0.0
-        if self.labels is None:
-            return float(np.sum((self.column.ordered - np.repeat(self.mean, self.summary.size)) ** 2))
-        return float(np.sum((self.column.records - self.mean[self.labels]) ** 2))
+            return np.zeros((len(self.total), 1))
+        gaps = self.arranged.values - np.repeat(self.mean, self.size, axis=1)
+        return np.asarray(np.einsum("ai,ai->a", gaps, gaps)[:, None])
 
-    def squared_error(self, values: Floats) -> Floats:
-        """Σ over records of (released − original)², one number a run. Three measures ask; one answer serves them."""
-        if not self._last or self._last[0][0] is not values:
-            distance = values - self.mean
-            distance *= distance
-            error = np.asarray(self.within + self.over_records(distance), dtype=np.float64)
-            self._last[:] = [(values, error)]
-        return self._last[0][1]
+
+@dataclass(frozen=True)
+class Released:
+    """What cells and runs release for the clusters: `values` has the axes attribute, row (a cell and run), cluster."""
+
+    clusters: Clusters
+    values: Floats
+
+    @cached_property
+    def squared_error(self) -> Floats:
+        """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
+        return self.clusters.within + self.over_squares(self.gaps)
+
+    @cached_property
+    def gaps(self) -> Floats:
+        return np.asarray(self.values - self.clusters.mean[:, None])
 
     def over_records(self, values: Floats) -> Floats:
-        """Σ size · value, one number a row. Not `@`: BLAS would start threads of its own inside ours."""
-        return np.asarray(np.einsum("rc,c->r", values, self.size), dtype=np.float64)
+        """Σ size · value."""
+        return np.asarray(self.clusters.usual * values.sum(axis=2) + self._rest(values))
+
+    def over_squares(self, values: Floats) -> Floats:
+        """Σ size · value². Not `@`: BLAS would start threads of its own inside ours."""
+        squares = np.einsum("arc,arc->ar", values, values)
+        return np.asarray(self.clusters.usual * squares + self._rest(values, square=True))
+
+    def _rest(self, values: Floats, *, square: bool = False) -> Floats:
+        """What clusters of an unusual size add to what all have in common."""
+        other = self.clusters.unusual
+        few = values[:, :, other]
+        return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))
 
 
 @dataclass(frozen=True)
 class ClusteredLabels:
-    """A column of categories cut into clusters: how many records of each cluster hold each label."""
+    """A column of categories cut into clusters. Ranked by category most clusters hold one label only: few are distinct."""
 
     source: CategoryColumn
-    counts: Floats
+    counts: Floats  # how many records of each distinct cluster hold each label
+    group: Whole  # which of them each cluster is like
 
     @property
     def records(self) -> int:
@@ -117,11 +176,11 @@ class ClusteredLabels:
 
     @cached_property
     def size(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
+        return np.asarray(self.counts.sum(axis=1)[self.group], dtype=np.float64)
 
     @cached_property
     def marginality(self) -> Floats:
-        """m(S_j, a) for every cluster and label."""
+        """m(S, a) for every distinct cluster and label."""
         return marginality(self.counts, self.source.distance)
 
     @cached_property
@@ -135,4 +194,6 @@ def sanity_bound(column: NumericColumn) -> float:
 
 
 def _running(values: Floats) -> Floats:
-    return np.concatenate(([0.0], np.cumsum(values)))
+    sums = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=sums[:, 1:])
+    return sums

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.errors import ParameterError
-from coterie.utility.clustered import ClusteredColumn, ClusteredLabels, Floats
+from coterie.utility.clustered import ClusteredLabels, Floats, Numbers, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
 MOST_BINS = 1_000_000
+MOST_COUNTS = 4_000_000  # bins held at a time
 
 
 def bin_count(column: NumericColumn, settings: Settings) -> int:
@@ -36,12 +37,16 @@ def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.
     """Which bin each value is in. Values outside the domain count in the outermost bins."""
     domain = column.domain
     place = values - domain.lower
-    if column.step == 1 and bins == int(domain.width) + 1:
+    if _one_a_value(column, bins):
         place = np.rint(place)
     else:
         place *= bins / (domain.upper - domain.lower)
     # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
     return np.clip(place, 0, bins - 1, out=place).astype(np.int64)
+
+
+def _one_a_value(column: NumericColumn, bins: int) -> bool:
+    return column.step == 1 and bins == int(column.domain.width) + 1
 
 
 def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
@@ -76,14 +81,51 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
     return float(divergence(before, after, len(released)))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    base = column.column
-    bins = bin_count(base.source, settings)
-    if bins not in base.histograms:
-        base.histograms[bins] = np.bincount(bin_numbers(base.records, base.source, bins), minlength=bins)
-    place = bin_numbers(values, base.source, bins)
-    after = _histograms(place, None if column.alone else column.size, bins)
-    return divergence(base.histograms[bins], after, len(base.records))
+def _clusters(released: Released, settings: Settings) -> Floats:
+    """As `divergence`; attributes and rows in one list of bins, each attribute with as many as it has."""
+    clusters, values = released.clusters, released.values
+    numbers, records, rows = clusters.numbers, clusters.numbers.records.shape[1], values.shape[1]
+    bins = np.array([bin_count(source, settings) for source in numbers.sources])
+    if rows > 1 and rows * bins.sum() > MOST_COUNTS:
+        halves = np.array_split(values, 2, axis=1)
+        return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
+    before, own = _original(numbers, bins)
+    # Where the bins of each attribute and row begin.
+    first = (rows * (np.cumsum(bins) - bins))[:, None] + bins[:, None] * np.arange(rows)
+    place = _bins_of(values, numbers, bins) + first[:, :, None]
+    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * clusters.usual
+    for other in clusters.unusual:
+        after[place[:, :, other]] += clusters.size[other] - clusters.usual
+    f = _count_times_log(2 * records)
+    gain = f[after]
+    after += np.concatenate([np.tile(histogram, rows) for histogram in before])
+    gain -= f[after]
+    total = np.add.reduceat(gain, first.ravel()).reshape(first.shape) + own
+    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
+
+
+def _original(numbers: Numbers, bins: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], Floats]:
+    """The original's histograms, and Σf of each."""
+    key = tuple(bins.tolist())
+    if key not in numbers.histograms:
+        places = _bins_of(numbers.records[:, None], numbers, bins)
+        found = [np.bincount(place[0], minlength=width) for place, width in zip(places, bins, strict=True)]
+        f = _count_times_log(2 * numbers.records.shape[1])
+        numbers.histograms[key] = found, np.array([[f[histogram].sum()] for histogram in found])
+    return numbers.histograms[key]
+
+
+def _bins_of(values: Floats, numbers: Numbers, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As `bin_numbers`, every attribute under its own domain."""
+    lower = np.array([source.domain.lower for source in numbers.sources])
+    width = np.array([source.domain.upper for source in numbers.sources]) - lower
+    whole = [_one_a_value(source, count) for source, count in zip(numbers.sources, bins, strict=True)]
+    place: Floats = values - lower[:, None, None]
+    place *= np.where(whole, 1.0, bins / width)[:, None, None]
+    if any(whole):
+        place[whole] = np.rint(place[whole])
+    np.clip(place, 0, (bins - 1)[:, None, None], out=place)
+    return place.astype(np.int64)
 
 
 def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:

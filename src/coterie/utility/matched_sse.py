@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.clustered import Floats, Released
 from coterie.utility.mean_sse import by_record, scaled
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
@@ -19,22 +19,27 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(scaled(error, float(np.var(column.values, ddof=1))))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
+def _clusters(released: Released, settings: Settings) -> Floats:
     """Sorted clusters cover stretches of the ordered column: Σ(x − y)² = Σx² − Σ y(2Σx − size·y), around the mean."""
-    base = column.column
-    centre = float(np.mean(base.records))
-    centred = base.ordered - centre
-    if column.alone:
-        error = np.array([np.sum((np.sort(row) - base.ordered) ** 2) for row in values])
+    clusters, numbers = released.clusters, released.clusters.numbers
+    if clusters.alone:
+        values = released.values
+        if (values[:, :, 1:] < values[:, :, :-1]).any():  # synthetic values come in order
+            values = np.sort(values, axis=2)
+        gaps = values - numbers.ordered[:, None]
+        error = np.einsum("arc,arc->ar", gaps, gaps)
     else:
-        running = np.concatenate(([0.0], np.cumsum(centred)))
-        order = np.argsort(values, axis=1, kind="stable")
-        released = np.take_along_axis(values, order, axis=1) - centre
-        size = column.summary.size[order]
-        ends = np.cumsum(size, axis=1)
-        inside = running[ends] - running[ends - size]
-        error = np.sum(centred**2) - np.sum(released * (2 * inside - size * released), axis=1)
-    return scaled(np.maximum(error, 0.0) / len(base.records), base.variance)
+        centred = numbers.ordered - numbers.mean
+        running = np.zeros((len(centred), centred.shape[1] + 1))
+        np.cumsum(centred, axis=1, out=running[:, 1:])
+        order = np.argsort(released.values, axis=2, kind="stable")
+        values = np.take_along_axis(released.values, order, axis=2) - numbers.mean[:, None]
+        size = clusters.size[order]
+        ends = np.cumsum(size, axis=2)
+        attribute = np.arange(len(centred))[:, None, None]
+        inside = running[attribute, ends] - running[attribute, ends - size]
+        error = np.sum(centred**2, axis=1)[:, None] - np.sum(values * (2 * inside - size * values), axis=2)
+    return scaled(np.maximum(error, 0.0) / numbers.records.shape[1], numbers.variance)
 
 
 MEASURE = Measure(

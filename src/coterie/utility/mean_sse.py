@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.clustered import Floats, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
@@ -14,13 +14,15 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(scaled(error, float(np.var(column.values, ddof=1))))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    return scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
+def _clusters(released: Released, settings: Settings) -> Floats:
+    numbers = released.clusters.numbers
+    return scaled(released.squared_error / numbers.records.shape[1], numbers.variance)
 
 
-def scaled(error: Floats | np.floating, variance: float) -> Floats:
+def scaled(error: Floats | np.floating, variance: Floats | float) -> Floats:
     """A constant attribute has no variance to measure by: any error counts as 1."""
-    return np.asarray(error / variance if variance > 0 else np.asarray(error) > 0, dtype=np.float64)
+    constant = np.asarray(variance) <= 0
+    return np.asarray(np.where(constant, error > 0, error / np.where(constant, 1.0, variance)), np.float64)
 
 
 def by_record(values: Floats) -> Floats:

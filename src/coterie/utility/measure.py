@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
-from coterie.utility.clustered import ClusteredColumn, ClusteredLabels
+from coterie.utility.clustered import ClusteredLabels, Released
 from coterie.utility.pair import Pair
 
 Floats = NDArray[np.float64]
@@ -52,12 +52,12 @@ class ByAttribute:
     """A measure that looks at one attribute at a time, from records and, with the same result, from clusters.
 
     `numbers` and `labels` take original and released records. `clusters` and `drawn` take one row of released cluster
-    values a run and return one number a run. A kind of attribute that the measure does not know is left out.
+    values a (cell, run) and return one number for it. A kind of attribute that the measure does not know is left out.
     """
 
     numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
     labels: Callable[[CategoryColumn, Codes, Settings], float] | None = None
-    clusters: Callable[[ClusteredColumn, Floats, Settings], Floats] | None = None
+    clusters: Callable[[Released, Settings], Floats] | None = None
     drawn: Callable[[ClusteredLabels, Codes, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.clustered import Floats, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
@@ -13,8 +13,8 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(np.sum((released - column.values) ** 2))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    return column.squared_error(values)
+def _clusters(released: Released, settings: Settings) -> Floats:
+    return released.squared_error
 
 
 MEASURE = Measure(

@@ -9,22 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats
-from coterie.utility.mean_sse import by_record
+from coterie.utility.clustered import Floats, Released
+from coterie.utility.mean_sse import by_record, scaled
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(_scaled(error, float(np.var(column.values, ddof=1))))
+    return float(scaled(error, float(np.var(column.values, ddof=1)) ** 2))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    return _scaled(column.squared_error(values) / len(column.column.records), column.column.variance)
-
-
-def _scaled(error: Floats | np.floating, variance: float) -> Floats:
-    return np.asarray(error / variance**2 if variance > 0 else np.asarray(error) > 0, dtype=np.float64)
+def _clusters(released: Released, settings: Settings) -> Floats:
+    numbers = released.clusters.numbers
+    return scaled(released.squared_error / numbers.records.shape[1], numbers.variance**2)
 
 
 MEASURE = Measure(

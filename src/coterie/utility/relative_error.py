@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats, sanity_bound
+from coterie.utility.clustered import Floats, Released, Whole, sanity_bound
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.semantic_distance import from_drawn, from_labels
 
@@ -18,27 +18,39 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(np.mean(np.abs(column.values - released) / denominator))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    base = column.column
-    if column.alone or column.labels is not None:
-        error, gap = np.empty(len(values)), np.empty(len(base.records))
-        for run, released in enumerate(values):
-            np.subtract(released if column.labels is None else released[column.labels], base.records, out=gap)
-            np.abs(gap, out=gap)
-            error[run] = np.multiply(gap, base.weights, out=gap).sum()
-        return error / len(base.records)
-    # Σ w|x − y| over a rising stretch splits at y into two differences of running sums. A value beyond its cluster
-    # splits it at an end; only the others are searched for, and ties with neighbouring clusters cannot mislead.
-    ends = column.ends
-    starts = ends - column.summary.size
-    lowest, highest = base.ordered[starts], base.ordered[ends - 1]
-    split = np.where(values > highest, ends, starts)
-    inside = (values > lowest) & (values <= highest)
-    split[inside] = np.searchsorted(base.ordered, values[inside])
-    weight, weighted = base.running
-    error = values * (2 * weight[split] - (weight[starts] + weight[ends]))
-    error -= 2 * weighted[split] - (weighted[starts] + weighted[ends])
-    return np.asarray(np.sum(error, axis=1) / len(base.records), dtype=np.float64)
+def _clusters(released: Released, settings: Settings) -> Floats:
+    """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
+    clusters, values = released.clusters, released.values
+    arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
+    if clusters.alone:
+        error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
+        return np.asarray(error / records, dtype=np.float64)
+    weight, weighted = arranged.running
+    starts, ends = clusters.starts, clusters.ends
+    error = values * (weight[:, ends] - weight[:, starts])[:, None]
+    error -= (weighted[:, ends] - weighted[:, starts])[:, None]
+    np.abs(error, out=error)
+    inside = (values > clusters.lowest[:, None]) & (values < clusters.highest[:, None])
+    found = np.flatnonzero(inside)
+    attribute, cluster = found // inside[0].size, found % inside.shape[2]
+    y, start, end = values.ravel()[found], starts[cluster], ends[cluster]
+    split = _first_not_below(arranged.values, attribute, start, end, y)
+    among = y * (2 * weight[attribute, split] - (weight[attribute, start] + weight[attribute, end]))
+    among -= 2 * weighted[attribute, split] - (weighted[attribute, start] + weighted[attribute, end])
+    error.ravel()[found] = among
+    return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
+
+
+def _first_not_below(arranged: Floats, attribute: Whole, start: Whole, end: Whole, wanted: Floats) -> Whole:
+    """Bisection in many rising stretches at once: the first place of each with a value not below the wanted one."""
+    flat, last = arranged.ravel(), arranged.shape[1] - 1
+    found, offset = start.copy(), attribute * arranged.shape[1]
+    step = 1 << int((end - start).max(initial=0)).bit_length()
+    while step := step >> 1:
+        ahead = found + step
+        below = flat[offset + np.minimum(ahead - 1, last)] < wanted
+        found += step * (below & (ahead <= end))
+    return found
 
 
 MEASURE = Measure(

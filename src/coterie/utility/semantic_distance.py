@@ -15,8 +15,7 @@ def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> 
 
 def from_drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
     """Σ δ over a cluster is the marginality of the label that was drawn for it."""
-    clusters = np.arange(drawn.shape[1])
-    total = column.marginality[clusters, drawn].sum(axis=1)
+    total = column.marginality[column.group, drawn].sum(axis=1)
     return np.asarray(total / column.records, dtype=np.float64)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import ClusteredColumn, Floats
+from coterie.utility.clustered import Floats, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
@@ -13,20 +13,21 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(_change(np.var(column.values, ddof=1), np.asarray(np.var(released, ddof=1))))
 
 
-def _clusters(column: ClusteredColumn, values: Floats, settings: Settings) -> Floats:
-    records = len(column.column.records)
+def _clusters(released: Released, settings: Settings) -> Floats:
+    numbers = released.clusters.numbers
+    records = numbers.records.shape[1]
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
-    distance = values - float(np.mean(column.column.records))
-    shift = column.over_records(distance)
-    distance *= distance
-    variance = (column.over_records(distance) - shift * shift / records) / (records - 1)
-    return _change(column.column.variance, variance)
+    distance = released.values - numbers.mean[:, None]
+    shift = released.over_records(distance)
+    variance = (released.over_squares(distance) - shift * shift / records) / (records - 1)
+    return _change(numbers.variance, variance)
 
 
-def _change(before: float | np.floating, after: Floats) -> Floats:
+def _change(before: Floats | np.floating, after: Floats) -> Floats:
     """A constant attribute that is constant no more counts as a change of 1."""
-    changed = np.abs(before - after) / before if before > 0 else after > 0
-    return np.asarray(changed, dtype=np.float64)
+    constant = np.asarray(before) <= 0
+    changed = np.abs(before - after) / np.where(constant, 1.0, before)
+    return np.asarray(np.where(constant, after > 0, changed), dtype=np.float64)
 
 
 MEASURE = Measure(

@@ -53,6 +53,7 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
         "title": study.title,
         "state": row.state.value,
         "reason": row.reason,
+        "attention": row.attention,
         "fragmentation": study.fragmentation.value,
         "method": study.method,
         "epsilon": study.epsilon,

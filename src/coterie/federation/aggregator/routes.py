@@ -12,26 +12,41 @@ from starlette.concurrency import run_in_threadpool
 
 from coterie._version import __version__
 from coterie.federation import wire
-from coterie.federation.aggregator import receiving
+from coterie.federation.aggregator import receiving, relaying
 from coterie.federation.aggregator.authentication import signed_by
 from coterie.federation.aggregator.desired import desired
 from coterie.federation.aggregator.faults import Fault
+from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.openapi import SIGNED, chunk_body, document_body, responses
 from coterie.federation.aggregator.service import Service, service_of
+from coterie.federation.answers import Step
 from coterie.federation.canonical import parsed
 from coterie.federation.envelope import Document, Signed, validated
 from coterie.federation.invitation import Enrolment
 from coterie.federation.states import ContributionState
-from coterie.federation.storage.parties import enrol, leave
-from coterie.federation.wire import LARGEST_CHUNK, LARGEST_DOCUMENT, LARGEST_ENROLMENT, MOST_CHUNKS
+from coterie.federation.storage.parties import Owner, enrol, leave
+from coterie.federation.wire import (
+    LARGEST_CHUNK,
+    LARGEST_DOCUMENT,
+    LARGEST_ENROLMENT,
+    MOST_CHUNKS,
+    MOST_PARCELS,
+)
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]
 StudyPath = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+ParcelNumber = Annotated[int, Path(ge=0, lt=MOST_PARCELS)]
 
 
 class Progress(Document):
     state: ContributionState
+
+
+def _taking(model: type[Document], summary: str) -> dict[str, Any]:
+    """A route of one study that takes one document."""
+    codes = responses(401, 404, 409, 413, 422, 426)
+    return {"openapi_extra": document_body(model), "responses": codes, "summary": summary}
 
 
 @router.get(
@@ -111,70 +126,63 @@ async def _hung_up(request: Request) -> None:
 
 @router.post(
     "/studies/{study}/answer",
-    openapi_extra=document_body(Signed),
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="Approve (which attributes, whether the people are nowhere else) or refuse (why)",
+    **_taking(Signed, "Approve (which attributes, whether the people are nowhere else) or refuse (why)"),
 )
 async def answer(request: Request, service: Serving, study: StudyPath) -> Response:
-    return service.answer(
-        request,
-        await service.change(
-            request,
-            LARGEST_DOCUMENT,
-            lambda owner, body: receiving.answer(service.aggregator, owner, study, body),
-        ),
-    )
+    return await service.act(request, LARGEST_DOCUMENT, receiving.answer, study)
 
 
 @router.put(
     "/studies/{study}/group-key",
-    openapi_extra=document_body(Signed),
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="The lead owner's key for the pseudonyms, sealed to each other owner",
+    **_taking(Signed, "The lead owner's key for the pseudonyms, sealed to each other owner"),
 )
 async def group_key(request: Request, service: Serving, study: StudyPath) -> Response:
-    return service.answer(
-        request,
-        await service.change(
-            request,
-            LARGEST_DOCUMENT,
-            lambda owner, body: receiving.group_key(service.aggregator, owner, study, body),
-        ),
-    )
+    return await service.act(request, LARGEST_DOCUMENT, receiving.group_key, study)
 
 
-@router.post(
-    "/studies/{study}/progress",
-    openapi_extra=document_body(Progress),
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="RESERVED, COMPUTED or WITHDRAWN",
+@router.put(
+    "/studies/{study}/parcels/{step}/{number}",
+    **_taking(
+        Signed, "Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing"
+    ),
 )
+async def give_parcel(
+    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+) -> Response:
+    return await service.act(request, LARGEST_DOCUMENT, relaying.give, study, step, number)
+
+
+@router.get(
+    "/studies/{study}/parcels/{step}/{number}",
+    openapi_extra=SIGNED,
+    responses=responses(401, 404, 409, 413, 422, 426),
+    summary="A parcel that the other owner of a blinded study sent",
+)
+async def take_parcel(
+    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+) -> Response:
+    owner, _ = await service.speaker(request, 0, acting=False)
+    found = await run_in_threadpool(relaying.take, service.aggregator, owner, study, step, number)
+    return service.answer(request, found)
+
+
+@router.post("/studies/{study}/progress", **_taking(Progress, "RESERVED, COMPUTED or WITHDRAWN"))
 async def progress(request: Request, service: Serving, study: StudyPath) -> Response:
-    def report(owner: Any, body: bytes) -> dict[str, str]:
+    def report(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
         state = validated(Progress, parsed(body), "report").state
         allowed = (ContributionState.RESERVED, ContributionState.COMPUTED, ContributionState.WITHDRAWN)
         if state not in allowed:
             raise Fault(422, "unacceptable", "Only RESERVED, COMPUTED and WITHDRAWN are reported.")
-        return receiving.progress(service.aggregator, owner, study, state)
+        return receiving.progress(aggregator, owner, state, study)
 
-    return service.answer(request, await service.change(request, LARGEST_ENROLMENT, report))
+    return await service.act(request, LARGEST_ENROLMENT, report, study)
 
 
 @router.put(
-    "/studies/{study}/manifest",
-    openapi_extra=document_body(Signed),
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="Which chunks will come; answers which are missing",
+    "/studies/{study}/manifest", **_taking(Signed, "Which chunks will come; answers which are missing")
 )
 async def manifest(request: Request, service: Serving, study: StudyPath) -> Response:
-    return service.answer(
-        request,
-        await service.change(
-            request,
-            LARGEST_DOCUMENT,
-            lambda owner, body: receiving.manifest(service.aggregator, owner, study, body),
-        ),
-    )
+    return await service.act(request, LARGEST_DOCUMENT, receiving.manifest, study)
 
 
 @router.put(
@@ -186,14 +194,7 @@ async def manifest(request: Request, service: Serving, study: StudyPath) -> Resp
 async def chunk(
     request: Request, service: Serving, study: StudyPath, number: Annotated[int, Path(ge=0, lt=MOST_CHUNKS)]
 ) -> Response:
-    return service.answer(
-        request,
-        await service.change(
-            request,
-            LARGEST_CHUNK,
-            lambda owner, body: receiving.chunk(service.aggregator, owner, study, number, body),
-        ),
-    )
+    return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
 
 
 @router.post(
@@ -203,10 +204,7 @@ async def chunk(
     summary="Verify all chunks; answers with a signed receipt",
 )
 async def seal(request: Request, service: Serving, study: StudyPath) -> Response:
-    return service.answer(
-        request,
-        await service.change(request, 0, lambda owner, _: receiving.seal(service.aggregator, owner, study)),
-    )
+    return await service.act(request, 0, receiving.seal, study)
 
 
 @router.get(
@@ -244,10 +242,10 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
     summary="Withdraw from everything that is not delivered; this key is not accepted again",
 )
 async def leave_route(request: Request, service: Serving) -> Response:
-    def go(owner: Any, _: bytes) -> dict[str, str]:
-        receiving.withdraw_all(service.aggregator, owner)
-        with service.aggregator.database.writing() as connection:
+    def go(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
+        receiving.withdraw_all(aggregator, owner)
+        with aggregator.database.writing() as connection:
             leave(connection, owner)
         return {"owner": owner.name, "state": "left"}
 
-    return service.answer(request, await service.change(request, 0, go))
+    return await service.act(request, 0, go)

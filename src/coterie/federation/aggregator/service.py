@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec
 
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +16,7 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.canonical import canonical
 from coterie.federation.storage.parties import Owner
 
-T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Service:
@@ -44,12 +44,20 @@ class Service:
             await run_in_threadpool(self.authentication.act, owner, request.headers)
         return owner, asked.body
 
-    async def change(self, request: Request, limit: int, do: Callable[[Owner, bytes], T]) -> T:
+    async def act(
+        self,
+        request: Request,
+        limit: int,
+        do: Callable[Concatenate[Aggregator, Owner, bytes, P], Any],
+        /,
+        *parts: P.args,
+        **named: P.kwargs,
+    ) -> Response:
         """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
         owner, content = await self.speaker(request, limit, acting=True)
-        result = await run_in_threadpool(do, owner, content)
+        result = await run_in_threadpool(do, self.aggregator, owner, content, *parts, **named)
         self.bell.ring(owner.id)
-        return result
+        return self.answer(request, result)
 
     def answer(self, request: Request, content: Any, status: int = 200) -> Response:
         body = canonical(content)

@@ -5,16 +5,20 @@ Called again and again; each call looks at the whole state and does what is due,
 
 from __future__ import annotations
 
-import errno
 import logging
 import secrets
 import shutil
+from datetime import timedelta
+
+from sqlalchemy.exc import OperationalError
 
 from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.states import LEFT, ContributionState, StudyState, is_final
+from coterie.federation.storage.parcels import ended_with_parcels, forget_parcels
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -22,11 +26,15 @@ from coterie.federation.storage.studies import (
     contributions_of,
     move_contribution,
     move_study,
+    note_fault,
     study_row,
 )
-from coterie.federation.wire import now
+from coterie.federation.wire import moment, now
 
 _C, _S = ContributionState, StudyState
+_DOING = {_S.PUBLISHED: "comparing the answers", _S.COLLECTING: "looking at what was delivered"}
+_TRIES = 5
+_FIRST_PAUSE_SECONDS = 2.0
 _MOVING = frozenset({_S.PUBLISHED, _S.COLLECTING, _S.ASSEMBLING})
 log = logging.getLogger("coterie.aggregator")
 
@@ -35,7 +43,7 @@ def tend(aggregator: Aggregator) -> int:
     """One round over all studies; how many were moved."""
     with aggregator.database.reading() as connection:
         rows = all_studies(connection, _MOVING)
-    moved = sum(_tend(aggregator, row.id) for row in rows)
+    moved = sum(_tend(aggregator, row.id) for row in rows if not _rests(row))
     _forget(aggregator)
     return moved
 
@@ -47,6 +55,11 @@ def _forget(aggregator: Aggregator) -> None:
             row = study_row(connection, folder.name)
         if row is None or is_final(row.state):
             shutil.rmtree(folder, ignore_errors=True)
+    with aggregator.database.reading() as connection:
+        ended = ended_with_parcels(connection)
+    for study in ended:
+        with aggregator.database.writing() as connection:
+            forget_parcels(connection, study)
 
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
@@ -64,20 +77,44 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
             moved = True
     except Conflict:
         return True  # an owner was quicker: look again
-    except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    except (OSError, OperationalError) as error:
+        # A full disk or a database that is away: the world outside, which may mend by itself at any time.
+        full = isinstance(error, OSError) and error.errno in NO_ROOM
         log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
         return False
     except Exception as error:
-        # One study that cannot be moved must not stop the others. Its kind only: a message might hold a value.
-        log.error("study %s cannot be moved on (%s)", study[:12], type(error).__name__)
+        # One study that cannot be moved must not stop the others.
+        _trouble(aggregator, study, type(error).__name__)
         return False
     if moved:
         with aggregator.database.reading() as connection:
             after = study_row(connection, study)
         assert after is not None
-        log.info("study %s is %s", study[:12], after.state)
+        told = {"event": "study", "study": study, "state": after.state.value}
+        log.info("study %s is %s", study[:12], after.state, extra=told)
     return moved
+
+
+def _rests(row: StudyRow) -> bool:
+    """After a fault, longer each time; and until somebody has looked, once it was tried often enough."""
+    pause = timedelta(seconds=_FIRST_PAUSE_SECONDS * 2 ** (row.faults - 1))
+    return row.attention is not None or (row.faults > 0 and now() < moment(row.changed) + pause)
+
+
+def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
+    """Into log and diary by the kind of error only: a message might hold a value."""
+    with aggregator.database.writing() as connection:
+        row = study_row(connection, study)
+        assert row is not None
+        doing, attempt = _DOING.get(row.state, "assembling"), row.faults + 1
+        told = {"event": "fault", "study": study, "state": row.state.value}
+        text = "study %s: fault %d of %d while %s (%s)"
+        log.error(text, study[:12], attempt, _TRIES, doing, kind, extra=told)
+        sentence = (
+            f"the aggregator failed {_TRIES} times while {doing} ({kind}). Nothing is lost or charged again. "
+            "Its administrator looks at the log, mends the cause, then runs `coterie aggregator study retry`"
+        )
+        note_fault(connection, row, kind, sentence if attempt >= _TRIES else None)
 
 
 def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
@@ -89,7 +126,7 @@ def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     reason = reason or _too_few(row, parts)
     if reason:
         return _move(aggregator, row, _S.FAILED, reason=reason)
-    if len(approved) >= study.minimum and (not study.vertical or row.group_key):
+    if len(approved) >= study.minimum and (study.lead is None or row.group_key):
         return _move(aggregator, row, _S.COLLECTING)
     if now() > study.due:
         return _move(aggregator, row, _S.EXPIRED, reason="not enough owners had answered at the deadline")
@@ -136,7 +173,7 @@ def _move(aggregator: Aggregator, row: StudyRow, state: StudyState, **values: st
 
 def _too_few(row: StudyRow, parts: list[Contribution]) -> str | None:
     gone = [part.name for part in parts if part.state in LEFT]
-    if row.study.vertical and row.study.lead in gone and row.group_key is None:
+    if row.study.lead in gone and row.group_key is None:
         return "the lead owner left before it made the group key"
     if len(parts) - len(gone) < row.study.minimum:
         return f"fewer owners than the minimum are left: {', '.join(gone)} refused, withdrew or were rejected"

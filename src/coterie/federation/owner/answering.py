@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
 from coterie.budget import as_text
@@ -10,7 +11,7 @@ from coterie.errors import BudgetExceeded, CoterieError, LedgerError
 from coterie.federation.answers import Answer, GroupKey, SealedKey
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import write_private
+from coterie.federation.keys import keep_private, write_private
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Policy, Source, read_policy
 from coterie.federation.owner.refusal import Refusal, refusal
@@ -19,8 +20,11 @@ from coterie.federation.pseudonyms import new_group_key
 from coterie.federation.sealing import seal
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
+from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
 from coterie.methods import get_method
+from coterie.noise.secure import SecureSampler
+from coterie.promise import facts_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -60,7 +64,7 @@ def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
 def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
     """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
     prepared = prepare_table(study, home.owner, source)
-    require_budget(home, study, source)
+    require_budget(home, study, source, prepared)
     answer = Answer(
         study=study.id,
         owner=home.owner,
@@ -99,17 +103,14 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
         if entry.owner != home.owner
     )
     signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), "group key", home.keys)
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    write_private(temporary, signed.canonical())
-    temporary.replace(path)
+    keep_private(path, signed.canonical())
     return signed
 
 
-def require_budget(home: Home, study: Study, source: Source) -> None:
+def require_budget(home: Home, study: Study, source: Source, prepared: Prepared) -> None:
     if study.seed is not None:
         return
-    purpose = study_purpose(home, study, source)
+    purpose = study_purpose(home, study, source, prepared)
     try:
         book = Ledger.inspect(source.ledger or home.default_ledger)
         if any(
@@ -126,14 +127,36 @@ def require_budget(home: Home, study: Study, source: Source) -> None:
             limit=as_text(balance.lifetime),
         ) from None
     except LedgerError as error:
-        raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+        raise _refusal_of(error) from None
 
 
-def study_purpose(home: Home, study: Study, source: Source) -> Purpose:
-    share = study.share(home.owner)
-    cost = get_method(study.method).cost(share, len(study.asked_of(home.owner)))
-    target = str((home.study(study.id) / "manifest.json").absolute())
-    return Purpose(source.population, cost, study.method, "", target, study.id)
+def _refusal_of(error: CoterieError) -> CoterieError:
+    """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
+    if isinstance(error.__cause__, sqlite3.OperationalError):
+        return error
+    return refusal(f"the ledger refuses: {error.problem.rstrip('.')}")
+
+
+def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) -> Purpose:
+    """What the ledger will charge, and the guarantee's status, which follows from public facts before any noise."""
+    recipe, share = get_method(study.method), study.share(home.owner)
+    facts = facts_of(
+        prepared.schema,
+        recipe,
+        share,
+        prepared.table.num_rows,
+        study.k,
+        SecureSampler(),
+        shuffled=not study.vertical,
+    )
+    return Purpose(
+        population=source.population,
+        epsilon=recipe.cost(share, len(study.asked_of(home.owner))),
+        method=study.method,
+        status=settle(recipe.promise, facts).status,
+        target=str((home.study(study.id) / "manifest.json").absolute()),
+        fingerprint=study.id,
+    )
 
 
 def _require_lifetime(home: Home, policy: Policy) -> None:
@@ -149,4 +172,4 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         try:
             Ledger.add_population(path, policy.population, policy.lifetime)
         except CoterieError as error:
-            raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+            raise _refusal_of(error) from None

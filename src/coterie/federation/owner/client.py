@@ -25,7 +25,7 @@ from coterie.federation.errors import (
     Untrusted,
 )
 from coterie.federation.keys import Keys, verify
-from coterie.federation.tls import authority_context, pinned_context
+from coterie.federation.tls import authority_context, pinned_context, show_certificate
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
 
@@ -40,7 +40,10 @@ class AnswerFault(FederationError):
 
 
 class Client:
-    """One owner speaking to one aggregator. `session` names the running process; without it one can only look."""
+    """One owner speaking to one aggregator. `session` names the running process; without it one can only look.
+
+    `shown` is this owner's own TLS certificate, for aggregators that demand one.
+    """
 
     def __init__(
         self,
@@ -52,8 +55,11 @@ class Client:
         session: str = "",
         replaces: str = "",
         ca_bundle: Path | None = None,
+        shown: Path | None = None,
     ) -> None:
         context = authority_context(ca_bundle) if ca_bundle else pinned_context(tls)
+        if shown is not None:
+            show_certificate(context, shown)
         # trust_env: HTTPS_PROXY is honoured; through a proxy the TLS pin still reaches to the aggregator.
         self._http = httpx.Client(base_url=url, verify=context, timeout=_PATIENCE, trust_env=True)
         self._aggregator = aggregator
@@ -171,6 +177,13 @@ def _told() -> Iterator[None]:
             raise Untrusted(
                 "The TLS certificate of the aggregator is not the pinned one.",
                 "Do not go on: ask its administrator. Behind an inspecting proxy, give --ca-bundle.",
+            ) from None
+        if isinstance(error, httpx.RemoteProtocolError):
+            # Also what a caller sees of a server that does not accept its certificate (TLS 1.3 tells it too late).
+            raise Unreachable(
+                "The aggregator closed the connection without an answer.",
+                "Nothing is lost, it is tried again. If it demands a TLS certificate of its owners, it may not "
+                "accept this one's: see `coterie owner join --client-certificate`.",
             ) from None
         raise Unreachable(
             f"The aggregator cannot be reached ({type(error).__name__}).",

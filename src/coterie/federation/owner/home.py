@@ -14,10 +14,11 @@ from pathlib import Path
 
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.invitation import Invitation
-from coterie.federation.keys import SIGNING, Keys, write_private
+from coterie.federation.keys import SEALING, SIGNING, Keys, keep_private, write_private
 from coterie.federation.owner.journal import Journal
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
+JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -36,6 +37,12 @@ class Home:
     @property
     def signing_file(self) -> Path:
         return self.folder / SIGNING
+
+    @property
+    def tls_client(self) -> Path | None:
+        """This owner's TLS certificate and key, if its aggregator demands one."""
+        path = self.folder / _TLS_CLIENT
+        return path if path.exists() else None
 
     @property
     def policy_file(self) -> Path:
@@ -64,7 +71,7 @@ class Home:
                 f"{folder} is not the folder of an owner who has joined.",
                 f"Join first: coterie owner join INVITATION --home {folder}",
             ) from None
-        keys, journal = Keys.load(folder), Journal(folder / "journal.sqlite")
+        keys, journal = Keys.load(folder), Journal(folder / JOURNAL)
         return cls(folder, keys, owner, url, aggregator, pinned, journal)
 
     @contextmanager
@@ -81,10 +88,7 @@ class Home:
             path = self.folder / _SESSION
             previous = path.read_text().strip() if path.exists() else ""
             session = secrets.token_urlsafe(24)
-            fresh = path.with_name(f".{_SESSION}.new")
-            fresh.unlink(missing_ok=True)
-            write_private(fresh, session.encode())
-            os.replace(fresh, path)
+            keep_private(path, session.encode())
             yield session, previous
         finally:
             os.close(descriptor)
@@ -103,9 +107,23 @@ def prepare(folder: Path) -> Keys:
         raise FederationError(
             f"{folder} has joined already.", "Choose another folder for another aggregator."
         )
-    if not (folder / SIGNING).exists():
+    if not all((folder / name).exists() for name in (SIGNING, SEALING)):
+        # Half a pair was never used: the disk was full, or the process was killed in between.
+        for name in (SIGNING, SEALING):
+            (folder / name).unlink(missing_ok=True)
         Keys.generate().save(folder)
     return Keys.load(folder)
+
+
+def keep_tls_client(folder: Path, given: Path) -> Path:
+    """A copy that only this owner can read, beside its other keys."""
+    try:
+        content = given.read_bytes()
+    except OSError as error:
+        raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
+    path = folder / _TLS_CLIENT
+    keep_private(path, content)
+    return path
 
 
 def settle(folder: Path, invitation: Invitation, owner: str) -> None:

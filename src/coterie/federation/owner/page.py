@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,10 +20,12 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 
 from coterie.errors import CoterieError
 from coterie.federation.envelope import validated
+from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.showing import shown_study
 
+Said = Callable[[str, str], None]  # study, decision
 _LARGEST_FORM = 20_000
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=select_autoescape(default=True)
@@ -38,15 +40,23 @@ _HEADERS = {
 
 
 @contextmanager
-def approval_page(home: Home, port: int = 0) -> Iterator[tuple[ThreadingHTTPServer, str]]:
-    """The server (not yet serving) and the address to open."""
+def approval_page(
+    home: Home, port: int = 0, said: Said = lambda study, decision: None
+) -> Iterator[tuple[ThreadingHTTPServer, str]]:
+    """The server (not yet serving) and the address to open; `said` hears each decision."""
     secret = secrets.token_urlsafe(32)
 
     class Handler(_Handler):
         pass
 
-    Handler.home, Handler.secret = home, secret
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    Handler.home, Handler.secret, Handler.said = home, secret, staticmethod(said)
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    except OSError as error:
+        raise FederationError(
+            f"Port {port} on this machine cannot be used ({error.strerror or error}).",
+            "Leave out --port: a free one is taken.",
+        ) from None
     Handler.host = f"127.0.0.1:{server.server_address[1]}"
     try:
         yield server, f"http://{Handler.host}/?secret={secret}"
@@ -58,6 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
     home: Home
     secret: str
     host: str
+    said: Said
     server_version = "Coterie"
     sys_version = ""
 
@@ -99,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if form.get("decision") == "refuse":
             reason = form.get("reason", "").strip() or "the owner does not take part"
-            self.home.journal.decide(study, {"decision": "refuse", "reason": reason[:2000]})
+            self._note(study, {"decision": "refuse", "reason": reason[:2000]})
         elif form.get("decision") == "approve":
             data = form.get("data", "").strip()
             content = {
@@ -109,7 +120,11 @@ class _Handler(BaseHTTPRequestHandler):
                 "disjoint": form.get("disjoint") == "yes",
             }
             source = validated(Source, content, "approval")
-            self.home.journal.decide(study, {"decision": "approve", "source": source.content()})
+            self._note(study, {"decision": "approve", "source": source.content()})
+
+    def _note(self, study: str, content: dict[str, Any]) -> None:
+        self.home.journal.decide(study, content)
+        self.said(study, content["decision"])
 
     def _show(self, problem: str = "") -> None:
         studies = [shown_study(self.home, wanted) for wanted in self.home.journal.seen().values()]

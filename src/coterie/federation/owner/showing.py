@@ -8,7 +8,13 @@ from coterie.budget import as_text
 from coterie.federation.owner.answering import opened_study
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import Refusal
+from coterie.federation.study import Join
 from coterie.ledger import Ledger
+
+_JOINS = {
+    Join.GROUP_KEY: "by pseudonyms; whoever is an owner and has the aggregator's files could test ids",
+    Join.BLINDED_IDS: "by blinded ids; you and the other owner learn which people both of you hold",
+}
 
 
 def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -17,6 +23,7 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "id": wanted["id"],
         "state": wanted["state"],
         "reason": wanted["reason"],
+        "attention": wanted.get("attention"),
         "contribution": wanted["contribution"],
         "contribution_reason": wanted["contribution_reason"],
         "decision": said["decision"] if said else None,
@@ -40,6 +47,7 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "remaining_budget": budget,
         "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
         "identifier": study.identifier,
+        "join": _JOINS[study.join] if study.join else None,
         "owners": [entry.owner for entry in study.roster],
         "deadline": study.deadline,
         "seeded": study.seed is not None,

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from coterie.federation.answers import Answer, Manifest
 from coterie.federation.envelope import Signed, signed_from
 from coterie.federation.errors import Conflict
 from coterie.federation.states import ContributionState, StudyState, may_follow
 from coterie.federation.storage.audit import note
-from coterie.federation.storage.tables import clock, contributions, owners, studies
+from coterie.federation.storage.tables import clock, contributions, owners, parcels, studies
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
 
@@ -31,6 +31,9 @@ class StudyRow:
     certificate: str | None
     release_sha256: str | None
     release_size: int | None
+    changed: str
+    faults: int
+    attention: str | None
 
 
 @dataclass(frozen=True)
@@ -108,14 +111,31 @@ def move_study(connection: Connection, row: StudyRow, state: StudyState, **value
     """Compare-and-set on the version: of two who move the same row, one is told that it came too late."""
     if not may_follow(row.state, state):
         raise Conflict(f"A study that is {row.state} cannot become {state}.", "Look at its present state.")
+    _set_study(connection, row, state=state, faults=0, attention=None, **values)
+    reason = {"reason": values["reason"]} if values.get("reason") else {}
+    note(connection, "study", study=row.id, state=state.value, **reason)
+
+
+def note_fault(connection: Connection, row: StudyRow, kind: str, attention: str | None) -> None:
+    """The aggregator itself failed at this study: how often in this state, and what a person should know by now."""
+    _set_study(connection, row, faults=row.faults + 1, attention=attention)
+    note(connection, "fault", study=row.id, state=row.state.value, kind=kind, attempt=row.faults + 1)
+
+
+def try_again(connection: Connection, row: StudyRow) -> None:
+    if row.attention is None:
+        raise Conflict("The study does not wait for anybody's attention.", "Look at its present state.")
+    _set_study(connection, row, faults=0, attention=None)
+    note(connection, "retried", study=row.id)
+
+
+def _set_study(connection: Connection, row: StudyRow, **values: Any) -> None:
     done = connection.execute(
         update(studies)
         .where(studies.c.id == row.id, studies.c.version == row.version)
-        .values(state=state, version=row.version + 1, changed=stamp(now()), **values)
+        .values(version=row.version + 1, changed=stamp(now()), **values)
     )
     _once(done.rowcount)
-    reason = {"reason": values["reason"]} if values.get("reason") else {}
-    note(connection, "study", study=row.id, state=state.value, **reason)
 
 
 def move_contribution(
@@ -151,10 +171,12 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
     note(connection, "group key", study=study, owner=lead)
 
 
-def stages(connection: Connection) -> tuple[tuple[str, int, bool], ...]:
-    """Id and version of every study, and whether its group key is there."""
+def stages(connection: Connection) -> tuple[tuple[str, int, bool, int], ...]:
+    """Id and version of every study, whether its group key is there, and how many parcels are."""
+    counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study))
+    carried = {study: int(number) for study, number in counted}
     query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None)).order_by(studies.c.id)
-    return tuple((row[0], row[1], bool(row[2])) for row in connection.execute(query))
+    return tuple((row[0], row[1], bool(row[2]), carried.get(row[0], 0)) for row in connection.execute(query))
 
 
 def ticks(connection: Connection) -> int:
@@ -206,6 +228,9 @@ def _study(row: Any) -> StudyRow:
         row.certificate,
         row.release_sha256,
         row.release_size,
+        row.changed,
+        row.faults,
+        row.attention,
     )
 
 

@@ -56,6 +56,9 @@ studies = Table(
     Column("certificate", Text),
     Column("release_sha256", String(64)),
     Column("release_size", BigInteger),
+    # How often the aggregator itself failed in the present state; and, after too many, what to tell people.
+    Column("faults", Integer, nullable=False, server_default="0"),
+    Column("attention", Text),
 )
 contributions = Table(
     "contributions",
@@ -76,6 +79,17 @@ chunks = Table(
     Column("study", String(64), primary_key=True),
     Column("owner", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
+)
+# What two owners of a blinded study send each other, sealed: the aggregator carries it and forgets it.
+parcels = Table(
+    "parcels",
+    metadata,
+    Column("study", String(64), primary_key=True),
+    Column("owner", Integer, primary_key=True),  # who sent it
+    Column("step", String(20), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("signed", Text, nullable=False),
 )
 nonces = Table(
     "nonces",

@@ -1,15 +1,219 @@
-"""Statistics."""
+"""Statistics: what goes out, how the budget is split over it, and how far each number will be off.
+
+The plan never looks at the data. Forms of single entries are in statistics_entries.py, the release in
+statistics_release.py.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+import re
+from fractions import Fraction
+from typing import Any
 
-from coterie.studio.asking import Opened
+import yaml
+from fastapi import APIRouter, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+
+from coterie.budget import parse_epsilon
+from coterie.errors import CoterieError, ParameterError
+from coterie.statistics import allocators, read_specification
+from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.moving import grid_of, moved
+from coterie.studio.asking import Opened, Running
+from coterie.studio.desk import commands, suggestion
+from coterie.studio.desk.desk import Desk, even_plan
+from coterie.studio.desk.listed import listed_equations, listed_statistics, settings_of
+from coterie.studio.desk.shown import shown
+from coterie.studio.forms import Form
+from coterie.studio.jobs import Jobs
 from coterie.studio.pages import step_page
+from coterie.studio.project import Project
+from coterie.studio.steps import statistics_entries, statistics_release
 
 router = APIRouter()
+router.include_router(statistics_entries.router)
+router.include_router(statistics_release.router)
 
 
 @router.get("/p/{project}/statistics")
-def statistics(project: Opened) -> Response:
-    return step_page(project, "statistics")
+def statistics(project: Opened, jobs: Running) -> Response:
+    return _page(project, jobs)
+
+
+def _page(
+    project: Project, jobs: Jobs, problem: CoterieError | None = None, typed: dict[str, str] | None = None
+) -> Response:
+    desk = Desk(project)
+    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    split, fault, compared = None, None, None
+    plan_notes: tuple[str, ...] = ()
+    if document.get("statistics"):
+        try:
+            split, plan_notes = shown(desk), even_plan(desk.specification()).warnings
+            compared = _compared(desk, jobs)
+        except CoterieError as error:
+            fault = error
+    return step_page(
+        project,
+        "statistics",
+        problem,
+        view="plan",
+        desk=desk.state,
+        job=jobs.find(project, "statistics"),
+        document=document,
+        settings=settings_of(document) | (typed or {}),
+        statistics=listed_statistics(document, fault, plan_notes),
+        equations=listed_equations(document, fault, plan_notes),
+        split=split,
+        fault=fault,
+        notes=[note for note in plan_notes if not note.startswith(("Statistic '", "Equation '"))],
+        compared=compared,
+        usual=DEFAULT,
+        equivalent=commands.planning(desk) if split else [],
+    )
+
+
+def _rows(project: Project) -> int:
+    return project.state.loaded.rows if project.state.loaded else 0
+
+
+def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
+    """The comparison, while it speaks of this specification."""
+    found = jobs.result(desk.project, "statistics")
+    if found is None or found["found"]["specification"] != desk.specification().digest:
+        return None
+    result: dict[str, Any] = found["found"]
+    return result
+
+
+@router.post("/p/{project}/statistics/suggest")
+def suggest(project: Opened, jobs: Running, form: Form) -> Response:
+    desk = Desk(project)
+    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    statistics, equations = suggestion.suggested(project.schema())
+    try:
+        if not statistics:
+            raise ParameterError(
+                "Nothing can be suggested: no attribute has declared bounds or few declared labels.",
+                "Describe the table further, or add a statistic yourself.",
+            )
+        desk.write(form.version, {**document, "statistics": statistics, "equations": equations})
+    except CoterieError as problem:
+        return _page(project, jobs, problem)
+    return _back(project)
+
+
+@router.post("/p/{project}/statistics/settings")
+def change_settings(project: Opened, jobs: Running, form: Form) -> Response:
+    desk = Desk(project)
+    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    typed = {name: form.text(name) for name in form.names}
+    unit = form.text("unit", "epsilon")
+    budget = {"rho" if unit == "rho" else "epsilon": form.text("budget")}
+    if unit == "delta":
+        budget["delta"] = form.text("delta")
+    changed: dict[str, Any] = {
+        "release": form.text("release"),
+        "population": form.text("population"),
+        "neighbours": form.text("neighbours"),
+        "budget": budget,
+        "expected_from": form.text("expected_from") or "the publisher's expectation",
+    }
+    try:
+        records = form.whole("records", "The number of records")
+        optional = {"records": records, "floor": form.text("floor"), "pilot": form.text("pilot")}
+        kept = {name: value for name, value in document.items() if name not in optional}
+        changed |= {name: value for name, value in optional.items() if value}
+        desk.write(form.version, {**kept, **changed})
+    except CoterieError as problem:
+        return _page(project, jobs, problem, typed)
+    return _back(project)
+
+
+@router.post("/p/{project}/statistics/import")
+def import_text(project: Opened, jobs: Running, form: Form) -> Response:
+    """The specification as YAML, from a file or edited in the page. Its schema is the project's."""
+    desk = Desk(project)
+    try:
+        document = dict(read_specification(form.text("text") + "\n", project.schema()).document)
+        desk.write(form.version, document)
+    except CoterieError as problem:
+        return _page(project, jobs, problem, {"text": form.text("text")})
+    return _back(project)
+
+
+@router.get("/p/{project}/statistics/statistics.yaml")
+def export_text(project: Opened) -> Response:
+    """With the schema inside, so that the file stands on its own."""
+    desk = Desk(project)
+    whole = {**desk.document, "schema": yaml.safe_load(project.schema_path.read_text(encoding="utf-8"))}
+    text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, width=100)
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", str(desk.document.get("release", "statistics")))
+    return PlainTextResponse(
+        text,
+        headers={"Content-Disposition": f'attachment; filename="{name}.yaml"'},
+        media_type="application/yaml",
+    )
+
+
+@router.post("/p/{project}/statistics/move")
+def move(project: Opened, form: Form) -> Response:
+    """One share moved: the new split and what it does to every error, for the script of the page."""
+    desk = Desk(project)
+    try:
+        design = even_plan(desk.specification()).design
+        grid = grid_of(design)
+        value = parse_epsilon(form.text("value"), "the budget")
+        if form.flag("dragged"):  # a hand stops anywhere; a typed number is meant as it is
+            value = round(value / grid) * grid
+        desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
+    except CoterieError as error:
+        return JSONResponse({"problem": error.problem, "advice": error.advice}, 400)
+    return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
+
+
+@router.post("/p/{project}/statistics/split")
+def change_split(project: Opened, jobs: Running, form: Form) -> Response:
+    """The same without a script: what was typed is taken, the others share the rest."""
+    desk = Desk(project)
+    locked = tuple(form.several("locked"))
+    try:
+        design, split = even_plan(desk.specification()).design, desk.split
+        typed: dict[str, Fraction] = {}
+        for number, name in enumerate(split):
+            value = parse_epsilon(form.text(f"budget-{number}"), f"the budget of '{name}'")
+            if value != split[name]:
+                typed[name] = value
+        for name, value in typed.items():
+            split = moved(design, split, name, value, {*locked, *typed} - {name})
+        for name in list(typed)[-1:]:
+            desk.move(form.version, name, split[name], tuple({*locked, *typed} - {name}))
+    except CoterieError as problem:
+        return _page(project, jobs, problem)
+    return _back(project)
+
+
+@router.post("/p/{project}/statistics/optimise")
+def optimise(project: Opened, jobs: Running, form: Form) -> Response:
+    desk = Desk(project)
+    try:
+        specification = desk.specification()
+        rule = form.text("allocator", DEFAULT)
+        if rule not in allocators():
+            raise ParameterError("There is no such way of splitting.", "Choose one of the list.")
+        solve = form.flag("solve")
+        stated = [s.tolerance for s in specification.statistics]
+        stated += [e.tolerance for e in specification.equations]
+        if solve and all(tolerance is None for tolerance in stated):
+            raise ParameterError(
+                "No tolerance is stated.", "Give a statistic or an equation the error that you can accept."
+            )
+        parameters = {"seen": form.version, "allocator": rule, "solve": solve, "text": desk.state.text}
+        jobs.start(project, "statistics", parameters)
+    except CoterieError as problem:
+        return _page(project, jobs, problem)
+    return _back(project)
+
+
+def _back(project: Project) -> Response:
+    return RedirectResponse(f"/p/{project.id}/statistics", 303)

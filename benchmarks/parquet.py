@@ -1,0 +1,92 @@
+"""The whole command, Parquet → Parquet, against reading and writing the same file: processes side by side, in turns.
+
+COTERIE_BENCH_ROWS sets the number of rows (10 million unless told). Every time includes the start of Python and all
+imports. Three ways of reading and writing are measured, all with snappy, the compression of the release: pyarrow as it
+comes (it tries a dictionary first), pyarrow without a dictionary, and polars.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.ranking import mixed_columns
+
+LIMIT = 2.5
+REPEATS = 5
+METHODS = ("dp-ir", "idp-ls", "idp-cbls")
+WAYS = {
+    "pyarrow": "import pyarrow.parquet as pq; pq.write_table(pq.read_table({0!r}), {1!r}, compression='snappy')",
+    "pyarrow, no dictionary": "import pyarrow.parquet as pq; "
+    "pq.write_table(pq.read_table({0!r}), {1!r}, compression='snappy', use_dictionary=False)",
+    "polars": "import polars as pl; pl.read_parquet({0!r}).write_parquet({1!r}, compression='snappy')",
+}
+Taken = tuple[float, float]  # seconds, seconds of processor
+
+
+def run() -> None:
+    rows = int(os.environ.get("COTERIE_BENCH_ROWS", "10_000_000"))
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.parquet", Path(folder) / "out.parquet"
+        columns = write_input(source, rows)
+        commands = {
+            name: [sys.executable, "-c", code.format(str(source), str(target))] for name, code in WAYS.items()
+        }
+        commands |= {f"coterie {method}": protect_command(source, target, method) for method in METHODS}
+        taken: dict[str, list[Taken]] = {name: [] for name in commands}
+        for _ in range(REPEATS):
+            for name, command in commands.items():
+                taken[name].append(timed(command))
+    print(
+        f"{rows:,} × {columns}, k = 10, secure noise, {os.cpu_count()} cores; median of {REPEATS}, in turns"
+    )
+    for name, runs in taken.items():
+        print(f"  {name:24} {_middle(runs, 0):6.2f} s {_middle(runs, 1):6.2f} s of processor")
+    for method in METHODS:
+        ratios = []
+        for way in WAYS:
+            pairs = [
+                ours[0] / theirs[0]
+                for ours, theirs in zip(taken[f"coterie {method}"], taken[way], strict=True)
+            ]
+            ratios.append(f"{median(pairs):.2f}× {way}")
+        print(f"  {method}: {', '.join(ratios)} (limit {LIMIT})")
+
+
+def write_input(source: Path, rows: int) -> int:
+    """Eight columns, and a schema beside them."""
+    columns = mixed_columns(rows)
+    pq.write_table(pa.table({f"a{number}": column for number, column in enumerate(columns)}), source)
+    lines = [
+        f"  a{number}: {{role: protect, domain: {{lower: {column.min()}, upper: {column.max() + 1}}}}}\n"
+        for number, column in enumerate(columns)
+    ]
+    source.with_suffix(".yaml").write_text("attributes:\n" + "".join(lines))
+    return len(columns)
+
+
+def protect_command(source: Path, target: Path, method: str) -> list[str]:
+    line = ["protect", source, "--schema", source.with_suffix(".yaml"), "--method", method, "--epsilon", 8]
+    line += ["--k", 10, "--output", target, "--force"]
+    return [sys.executable, "-c", "from coterie.cli import main; main()", *map(str, line)]
+
+
+def timed(command: Sequence[str]) -> Taken:
+    before, start = os.times(), perf_counter()
+    subprocess.run(command, capture_output=True, check=True)
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return perf_counter() - start, used
+
+
+def _middle(runs: Sequence[Taken], place: int) -> float:
+    return median(taken[place] for taken in runs)

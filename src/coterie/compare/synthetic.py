@@ -1,0 +1,50 @@
+"""Numeric attributes of synthetic methods: the released distribution of each, read once at every rank.
+
+A synthetic row has a rank in every attribute, and the ranks of an attribute are always 0 … n-1 in some order. Measures
+of single attributes that need no linkage do not see that order, so the dependence between attributes is never drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from coterie.compare.groups import Groups
+from coterie.compare.section import Section, Task
+from coterie.compare.shared_noise import SharedNoise
+from coterie.compare.sorted_table import Batch
+from coterie.mechanism.listed import values_at_ranks
+from coterie.methods.grouping import EACH_ALONE
+from coterie.methods.recipe import Method
+from coterie.utility.clustered import Clusters, Released
+
+
+def synthetic_tasks(section: Section) -> Iterator[Task]:
+    alone = Groups(section.table, EACH_ALONE, 1)
+    for batch in section.table.batches:
+        records = alone.measured(batch, alone.numbers(batch))
+        for method, places in section.methods().values():
+            yield partial(_method, section, batch, records, method, places)
+
+
+def _method(section: Section, batch: Batch, records: Clusters, method: Method, places: list[int]) -> None:
+    mechanism, ranks = method.numeric, np.arange(section.table.records)
+    noise = SharedNoise(section.table, section.seed, section.runs)
+    ready = []
+    for column in batch.numbers.sources:
+        centroids = mechanism.centroids(column, section.groups.clustering(column))
+        ready.append((column, centroids, mechanism.sensitivity(column, centroids, section.k)))
+    values = np.empty((len(ready), section.runs, len(ranks)))
+    for place in places:
+        shares = section.cells[place][2].exact
+        for line, (column, centroids, sensitivity) in enumerate(ready):
+            released = mechanism.noise(column, centroids, sensitivity, shares[column.attribute.name], noise)
+            values[line] = values_at_ranks(column, released, ranks)
+        found = Released(records, values)
+        for measure in section.measures:
+            if measure.attribute is not None and measure.attribute.clusters is not None:
+                section.found[measure.name][batch.places, section.rows(place)] = measure.attribute.clusters(
+                    found, section.settings
+                )

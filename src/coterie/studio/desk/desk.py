@@ -1,0 +1,208 @@
+"""What lies on the desk: the specification as YAML, the split, what was released. The data are no part of it.
+
+PROJECT/statistics-desk.json is the truth; statistics.yaml and split.yaml are written beside it for the command.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from coterie.budget import as_text, parse_epsilon
+from coterie.errors import CoterieError
+from coterie.io.publication import stage_bytes
+from coterie.schema import Schema
+from coterie.statistics import Plan, Specification, plan, read_specification, resplit
+from coterie.statistics.by_hand import BY_HAND
+from coterie.statistics.moving import moved
+from coterie.statistics.split_file import split_text
+from coterie.studio.project import Project, Stale
+
+EVEN = "uniform"
+_MOST_PLANS = 8
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ReleasedStatistics(_Part):
+    id: str  # of what was confirmed: it is recorded once, however often that is asked for
+    release: str
+    data: str
+    certificate: str
+    at: str
+    cost: str
+    status: str
+    label: str
+    plan: str
+    command: str
+    again: bool = False  # it was stored before, and nothing was spent
+    ledger: str | None = None
+    population: str | None = None
+
+
+class OnDesk(_Part):
+    version: int = 0
+    text: str = ""  # the specification; empty before the first statistic
+    rule: str = EVEN  # the allocator that made the split, or "by hand"
+    split: dict[str, str] = {}
+    locked: tuple[str, ...] = ()
+    released: tuple[ReleasedStatistics, ...] = ()
+
+
+class Desk:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.state = self._read()
+
+    @property
+    def path(self) -> Path:
+        return self.project.folder / "statistics-desk.json"
+
+    @property
+    def specification_path(self) -> Path:
+        return self.project.folder / "statistics.yaml"
+
+    @property
+    def split_path(self) -> Path:
+        return self.project.folder / "split.yaml"
+
+    def data_path(self) -> Path:
+        """The records as the release reads them: labels as text, as the table is described."""
+        as_described = self.project.typed_table().schema != self.project.table().schema
+        return self.project.folder / "typed.arrow" if as_described else self.project.table_path
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = yaml.safe_load(self.state.text) if self.state.text else {}
+        return found
+
+    def specification(self) -> Specification:
+        described = self.project.schema_path.read_text(encoding="utf-8")
+        return _specification(self.state.text, self.project.schema_path, described)
+
+    def plan(self) -> Plan:
+        """The plan as the sliders stand; its errors are the library's."""
+        base = even_plan(self.specification())
+        return resplit(base, self.split) if set(self.split) == set(base.split) else base
+
+    @property
+    def split(self) -> dict[str, Fraction]:
+        return {name: parse_epsilon(text, name) for name, text in self.state.split.items()}
+
+    def write(self, seen: int, document: Mapping[str, Any], entry: str = "") -> None:
+        """A changed specification, if it can be planned. The split keeps its proportions where it still fits.
+
+        One that was broken already (the description of the table has changed) may be mended `entry` by entry.
+        """
+        text = specification_text(self.project, document)
+        split: dict[str, str] = {}
+        rule = EVEN
+        try:
+            if document.get("statistics"):
+                split, rule = self._fitted(even_plan(read_specification(text, self.project.schema())))
+        except CoterieError as error:
+            if not self.broken or (entry and f"'{entry}" in error.problem):
+                raise
+        self.change(seen, text=text, split=split, rule=rule, locked=())
+
+    @property
+    def broken(self) -> bool:
+        """Whether what lies here cannot be planned, though something was asked for."""
+        try:
+            return bool(self.document.get("statistics")) and even_plan(self.specification()) is None
+        except CoterieError:
+            return True
+
+    def _fitted(self, base: Plan) -> tuple[dict[str, str], str]:
+        if set(self.state.split) != set(base.split):
+            return _texts(base.split), EVEN
+        kept = moved(base.design, self.split)
+        return _texts(kept), self.state.rule if kept == self.split else BY_HAND
+
+    def move(self, seen: int, name: str, value: Fraction, locked: tuple[str, ...]) -> None:
+        split = moved(even_plan(self.specification()).design, self.split, name, value, locked)
+        self.change(seen, split=_texts(split), rule=BY_HAND, locked=locked)
+
+    def take(self, seen: int, document: Mapping[str, Any], chosen: Plan, rule: str) -> None:
+        """Another budget and the split that was found for it."""
+        text = specification_text(self.project, document)
+        self.change(seen, text=text, split=_texts(chosen.split), rule=rule, locked=())
+
+    def use(self, seen: int, chosen: Plan, rule: str) -> None:
+        """The split that an allocator found."""
+        self.change(seen, split=_texts(chosen.split), rule=rule, locked=())
+
+    def change(self, seen: int | None, **updates: Any) -> None:
+        with self.writing():
+            current = self._read()
+            if seen is not None and seen != current.version:
+                self.state = current
+                raise Stale
+            changed = {**dict(current), **updates, "version": current.version + 1}
+            self.state = OnDesk.model_validate(changed)
+            _write(self.path, self.state.model_dump_json(indent=2))
+            if self.state.text != current.text or not self.specification_path.exists():
+                _write(self.specification_path, self.state.text)
+            _write(self.split_path, split_text(self.split))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with (self.project.folder / "statistics-lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _read(self) -> OnDesk:
+        try:
+            return OnDesk.model_validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return OnDesk()
+
+
+def specification_text(project: Project, document: Mapping[str, Any]) -> str:
+    content = {**document, "schema": project.schema_path.name}
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000))
+
+
+@lru_cache(maxsize=8)
+def _specification(text: str, schema_path: Path, described: str) -> Specification:
+    """Parsed once, not at every step of a slider; `described` is what the schema's file holds now."""
+    return read_specification(text, Schema.from_yaml(schema_path))
+
+
+_plans: OrderedDict[str, Plan] = OrderedDict()
+_guard = threading.Lock()
+
+
+def even_plan(specification: Specification) -> Plan:
+    """The same for all: what is measured, and what an equal split is worth. Kept, so that a slider answers at once."""
+    key = specification.digest
+    with _guard:
+        if key in _plans:
+            _plans.move_to_end(key)
+            return _plans[key]
+    made = plan(specification, EVEN, report_losses=False)
+    with _guard:
+        _plans[key] = made
+        while len(_plans) > _MOST_PLANS:
+            _plans.popitem(last=False)
+    return made
+
+
+def _texts(split: Mapping[str, Fraction]) -> dict[str, str]:
+    return {name: as_text(budget) for name, budget in split.items()}
+
+
+def _write(path: Path, text: str) -> None:
+    stage_bytes(text.encode(), path, force=True, private=True).publish()

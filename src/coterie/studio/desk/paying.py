@@ -1,0 +1,203 @@
+"""The release of statistics: planned, confirmed, drawn once.
+
+What was planned is on the disk before any noise is drawn. The draw, the charge and the files are the library's one step,
+which gives the stored release back to whoever asks again: after a double click, a reload or a restart, confirming
+again finds it and spends nothing. A lock keeps two requests of this studio apart where no ledger does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from coterie.budget import as_text, parse_epsilon
+from coterie.errors import OutputError, ParameterError
+from coterie.io.publication import stage_bytes
+from coterie.ledger import Balance, Ledger
+from coterie.statistics import Published, allocators, release
+from coterie.statistics.accounting import ledger_epsilon
+from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.publishing import LEDGER_DELTA
+from coterie.statistics.stored import certificate_path
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.forms import Sent
+
+ENDINGS = (".csv", ".json")
+
+
+class Paying(BaseModel):
+    """What was planned: confirmed is what is released, or nothing is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    plan: str  # digest of specification and split
+    table: str  # digest of the table
+    release: str
+    population: str
+    target: str
+    ledger: str | None
+    cost: str
+
+
+def rule_of(desk: Desk) -> str | None:
+    """The allocator that the release follows; None for a split made by hand."""
+    if desk.specification().pilot:  # the split is made at the release, after the pilot
+        return DEFAULT
+    return desk.state.rule if desk.state.rule in allocators() else None
+
+
+def asked_first(desk: Desk) -> dict[str, str]:
+    """What the form proposes: beside the source, with the ledger of last time."""
+    origin = desk.project.state.origin
+    folder = Path(origin.shown).parent if origin.kind == "file" else Path.home()
+    last = next((entry.ledger for entry in reversed(desk.state.released) if entry.ledger), None)
+    name = str(desk.document.get("release", "statistics"))
+    ledger = last or str(folder / "ledger.sqlite")
+    return {
+        "folder": str(folder),
+        "name": name,
+        "ending": ".csv",
+        "counted": "ledger",
+        "ledger": ledger,
+        "lifetime": "",
+    }
+
+
+def plan_release(desk: Desk, form: Sent) -> Paying:
+    """Everything that can be refused is refused here, before any noise."""
+    chosen = desk.plan()
+    specification = chosen.specification
+    name, ending, folder = form.text("name"), form.text("ending"), form.text("folder")
+    if not name or Path(name).name != name:
+        raise ParameterError("The file has no name, or one with a slash.", "Write a plain name.")
+    if ending not in ENDINGS:
+        raise ParameterError("The release is written as .csv or .json.", "Choose one of the two.")
+    place = Path(folder).expanduser().absolute()
+    if not folder or not place.is_dir():
+        raise OutputError(f"There is no folder {place}.", "Make it, or choose another place.")
+    target = place / f"{name}{ending}"
+    for path in (target, certificate_path(target)):
+        if path.exists():
+            raise OutputError(
+                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
+            )
+    cost = ledger_epsilon(specification.budget, LEDGER_DELTA)
+    ledger = _ledger(form, specification.population, cost) if form.text("counted") == "ledger" else None
+    paying = Paying(
+        id=secrets.token_hex(16),
+        plan=chosen.digest,
+        table=_table(desk),
+        release=specification.release,
+        population=specification.population,
+        target=str(target),
+        ledger=None if ledger is None else str(ledger),
+        cost=as_text(cost),
+    )
+    _write(desk, paying)
+    return paying
+
+
+def _ledger(form: Sent, population: str, cost: Fraction) -> Path:
+    """An existing ledger, or a new one where a lifetime was given; with enough left for this release."""
+    if not form.text("ledger"):
+        raise ParameterError(
+            "No ledger was named.", "Give the path of its file, or choose that nobody counts."
+        )
+    path = Path(form.text("ledger")).expanduser().absolute()
+    known = path.exists() and population in Ledger.inspect(path).lifetimes
+    if not known and not form.text("lifetime"):
+        raise ParameterError(
+            f"The ledger {path.name} does not know the population '{population}' yet.",
+            "Give the lifetime budget of these people below: it can never be changed later.",
+        )
+    left = (
+        Ledger.inspect(path).balance(population).remaining
+        if known
+        else parse_epsilon(form.text("lifetime"), "the lifetime")
+    )
+    if left < cost:
+        raise ParameterError(
+            f"This release costs ε = {as_text(cost)}, and {as_text(left)} is left for '{population}'.",
+            "Lower the budget, or release nothing more about these people.",
+        )
+    if not known:
+        Ledger.add_population(path, population, form.text("lifetime"))
+    return path
+
+
+def planned(desk: Desk) -> Paying | None:
+    try:
+        return Paying.model_validate_json(_path(desk).read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def balance_of(paying: Paying) -> Balance | None:
+    return Ledger.inspect(paying.ledger).balance(paying.population) if paying.ledger else None
+
+
+def pay(desk: Desk, identity: str, command: str) -> int:
+    """The release, once. Returns its place in the desk's list; asked again, the same place."""
+    with (desk.project.folder / "statistics-releasing").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        desk = Desk(desk.project)
+        for place, entry in enumerate(desk.state.released):
+            if entry.id == identity:
+                return place
+        paying = planned(desk)
+        if paying is None or paying.id != identity:
+            raise ParameterError("This release was planned anew in another tab.", "Look at the newer plan.")
+        if desk.plan().digest != paying.plan or _table(desk) != paying.table:
+            raise ParameterError(
+                "The statistics, the split or the table have changed since this page was opened; nothing was released.",
+                "Plan the release again.",
+            )
+        rule = rule_of(desk)
+        published = release(
+            desk.specification(),
+            desk.data_path(),
+            paying.target,
+            allocator=rule or DEFAULT,
+            split=desk.split if rule is None else None,
+            ledger=paying.ledger,
+        )
+        desk.change(None, released=(*desk.state.released, _entry(paying, published, command)))
+        return len(desk.state.released) - 1
+
+
+def _entry(paying: Paying, published: Published, command: str) -> ReleasedStatistics:
+    guarantee = published.certificate.guarantee
+    return ReleasedStatistics(
+        id=paying.id,
+        release=paying.release,
+        data=str(published.path),
+        certificate=str(published.certificate_path),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        cost=paying.cost,
+        status=str(guarantee.status),
+        label=guarantee.label,
+        plan=published.certificate.plan,
+        command=command,
+        again=published.again,
+        ledger=paying.ledger,
+        population=paying.population if paying.ledger else None,
+    )
+
+
+def _table(desk: Desk) -> str:
+    loaded = desk.project.state.loaded
+    return loaded.digest if loaded else ""
+
+
+def _path(desk: Desk) -> Path:
+    return desk.project.folder / "statistics-release.json"
+
+
+def _write(desk: Desk, paying: Paying) -> None:
+    stage_bytes(paying.model_dump_json(indent=2).encode(), _path(desk), force=True, private=True).publish()

@@ -1,0 +1,195 @@
+"""The form of one statistic ⇄ its entry in the specification. What is wrong with an entry, the library says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coterie.errors import ParameterError, SchemaError
+from coterie.schema import Attribute, AttributeType, Schema
+from coterie.studio.forms import Sent
+
+KINDS = {
+    "count": "how many records",
+    "sum": "the sum of an attribute (of two: the sum of their products)",
+    "mean": "the average",
+    "variance": "the variance",
+    "std": "the standard deviation",
+    "median": "the median",
+    "quantile": "a quantile, such as 0.9",
+    "proportion": "the share of records for which something holds",
+    "histogram": "one count a bin or a value",
+}
+NUMERIC = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+CONDITIONS = 4  # rows of the form; a condition left empty does not count
+GROUPS = 2
+_PLAIN = ("quantile", "at_least", "weight", "tolerance", "density", "candidates")
+
+
+def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
+    """Name and entry, as YAML would hold them."""
+    kind = form.text("kind")
+    entry: dict[str, Any] = {"kind": kind}
+    columns = form.several("of") if kind not in ("count", "proportion") else []
+    if columns:
+        entry["of"] = columns if kind == "sum" and len(columns) > 1 else columns[0]
+    where, that = _conditions(form, "where", schema), _conditions(form, "that", schema)
+    by = _groups(form, schema)
+    if kind == "histogram":
+        entry |= _bins(form, schema, columns[0] if columns else "")
+    if where:
+        entry["where"] = where
+    if kind == "proportion" and that:
+        entry["that"] = that
+    if by:
+        entry["by"] = by
+    if form.flag("complete") and (by or kind == "histogram"):
+        entry["complete"] = True
+    expected = expected_of(form.text("expected"))
+    if expected is not None:
+        entry["expected"] = expected
+    for name in _PLAIN:
+        if form.text(name) and not (name == "quantile" and kind != "quantile"):
+            entry[name] = plain(form.text(name))
+    for name, usual in (("summary", "mean"), ("route", "auto")):
+        if form.text(name) not in ("", usual):
+            entry[name] = form.text(name)
+    return form.text("name"), entry
+
+
+def fields_of(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
+    """What the form shows for an entry."""
+    columns = entry.get("of")
+    listed = columns if isinstance(columns, list) else [] if columns is None else [columns]
+    fields = {
+        "name": name,
+        "kind": str(entry.get("kind", "count")),
+        "complete": "yes" if entry.get("complete") else "",
+    }
+    for number, column in enumerate(listed):
+        fields[f"of-{number}"] = str(column)
+    for part in ("where", "that"):
+        for number, (column, condition) in enumerate((entry.get(part) or {}).items()):
+            fields[f"{part}-column-{number}"] = str(column)
+            if isinstance(condition, dict):
+                fields[f"{part}-from-{number}"] = str(condition.get("from", ""))
+                fields[f"{part}-below-{number}"] = str(condition.get("below", ""))
+            else:
+                fields[f"{part}-values-{number}"] = _listed(condition)
+    for number, (column, values) in enumerate((entry.get("by") or {}).items()):
+        fields[f"by-column-{number}"], fields[f"by-values-{number}"] = str(column), _listed(values)
+    for part in ("bins", "values"):
+        fields[part] = _listed(entry[part]) if part in entry else ""
+    fields["expected"] = expected_text(entry.get("expected"))
+    for part in (*_PLAIN, "summary", "route"):
+        fields[part] = str(entry.get(part, ""))
+    return fields
+
+
+def sent_fields(form: Sent) -> dict[str, str]:
+    """What was typed, to be shown again beside what is wrong with it."""
+    fields = {name: form.text(name) for name in form.names if name != "of"}
+    return fields | {f"of-{number}": column for number, column in enumerate(form.several("of"))}
+
+
+def plain(text: str) -> int | float | str:
+    """A number where it is one; otherwise the text, of which the library says what is wrong."""
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def expected_of(text: str) -> Any:
+    """`600`, `9 to 13`, or one line a group: `yes: 600`."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None
+    if len(lines) == 1 and ":" not in lines[0]:
+        return _expected(lines[0])
+    groups = {}
+    for line in lines:
+        label, colon, value = line.rpartition(":")
+        if not colon:
+            raise ParameterError(
+                "An expected value does not say which group it is for.",
+                "Write one line a group, such as yes: 600.",
+            )
+        groups[label.strip()] = _expected(value.strip())
+    return groups
+
+
+def _expected(text: str) -> Any:
+    low, to, high = text.partition(" to ")
+    return [plain(low.strip()), plain(high.strip())] if to else plain(text)
+
+
+def expected_text(expected: object) -> str:
+    if isinstance(expected, dict):
+        return "\n".join(f"{label}: {expected_text(value)}" for label, value in expected.items())
+    if isinstance(expected, list):
+        return " to ".join(str(end) for end in expected)
+    return "" if expected is None else str(expected)
+
+
+def _conditions(form: Sent, part: str, schema: Schema) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number in range(CONDITIONS):
+        column = form.text(f"{part}-column-{number}")
+        if not column:
+            continue
+        if column in found:
+            raise ParameterError(
+                f"Two conditions are about '{column}'.", "Put its values into one condition, separated by ;"
+            )
+        ends = {
+            end: plain(text) for end in ("from", "below") if (text := form.text(f"{part}-{end}-{number}"))
+        }
+        values = _values(form.text(f"{part}-values-{number}"), schema[column])
+        if ends and values:
+            raise ParameterError(f"'{column}' has values and a range.", "Give one of the two.")
+        found[column] = ends or (values[0] if len(values) == 1 else values)
+    return found
+
+
+def _groups(form: Sent, schema: Schema) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for number in range(GROUPS):
+        column = form.text(f"by-column-{number}")
+        if column:
+            found[column] = _values(form.text(f"by-values-{number}"), schema[column]) or labels_of(
+                schema[column]
+            )
+    return found
+
+
+def _bins(form: Sent, schema: Schema, column: str) -> dict[str, Any]:
+    edges = [plain(part.strip()) for part in form.text("bins").split(";") if part.strip()]
+    if edges:
+        return {"bins": edges}
+    if not column:
+        return {}
+    return {"values": _values(form.text("values"), schema[column]) or labels_of(schema[column])}
+
+
+def labels_of(attribute: Attribute) -> list[str]:
+    """The labels that the description declares; without them the user has to list values."""
+    if attribute.type is AttributeType.BOOLEAN:
+        return ["true", "false"]
+    if attribute.categories is None or attribute.categories.labels is None:
+        raise SchemaError(
+            f"The values of '{attribute.name}' are not declared.",
+            "List them here, separated by ; — or for numbers, give the edges of bins.",
+        )
+    return list(attribute.categories.labels)
+
+
+def _values(text: str, attribute: Attribute) -> list[Any]:
+    parts = [part.strip() for part in text.split(";") if part.strip()]
+    return [plain(part) for part in parts] if attribute.type in NUMERIC else list(parts)
+
+
+def _listed(values: object) -> str:
+    return "; ".join(str(value) for value in values) if isinstance(values, list) else str(values)

@@ -1,0 +1,142 @@
+"""Release the statistics: where to, who counts it; a page that says what will happen; the one draw; the result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, RedirectResponse
+
+from coterie.budget import as_text, parse_epsilon
+from coterie.errors import CoterieError, ParameterError
+from coterie.studio.asking import Opened
+from coterie.studio.desk import commands
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.desk.paying import asked_first, balance_of, pay, plan_release, planned
+from coterie.studio.desk.result import figures_of, read_result
+from coterie.studio.desk.shown import number as short
+from coterie.studio.desk.shown import shown
+from coterie.studio.forms import Form
+from coterie.studio.pages import step_page
+from coterie.studio.project import Project, Stale
+
+router = APIRouter()
+
+
+@router.get("/p/{project}/statistics/release")
+def release_form(project: Opened) -> Response:
+    desk = Desk(project)
+    return _form(project, desk, asked_first(desk))
+
+
+@router.post("/p/{project}/statistics/release")
+def plan_it(project: Opened, form: Form) -> Response:
+    desk = Desk(project)
+    try:
+        if form.version != desk.state.version:
+            raise Stale
+        plan_release(desk, form)
+    except CoterieError as problem:
+        return _form(project, desk, {name: form.text(name) for name in asked_first(desk)}, problem)
+    return RedirectResponse(f"/p/{project.id}/statistics/release/confirm", 303)
+
+
+def _form(
+    project: Project, desk: Desk, asked: dict[str, str], problem: CoterieError | None = None
+) -> Response:
+    return step_page(
+        project,
+        "statistics",
+        problem,
+        view="release",
+        desk=desk.state,
+        asked=asked,
+        specification=desk.specification(),
+        split=shown(desk),
+    )
+
+
+@router.get("/p/{project}/statistics/release/confirm")
+def confirm_page(project: Opened) -> Response:
+    return _confirmation(project, Desk(project))
+
+
+@router.post("/p/{project}/statistics/release/confirm")
+def confirm(project: Opened, form: Form) -> Response:
+    desk = Desk(project)
+    try:
+        if not form.flag("understood"):
+            raise ParameterError(
+                "The box was not ticked: nothing was released.", "Tick it if you want to release."
+            )
+        paying = planned(desk)
+        command = dict(commands.releasing(desk, paying))["Command"] if paying else ""
+        place = pay(desk, form.text("plan"), command)
+    except CoterieError as problem:
+        return _confirmation(project, Desk(project), problem)
+    return RedirectResponse(f"/p/{project.id}/statistics/released/{place + 1}", 303)
+
+
+def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = None) -> Response:
+    paying = planned(desk)
+    if paying is None:
+        return RedirectResponse(f"/p/{project.id}/statistics/release", 303)
+    for place, entry in enumerate(desk.state.released, 1):
+        if entry.id == paying.id and problem is None:
+            return RedirectResponse(f"/p/{project.id}/statistics/released/{place}", 303)
+    before = after = ""
+    try:
+        balance = balance_of(paying)
+        if balance is not None:
+            before = as_text(balance.remaining)
+            left = balance.remaining - parse_epsilon(paying.cost)
+            after = as_text(left) if left >= 0 else "not enough"
+    except CoterieError as unreadable:
+        problem = problem or unreadable
+    return step_page(
+        project,
+        "statistics",
+        problem,
+        view="confirm",
+        desk=desk.state,
+        paying=paying,
+        before=before,
+        after=after,
+        split=shown(desk),
+        specification=desk.specification(),
+        equivalent=commands.releasing(desk, paying),
+    )
+
+
+@router.get("/p/{project}/statistics/released/{number}")
+def released(project: Opened, number: int) -> Response:
+    entry = _released(project, number)
+    result = read_result(entry)
+    return step_page(
+        project,
+        "statistics",
+        view="released",
+        number=number,
+        entry=entry,
+        result=result,
+        figures=figures_of(result),
+        short=short,
+        desk=Desk(project).state,
+    )
+
+
+@router.get("/p/{project}/statistics/released/{number}/{part}")
+def download(project: Opened, number: int, part: str) -> Response:
+    entry = _released(project, number)
+    path = {"data": entry.data, "certificate": entry.certificate}.get(part)
+    if path is None or not Path(path).is_file():
+        raise HTTPException(404)
+    return FileResponse(path, filename=Path(path).name, media_type="application/octet-stream")
+
+
+def _released(project: Project, number: int) -> ReleasedStatistics:
+    entries = Desk(project).state.released
+    if not 1 <= number <= len(entries):
+        raise HTTPException(404)
+    return entries[number - 1]

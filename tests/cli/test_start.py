@@ -1,0 +1,77 @@
+"""The command starts at once: nothing heavy is imported before a command needs it, and the guide says the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from coterie.cli.app import COMMANDS, app
+from coterie.cli.loading import Deferred, group_of
+
+HEAVY = {
+    "numba",
+    "scipy",
+    "sklearn",
+    "pyarrow",
+    "polars",
+    "pandas",
+    "numpy",
+    "matplotlib",
+    "fastapi",
+    "pyspark",
+}
+
+
+def loaded_by(work: str) -> set[str]:
+    code = f"{work}\nimport sys, json; print('\\n' + json.dumps(sorted(sys.modules)))"
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in json.loads(child.stdout.splitlines()[-1])}
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "import coterie",
+        "import coterie.cli",
+        "from typer.testing import CliRunner; from coterie.cli.app import app; CliRunner().invoke(app, ['--help'])",
+        "from typer.testing import CliRunner; from coterie.cli.app import app; CliRunner().invoke(app, ['protct'])",
+    ],
+)
+def test_the_start_imports_nothing_heavy(work: str) -> None:
+    assert not loaded_by(work) & HEAVY
+
+
+def test_the_methods_are_listed_without_a_compiler() -> None:
+    work = "from typer.testing import CliRunner; from coterie.cli.app import app; CliRunner().invoke(app, ['methods'])"
+    loaded = loaded_by(work)
+    assert "numpy" in loaded  # so this test can fail
+    assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_guide_says_what_each_command_says_of_itself(name: str) -> None:
+    own = COMMANDS[name].load(name).help.split("\n\n")[0].replace("\n", " ").strip()
+    assert COMMANDS[name].summary == own
+
+
+def test_a_command_that_does_not_exist_is_told_with_a_near_miss() -> None:
+    result = CliRunner().invoke(app, ["protct"])
+    assert result.exit_code == 2
+    assert "Did you mean 'protect'" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_the_shell_completes_commands_from_the_guide() -> None:
+    """A place that cannot be imported shows that nothing is."""
+    import typer
+
+    later = typer.Typer(
+        cls=group_of({"first": Deferred("nowhere:at_all", "One."), "second": Deferred("x:y", "Two.")})
+    )
+    later.callback()(lambda: None)
+    group = typer.main.get_group(later)
+    found = group.shell_complete(typer.Context(group), "f")
+    assert [item.value for item in found if not item.value.startswith("-")] == ["first"]

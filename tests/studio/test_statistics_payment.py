@@ -1,0 +1,155 @@
+"""The release of statistics from the page: confirmed, drawn once, charged once, verified."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+from statistics_studio import Bench, sentence, working
+from test_statistics_page import PLAIN, run
+
+from coterie.ledger import Ledger
+from coterie.studio.desk.desk import Desk
+from coterie.studio.desk.paying import planned
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with working(tmp_path) as made:
+        made.specify(**PLAIN)
+        yield made
+
+
+def ask(bench: Bench, place: Path, status: int = 200, **changes: Any) -> str:
+    asked = {"folder": place, "name": "out", "ending": ".csv", "counted": "ledger", "lifetime": "5"}
+    return bench.post("/release", status, **{**asked, "ledger": place / "ledger.sqlite", **changes})
+
+
+def confirm(bench: Bench, status: int = 200, **changes: str) -> str:
+    paying = planned(Desk(bench.project))
+    assert paying is not None
+    return bench.post("/release/confirm", status, **{"plan": paying.id, "understood": "yes", **changes})
+
+
+def remaining(folder: Path) -> float:
+    return float(Ledger.inspect(folder / "ledger.sqlite").balance("people").remaining)
+
+
+def test_what_will_happen_is_shown_and_then_happens_once(bench: Bench, tmp_path: Path) -> None:
+    bench.move("count | smoker = yes", "0.4")
+    page = ask(bench, tmp_path)
+    assert "now ε = 5, afterwards ε = <strong>3</strong>" in page
+    assert not (tmp_path / "out.csv").exists()
+    assert remaining(tmp_path) == 5
+    assert "not ticked" in sentence(confirm(bench, 400, understood=""))
+    page = confirm(bench)
+    assert "File and certificate belong together" in page
+    assert remaining(tmp_path) == 3
+    released = (tmp_path / "out.csv").read_text()
+    for line in released.splitlines()[1:]:
+        assert f'<th scope="row">{line.split(",")[0]}' in page
+    confirm(bench)  # the same plan again: a reload of the sent form
+    assert (tmp_path / "out.csv").read_text() == released
+    assert remaining(tmp_path) == 3
+    assert len(Desk(bench.project).state.released) == 1
+    assert bench.client.get(f"/p/{bench.project.id}/statistics/released/1/data").text == released
+    run(re.findall(r"coterie stats verify [^\n<]*", page)[0])
+
+
+def test_two_clicks_at_once_make_one_release(bench: Bench, tmp_path: Path) -> None:
+    for name, counted in (("a", "ledger"), ("b", "none")):
+        # Another name for another release, as the library asks for.
+        bench.specify(**PLAIN, release=name)
+        ask(bench, tmp_path, name=name, counted=counted)
+        with ThreadPoolExecutor(4) as clicks:
+            pages = [done.result() for done in [clicks.submit(confirm, bench) for _ in range(4)]]
+        assert all("belong together" in page for page in pages)
+        assert [entry.release for entry in Desk(bench.project).state.released].count(name) == 1
+    assert remaining(tmp_path) == 3
+
+
+def test_a_studio_that_died_before_it_took_note_finds_the_release_again(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path)
+    confirm(bench)
+    released = (tmp_path / "out.csv").read_bytes()
+    Desk(bench.project).change(None, released=())  # as if the machine had stopped right after the charge
+    page = confirm(bench)
+    assert "stored already: nothing was spent" in page
+    assert (tmp_path / "out.csv").read_bytes() == released
+    assert remaining(tmp_path) == 3
+
+
+def test_the_command_shown_finds_the_same_release(bench: Bench, tmp_path: Path) -> None:
+    bench.move("count | smoker = yes", "0.4")
+    page = ask(bench, tmp_path, ending=".json")
+    command = re.findall(r"coterie stats release [^\n<]*", page)[0]
+    confirm(bench)
+    assert "nothing was spent" in run(command)
+    assert remaining(tmp_path) == 3
+
+
+def test_what_was_changed_after_the_confirmation_page_is_not_released(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path)
+    bench.move("count | smoker = yes", "0.7")
+    assert "have changed" in sentence(confirm(bench, 400))
+    assert "planned anew" in sentence(confirm(bench, 400, plan="0" * 32))
+    assert not (tmp_path / "out.csv").exists()
+    assert remaining(tmp_path) == 5
+
+
+def test_a_changed_plan_under_the_same_name_is_refused(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path)
+    confirm(bench)
+    bench.move("count | smoker = yes", "0.7")
+    ask(bench, tmp_path, name="second")
+    assert "already published, under another plan" in sentence(confirm(bench, 400))
+    assert remaining(tmp_path) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"folder": "/no/such/folder"}, "There is no folder"),
+        ({"name": "a/b"}, "a slash"),
+        ({"name": ""}, "no name"),
+        ({"ending": ".xlsx"}, "written as .csv or .json"),
+        ({"ledger": ""}, "No ledger was named"),
+        ({"lifetime": ""}, "does not know the population"),
+        ({"lifetime": "much"}, "not a finite number"),
+        ({"lifetime": "1"}, "costs ε = 2, and 1 is left"),
+        ({"name": "there"}, "exists already"),
+        ({"version": "0"}, "another tab"),
+    ],
+)
+def test_a_bad_place_is_refused_before_anything_is_drawn(
+    bench: Bench, tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    (tmp_path / "there.csv").write_text("mine")
+    page = ask(bench, tmp_path, 400, **changes)
+    assert re.search(message, sentence(page)), sentence(page)
+    assert (tmp_path / "there.csv").read_text() == "mine"
+    assert planned(Desk(bench.project)) is None
+    assert not (tmp_path / "ledger.sqlite").exists()  # a lifetime is promised only to go on
+
+
+def test_a_file_changed_later_is_told(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path, counted="none")
+    confirm(bench)
+    with (tmp_path / "out.csv").open("a") as file:
+        file.write("x,statistic,1,1,1,1\n")
+    assert "changed after it was certified" in sentence(bench.get("/released/1"))
+    (tmp_path / "out.csv").unlink()
+    assert "cannot be read" in sentence(bench.get("/released/1"))
+    bench.get("/released/2", 404)
+
+
+def test_files_of_the_desk_are_for_their_owner_only(bench: Bench, tmp_path: Path) -> None:
+    ask(bench, tmp_path)
+    for name in ("statistics-desk.json", "statistics.yaml", "split.yaml", "statistics-release.json"):
+        assert (bench.project.folder / name).stat().st_mode & 0o777 == 0o600
