@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -137,3 +138,67 @@ def write_ods(path: Path, sheets: Sheets) -> Path:
             "</office:body></office:document-content>",
         )
     return path
+
+
+def write_xls(path: Path, sheets: Sheets) -> Path:
+    """Excel 97: numbers, text and truth values as BIFF8 records ([MS-XLS] §2.4) in a compound file ([MS-CFB] §2)."""
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(body)) + body
+
+    def begin(kind: int) -> bytes:
+        return record(0x0809, struct.pack("<HHHHII", 0x0600, kind, 0x0DBB, 0x07CC, 0, 0x06))
+
+    def cell(row: int, column: int, value: Any) -> bytes:
+        place = struct.pack("<HHH", row, column, 0)
+        if isinstance(value, bool):
+            return record(0x0205, place + struct.pack("<BB", value, 0))
+        if isinstance(value, int | float):
+            return record(0x0203, place + struct.pack("<d", value))
+        return record(0x0204, place + struct.pack("<HB", len(value), 1) + value.encode("utf-16-le"))
+
+    bodies = [
+        begin(0x10)
+        + b"".join(
+            cell(r, c, value)
+            for r, row in enumerate(rows)
+            for c, value in enumerate(row)
+            if value is not None
+        )
+        + record(0x0A, b"")
+        for rows in sheets.values()
+    ]
+    start = begin(0x05)
+    after = len(start) + sum(12 + 2 * len(name) for name in sheets) + 4
+    places = [after + sum(map(len, bodies[:n])) for n in range(len(bodies))]
+    for name, place in zip(sheets, places, strict=True):
+        title = struct.pack("<IBBBB", place, 0, 0, len(name), 1) + name.encode("utf-16-le")
+        start += record(0x85, title)
+    stream = start + record(0x0A, b"") + b"".join(bodies)
+    size = max(len(stream), 4096)  # a shorter one would need the small sectors of the format
+    stream = stream.ljust(-(-size // 512) * 512, b"\0")
+    count = len(stream) // 512
+    header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16)
+    header += struct.pack("<HHHHH6xIIIIIIIIII", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, _END, 0, _END, 0, 0)
+    header += b"\xff\xff\xff\xff" * 108
+
+    def entry(name: str, kind: int, child: int, first: int, length: int) -> bytes:
+        title = (name + "\0").encode("utf-16-le")
+        links = struct.pack("<BBIII", kind, 1, 0xFFFFFFFF, 0xFFFFFFFF, child)
+        return (
+            title.ljust(64, b"\0")
+            + struct.pack("<H", len(title))
+            + links
+            + bytes(36)
+            + struct.pack("<IQ", first, length)
+        )
+
+    folder = entry("Root Entry", 5, 1, _END, 0) + entry("Workbook", 2, 0xFFFFFFFF, 2, size) + bytes(256)
+    chain = [0xFFFFFFFD, _END, *range(3, count + 2), _END]  # the table itself, the folder, the stream
+    assert len(chain) <= 128, "one sector of the table is enough for a test"
+    table = struct.pack(f"<{len(chain)}I", *chain).ljust(512, b"\xff")
+    path.write_bytes(header + table + folder + stream)
+    return path
+
+
+_END = 0xFFFFFFFE

@@ -295,6 +295,10 @@ def test_load_and_describe_are_accessible(
     axe()
     assert page.too_wide() <= 0
     screenshot(f"describe-{scheme}-{size}")
+    page.all(".words .help summary")[-1].click()
+    assert page.one(".words .help[open] .words").is_displayed()
+    assert page.too_wide() <= 0
+    axe()
     page.open("/")
     page.click("Rename people.csv")
     axe()

@@ -15,7 +15,7 @@ from coterie import Schema
 from coterie.cli.app import app
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.io import read_table, stage_bytes
-from workbooks import write_ods, write_xlsx
+from workbooks import write_ods, write_xls, write_xlsx
 
 pytest.importorskip("python_calamine", reason="pip install 'coterie[excel]'")
 
@@ -163,6 +163,13 @@ def test_open_document(tmp_path: Path) -> None:
         "day": [dt.date(2020, 1, 2), None],
     }
     assert read_table(path, table="Second").to_pydict() == {"b": [1]}
+
+
+def test_excel_97(tmp_path: Path) -> None:
+    rows = [["name", "n", "ok"], ["Zoë", 1, True], [None, 2.5, False]]
+    path = write_xls(tmp_path / "people.xls", {"First": rows, "Second": [["b"], [1], [2]]})
+    assert read_table(path).to_pydict() == {"name": ["Zoë", None], "n": [1.0, 2.5], "ok": [True, False]}
+    assert read_table(path, table="Second").to_pydict() == {"b": [1, 2]}
 
 
 def test_the_workbook_itself_is_never_overwritten(tmp_path: Path) -> None:

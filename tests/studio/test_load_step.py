@@ -17,7 +17,7 @@ from studio_client import finished, visiting
 
 from coterie.io import stage
 from coterie.studio.home import Home
-from coterie.studio.project import Project
+from coterie.studio.project import Origin, Project
 from workbooks import write_xlsx
 
 Visit = tuple[httpx.Client, Home]
@@ -247,6 +247,15 @@ def test_an_upload_is_kept_on_this_machine_and_read(visit: Visit) -> None:
     assert "3 rows, 3 columns." in client.get(answer.json()["address"]).text
 
 
+def test_a_dirty_upload_is_called_by_its_own_name(visit: Visit) -> None:
+    client, home = visit
+    answer = client.post("/upload?name=wards.csv", content=b"a,b\n1,2\n3\n")
+    project = Project(home.projects / answer.json()["address"].split("/")[2])
+    assert (
+        finished(client, project, "load")["problem"] == "Line 3 of wards.csv has 1 cells; the header has 2."
+    )
+
+
 def test_an_upload_that_is_too_large_leaves_nothing(visit: Visit) -> None:
     client, home = visit
     before = set(home.projects.iterdir())
@@ -281,6 +290,36 @@ def wait_for(there: Callable[[], bool], seconds: float = 30) -> None:
     while not there():
         assert time.monotonic() < ends
         time.sleep(0.02)
+
+
+def test_a_load_is_cancelled_and_tried_again(visit: Visit, tmp_path: Path) -> None:
+    client, home = visit
+    address = write_database(tmp_path / "base.db")
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) AS a FROM c"
+    form = {"kind": "database", "address": address, "query": endless}
+    project = project_at(home, client.post("/new", data=form))
+    wait_for(lambda: client.get(f"/p/{project.id}/jobs/load").json()["state"] == "running")
+    page = client.post(f"/p/{project.id}/jobs/load/cancel").text
+    assert "Cancelled. Nothing was changed." in page
+    assert "Read it again" in page
+    again = {"version": Project(project.folder).state.version, "address": address, "table": "people"}
+    client.post(f"/p/{project.id}/load", data=again)
+    finished(client, project, "load")
+    assert "2 rows, 2 columns." in client.get(f"/p/{project.id}/load").text
+
+
+def test_what_a_killed_studio_left_behind(visit: Visit) -> None:
+    client, home = visit
+    project = Project.new(home.projects, "people.csv", Origin(kind="upload", shown="people.csv"))
+    (project.folder / ".upload.csv").write_text("a,b\n1,2\n3,")  # killed in the middle of the upload
+    assert "It was not read to its end." in client.get(f"/p/{project.id}/load").text
+    answer = client.post(f"/p/{project.id}/load", data={"version": 0})
+    assert "The upload was not finished." in answer.text
+    (project.folder / "upload.csv").write_text(PEOPLE)
+    (project.folder / ".table.arrow.999999999.abcd").write_text("half a table")
+    client.post(f"/p/{project.id}/load", data={"version": 0})
+    assert finished(client, project, "load")["state"] == "done"
+    assert not list(project.folder.glob(".table.arrow.*"))
 
 
 def test_rename_and_forget(visit: Visit, tmp_path: Path) -> None:

@@ -93,15 +93,18 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
     if int(request.headers.get("content-length") or 0) > most:
         return _told(too_large, 413)
     project = Project.new(home.projects, safe, Origin(kind="upload", shown=safe))
-    place, size = project.folder / f"upload{ending(Path(safe))}", 0
+    place, size = project.source, 0
+    assert place is not None
+    hidden = place.with_name(f".{place.name}")  # a part of a file must never be read as the whole
     try:
-        with place.open("xb") as sink:
-            place.chmod(0o600)
+        with hidden.open("xb") as sink:
+            hidden.chmod(0o600)
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > most:
                     raise too_large
                 sink.write(chunk)
+        hidden.replace(place)
     except CoterieError as error:
         shutil.rmtree(project.folder)
         return _told(error, 413)

@@ -25,7 +25,8 @@ _KEY = b"coterie made from"
 
 def keep(table: pa.Table, path: Path, made_from: str = "") -> str:
     """Whole or not at all, readable by its owner only. Returns the SHA-256 of the file."""
-    hidden = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    _tidy(path)
+    hidden = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     noted = table.replace_schema_metadata({_KEY: made_from.encode()})
     descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -38,6 +39,14 @@ def keep(table: pa.Table, path: Path, made_from: str = "") -> str:
         hidden.unlink(missing_ok=True)
         raise
     return digest
+
+
+def _tidy(path: Path) -> None:
+    """Remove what a process left that was killed while it wrote."""
+    for left in path.parent.glob(f".{path.name}.*"):
+        writer = left.name.split(".")[-2]
+        if not Path("/proc", writer).exists():
+            left.unlink(missing_ok=True)
 
 
 def kept(path: Path, made_from: str = "") -> pa.Table | None:

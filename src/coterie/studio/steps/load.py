@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
-from coterie.errors import CoterieError, ParameterError
+from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.io.address import is_database
 from coterie.io.excel_reading import read_sheet
 from coterie.io.formats import READERS, ending
@@ -56,6 +56,10 @@ def again(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         if origin.kind == "database":
             origin = database_origin(address, form.text("table"), form.text("query"))
+        elif origin.kind == "upload" and project.source and not project.source.exists():
+            raise DataError(
+                "The upload was not finished.", "Forget this project in the list, and upload the file again."
+            )
         elif origin.kind != "demo":
             origin = origin.model_copy(update={"table": form.text("sheet") or None})
         project.change(form.version, origin=origin)

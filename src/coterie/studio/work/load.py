@@ -28,7 +28,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     if project.state.origin.kind == "demo":
         table, draft = demo_population(), demo_schema().to_yaml()
     else:
-        table = read_table(parameters["source"], table=parameters["table"], query=parameters["query"])
+        table = _read(project, parameters)
         if not table.num_rows:
             raise DataError("The table has a header but no rows.", "Load one with at least two records.")
         draft = draft_schema(table)
@@ -43,6 +43,17 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     project.change(loaded=loaded, schema=draft)
     columns = [_column(name, table[name]) for name in table.column_names]
     return {"columns": columns, "new": new, "gone": gone}
+
+
+def _read(project: Project, parameters: dict[str, Any]) -> pa.Table:
+    source, origin = parameters["source"], project.state.origin
+    try:
+        return read_table(source, table=parameters["table"], query=parameters["query"])
+    except DataError as error:
+        if origin.kind != "upload":
+            raise
+        # The person knows the file by the name that it was uploaded with, not by that of the studio's copy.
+        raise DataError(error.problem.replace(source, origin.shown), error.advice) from None
 
 
 def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str]]:
