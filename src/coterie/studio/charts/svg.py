@@ -13,16 +13,12 @@ LINE = 16
 
 def tag(name: str, content: Markup | str = "", **attributes: str | float | None) -> Markup:
     """One element. `class_` and `stroke_width` are written as class and stroke-width."""
-    written = Markup("").join(
-        Markup(' {}="{}"').format(
-            key if key == "viewBox" else key.rstrip("_").replace("_", "-"), _plain(value)
-        )
+    written = "".join(
+        f' {key if key == "viewBox" else key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    if content == "":
-        return Markup("<{}{}/>").format(Markup(name), written)
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, content)
+    return Markup(f"<{name}{written}>{escape(content)}</{name}>" if content else f"<{name}{written}/>")
 
 
 def _plain(value: str | float) -> str:

@@ -16,29 +16,38 @@
     field.addEventListener("input", () => { if (Number(field.value) > 0) slider.value = 100 * Math.log10(Number(field.value)); });
   }
 
-  let waiting, sending = false, again = false;
+  let waiting, queued = false, line = Promise.resolve();
   const soon = () => { clearTimeout(waiting); waiting = setTimeout(send, 500); };
   form.addEventListener("change", soon);
   form.addEventListener("submit", (event) => { event.preventDefault(); send(); });
 
-  // One at a time: each answer brings the version that the next one has to name.
-  async function send() {
-    if (sending) { again = true; return; }
-    sending = true;
-    try {
-      const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
-      put(new DOMParser().parseFromString(await answer.text(), "text/html"), ["preview", "promise"]);
-    } finally {
-      sending = false;
-      if (again) { again = false; send(); }
-    }
+  function send() {
+    clearTimeout(waiting);
+    if (queued) return;  // the one that waits will take the form as it stands then
+    queued = true;
+    ask(["preview", "promise"], () => {
+      queued = false;
+      return fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+    });
+  }
+
+  // One after the other: an answer that overtakes a later one would show an older state, and name an older version.
+  function ask(parts, request) {
+    line = line.then(async () => {
+      const answer = await request();
+      put(new DOMParser().parseFromString(await answer.text(), "text/html"), parts);
+    }).catch(() => tell("The studio does not answer. Is it still running?"));
+  }
+
+  function tell(words) {
+    problem.hidden = !words;
+    problem.textContent = words;
   }
 
   function put(fresh, parts) {
     if (!fresh.getElementById("look")) { location.reload(); return; }
     const told = fresh.querySelector("main > .problem");
-    problem.hidden = !told;
-    problem.textContent = told ? told.textContent.trim() : "";
+    tell(told ? told.textContent.trim() : "");
     const open = [...document.querySelectorAll("details[open][id]")].map((details) => details.id);
     const version = fresh.querySelector("#look input[name=version]").value;
     for (const part of parts) {
@@ -52,10 +61,8 @@
     document.querySelectorAll(".equivalent code").forEach((code, place) => { if (codes[place]) code.textContent = codes[place].textContent; });
   }
 
-  document.addEventListener("ended", async (event) => {
+  document.addEventListener("ended", (event) => {
     event.preventDefault();
-    const part = event.target.closest("#compared") ? "compared" : "preview";
-    const answer = await fetch(location.pathname);
-    put(new DOMParser().parseFromString(await answer.text(), "text/html"), [part, "promise"]);
+    ask([event.target.closest("#compared") ? "compared" : "preview", "promise"], () => fetch(location.pathname));
   });
 }
