@@ -55,9 +55,11 @@ def describe_ages_and_stays(page: Page) -> None:
 
 def choose(page: Page, method: str, epsilon: str) -> None:
     page.fill("exactly, as a decimal", epsilon)
-    page.one(f"#method-{method}").click()
-    page.sees("A ledger is charged")
+    pick = f"const one = document.getElementById('method-{method}'); one.click(); return one.checked"
+    until(lambda: page.driver.execute_script(pick), method)  # the cards are replaced as ε changes
+    page.sees(f"A ledger is charged ε = {epsilon}")
     page.submit("Save")
+    page.sees(f"A ledger is charged ε = {epsilon}")
 
 
 def test_from_a_clean_file_to_a_verified_certificate(

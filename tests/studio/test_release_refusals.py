@@ -111,6 +111,9 @@ def test_a_file_that_appears_after_the_plan(world: World) -> None:
     assert GIVEN_BACK in page
     assert "exists already" in page
     assert (folder / "out.csv").read_text() == "mine"
+    again = client.get(f"/p/{project.id}/release").text
+    for typed in (f'value="{folder}"', 'value="out"', 'value="people"'):
+        assert typed in again, "to begin anew, nothing has to be typed again"
     assert spent(folder) == 0
 
 

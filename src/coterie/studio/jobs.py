@@ -12,7 +12,7 @@ import json
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -86,7 +86,9 @@ class Jobs:
         return job
 
     def find(self, project: Project, kind: str) -> Job | None:
-        return self._jobs.get((project.id, kind))
+        """As it stands now. Ask before `result`: else a job that ends in between is shown neither as running nor as done."""
+        job = self._jobs.get((project.id, kind))
+        return replace(job) if job else None
 
     def cancel(self, project: Project, kind: str) -> None:
         with self._change:

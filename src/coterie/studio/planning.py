@@ -72,6 +72,25 @@ class Asked:
             population=(last.population or "") if last else "",
         )
 
+    @classmethod
+    def again(cls, plan: Plan) -> Asked:
+        """What was asked for before, to begin anew; a database's password has to be typed again."""
+        place = Path(plan.certificate.removesuffix(".certificate.json"))
+        ending = "" if plan.table else place.suffix
+        return cls(
+            kind="database" if plan.table else "file",
+            folder=str(place.parent),
+            name=place.name.removesuffix(ending),
+            format=ending or ".csv",
+            address=plan.data if plan.table else "",
+            table=plan.table or "",
+            counted="ledger" if plan.ledger else "none",
+            ledger=plan.ledger or "",
+            population=plan.population or "",
+            key=plan.key or "",
+            internal=plan.internal is not None,
+        )
+
     @property
     def ledger_path(self) -> Path:
         if not self.ledger:

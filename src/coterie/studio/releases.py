@@ -164,7 +164,7 @@ class Releases:
             plan = plan.ended(
                 "nothing",
                 plan.problem or "The studio was stopped before anything was published.",
-                plan.advice or "Nothing left this machine and nothing is charged. Begin anew when you like.",
+                plan.advice or "Begin anew when you like.",
             )
         elif entry.state is State.RELEASED:
             _record(project, plan, entry)

@@ -94,7 +94,7 @@ def _share(text: str) -> float:
 def _shown(
     project: Project, jobs: Jobs, asked: dict[str, Any], problem: CoterieError | None = None
 ) -> Response:
-    last = jobs.result(project, "audit")
+    job, last = jobs.find(project, "audit"), jobs.result(project, "audit")
     found = last["found"] if last else None
     made = last["parameters"] if last else {}
     return step_page(
@@ -102,7 +102,7 @@ def _shown(
         "audit",
         problem,
         asked=asked,
-        job=jobs.find(project, "audit"),
+        job=job,
         found=found,
         made=made,
         stale=bool(last) and _stale(project, last),

@@ -52,7 +52,7 @@ def shown(
         rows = [row_of(attribute) for attribute in project.schema().attributes]
     found = jobs.result(project, "load")
     columns = found["found"]["columns"] if found else []
-    checked = jobs.result(project, "describe")
+    job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
     return step_page(
         project,
         "describe",
@@ -63,7 +63,7 @@ def shown(
         choices=_CHOICES,
         factor=FACTOR,
         taxonomies=known_taxonomies(project),
-        job=jobs.find(project, "describe"),
+        job=job,
         checked=checked["found"] if checked and checked["key"] == key_of(project, "describe", {}) else None,
         same=same_lines(project),
         typed={"yaml": ""} | typed,

@@ -28,8 +28,9 @@ def load(project: Opened, jobs: Running) -> Response:
 
 
 def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
+    job, project = jobs.find(project, "load"), Project(project.folder)
     found = (jobs.result(project, "load") or {"found": {"columns": [], "new": [], "gone": []}})["found"]
-    job, loaded, preview = jobs.find(project, "load"), project.state.loaded, []
+    loaded, preview = project.state.loaded, []
     if loaded:
         head = project.table().slice(0, _SHOWN).to_pylist()
         preview = [[_cell(cell) for cell in row.values()] for row in head]

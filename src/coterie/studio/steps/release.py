@@ -28,7 +28,9 @@ router = APIRouter()
 
 @router.get("/p/{project}/release")
 def release(project: Opened, releases: Releasing) -> Response:
-    return _form(project, releases, Asked.first(project))
+    plan = read_plan(project)
+    unused = plan is not None and plan.state in ("planned", "nothing")
+    return _form(project, releases, Asked.again(plan) if plan and unused else Asked.first(project))
 
 
 @router.post("/p/{project}/release")

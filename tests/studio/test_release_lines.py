@@ -1,0 +1,67 @@
+"""What the release page shows as a command and as Python does the same release."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coterie.certificate import Certificate
+from coterie.signing import make_key
+from coterie.studio.forms import Sent
+from coterie.studio.home import Home
+from coterie.studio.planning import Asked, plan_of
+from coterie.studio.project import Project
+from coterie.studio.same_release import release_command, release_python
+from release_world import CHOICE, form, ledger, ready_project, spent
+
+PROGRAM = f"coterie() {{ {sys.executable} -c 'from coterie.cli import main; main()' \"$@\"; }}"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    ledger(tmp_path)
+    make_key(tmp_path / "key")
+    choice = CHOICE.model_copy(update={"shuffle": True, "clip": False})
+    return ready_project(Home(tmp_path / "home"), tmp_path, choice=choice)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"internal": "yes", "name": "with a space", "format": ".parquet"},
+        {"counted": "none"},
+        {"kind": "database", "table": "released"},
+    ],
+)
+def test_the_lines_do_the_release(project: Project, tmp_path: Path, changes: dict[str, str]) -> None:
+    if "kind" in changes:
+        changes = {**changes, "address": f"sqlite:///{tmp_path}/out.db"}
+    asked = Asked.sent(
+        Sent(
+            {name: [text] for name, text in form(project, tmp_path, key=tmp_path / "key", **changes).items()}
+        )
+    )
+    plan = plan_of(project, asked)
+    run(tmp_path, ["bash", "-ec", f"{PROGRAM}\n{release_command(project, plan)}"])
+    by_command = Certificate.from_json(Path(plan.certificate).read_bytes())
+    for path in (plan.certificate, plan.internal, None if plan.table else plan.data):
+        if path:
+            Path(path).unlink()
+    if plan.table:
+        (tmp_path / "out.db").unlink()
+    run(tmp_path, [sys.executable, "-c", release_python(project, plan)])
+    by_python = Certificate.from_json(Path(plan.certificate).read_bytes())
+    for found in (by_command, by_python):
+        assert found.guarantee == plan.draft.guarantee
+        assert found.notes == plan.draft.notes
+        assert found.release.shuffled
+        assert found.signature is not None
+    assert spent(tmp_path) == (0 if plan.ledger is None else 2)
+
+
+def run(folder: Path, words: list[str]) -> None:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
