@@ -9,8 +9,8 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.statistics import Plan
 from coterie.statistics.accounting import currency
-from coterie.statistics.metric import PredictedError
 from coterie.statistics.moving import grid_of
+from coterie.statistics.predicted_error import Basis, PredictedError
 from coterie.studio.desk.desk import Desk, even_plan
 
 
@@ -76,7 +76,7 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
         "median": number(error.median),
         "p95": number(error.p95),
         "exact": [error.mean, error.median, error.p95],
-        "approximate": error.approximate,
+        "assumed": error.basis is Basis.ASSUMED,
         "times": f"{times:.2f}",
         "bar": round(min(times, 2.0) * 100, 2),  # 100: as with an equal split; 200: twice as far off, or more
         "tolerance": "" if target.tolerance is None else number(target.tolerance),
