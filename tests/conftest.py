@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,14 @@ from postgres import postgres_url
 __all__ = ["postgres_url"]  # a real server, from tests/postgres.py
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Releases are kept in the user's state folder: each test has one of its own."""
+    place = tmp_path_factory.getbasetemp() / f"state-{secrets.token_hex(8)}"
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+
 
 # The machine of a test run may be busy: a property is judged by its answer, not by its time.
 settings.register_profile("coterie", deadline=None, print_blob=True)

@@ -79,3 +79,9 @@ def float_up(value: Fraction) -> float:
     """The smallest double that is not below an exact value: noise may be rounded up, never down."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def readable(value: Fraction) -> str:
+    """Exact; a fraction without a decimal text also gets its rough size."""
+    text = as_text(value)
+    return f"{text} (≈ {float(value):.4g})" if "/" in text else text

@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,12 @@ import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.budget import Number, as_text
-from coterie.certificate import Certificate, Digest, certify
 from coterie.engines.scratch import Scratch, told
 from coterie.errors import ParameterError
-from coterie.guarantee import Guarantee, settle
 from coterie.large_chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.memory import parse_memory, room_for_work
 from coterie.methods import get_method
-from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
+from coterie.promise import Budget, Promise, promise, whole_seed
 from coterie.schema import Role, Schema, Source
 from coterie.streamed_columns import StreamedTable
 
@@ -37,14 +34,10 @@ _BYTES_A_CELL = 64  # of the output: released, restored, encoded
 
 
 @dataclass(frozen=True)
-class LargeRelease:
+class LargeRelease(Promise):
     """As coterie.release.Release, but `table` is a stream that can be read again and again."""
 
-    method: str
-    cost: Fraction
-    guarantee: Guarantee
     records: int
-    certify: Callable[[Digest], Certificate] = field(repr=False)
     _read: Callable[[], pa.RecordBatchReader] = field(repr=False)
     scratch: Scratch = field(repr=False)
 
@@ -77,7 +70,7 @@ def protect_file(
     """
     recipe = get_method(method)
     check_grouping(recipe)
-    total = total_epsilon(epsilon, recipe)
+    budget = Budget.of(epsilon, schema, recipe)
     seed = None if seed is None else whole_seed(seed)
     if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
         raise ParameterError(
@@ -87,13 +80,12 @@ def protect_file(
     warm_up()
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
-    shares, dependence = shares_of(total, schema, recipe)
-    k = recipe.check_k(k, table.records, sum(shares.values(), Fraction(0)) / len(shares))
+    k = recipe.check_k(k, table.records, budget.mean)
     place = Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
-    chain = LargeChain(table, place, recipe, k, shares, room // 2, length)
-    finished = _Finished.resume(place, _request(source, schema, method, total, k, seed, length))
+    chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
+    finished = _Finished.resume(place, _request(source, schema, method, budget.total, k, seed, length))
     sampler = sampler_from(seed)
     for group in chain.groups():
         names = [attribute.name for attribute in group]
@@ -102,27 +94,9 @@ def protect_file(
             continue
         chain.protect(group, sampler, advance)
         finished.add(names)
-    facts = replace(
-        facts_of(schema, recipe, total, table.records, k, sampler(0), shuffled=False),
-        taxonomies=digests_of(table.beginning(attribute) for attribute in schema.protected),
-    )
-    guarantee = settle(recipe.promise, facts)
-    columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
-    promise = partial(
-        certify,
-        guarantee,
-        facts,
-        schema,
-        recipe,
-        shares,
-        {},
-        dependence,
-        sampler(0),
-        columns,
-        datetime.now(UTC),
-    )
-    cost = recipe.cost(total, len(schema.protected))
-    return LargeRelease(method, cost, guarantee, table.records, promise, partial(_reader, chain), place)
+    likes = (table.beginning(attribute) for attribute in schema.protected)
+    promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes)
+    return LargeRelease(**vars(promised), records=table.records, _read=partial(_reader, chain), scratch=place)
 
 
 def _reader(chain: LargeChain) -> pa.RecordBatchReader:

@@ -12,12 +12,13 @@ from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
 from coterie.io.publication import Staged, require_writer, resume_table, stage, stage_bytes, temporary_for
-from coterie.large import LargeRelease
+from coterie.io.staged_folder import remove_any
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
-from coterie.release import Release
+from coterie.ledger.staging import StagedRecord
 from coterie.signing import load_private_key, sign
 
-Make = Callable[[], Release | LargeRelease]
+Make = Callable[[], Any]  # a Release, or another Promise with rows
+Stage = Callable[[Any, "Destination", Path | None], Staged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Destination:
     certificate: Path | None = None
     internal: Path | None = None
     key: Path | None = None
+    parts: bool = False  # a folder of part files, of any name
     inputs: tuple[Any, ...] = ()
     force: bool = False
 
@@ -37,8 +39,9 @@ class Destination:
         if self.certificate is not None:
             return self.certificate
         if is_database(self.data):
+            where = "an object store" if self.parts else "a database"
             raise ParameterError(
-                "A release into a database needs a place for its certificate.", "Give --certificate FILE."
+                f"A release into {where} needs a place for its certificate.", "Give --certificate FILE."
             )
         return Path(f"{self.data}.certificate.json")
 
@@ -46,7 +49,7 @@ class Destination:
     def shown(self) -> str:
         """For people and ledgers: no credentials."""
         if is_database(self.data):
-            return f"{without_credentials(self.data)} table '{self.table}'"
+            return without_credentials(self.data) + (f" table '{self.table}'" if self.table else "")
         return str(Path(self.data).absolute())
 
     @property
@@ -71,15 +74,33 @@ class Destination:
             raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
-        if not is_database(self.data):
+        if not is_database(self.data) and not self.parts:
             require_writer(Path(self.data))
         if self.key is not None:
             load_private_key(self.key)
 
 
-def publish(make: Make, destination: Destination) -> Certificate:
+def stage_rows(release: Any, where: Destination, temporary: Path | None) -> Staged:
+    return stage(
+        release.table,
+        where.data,
+        force=where.force,
+        table_name=where.table,
+        inputs=where.inputs,
+        temporary=temporary,
+    )
+
+
+def table_again(where: Destination, record: StagedRecord) -> Staged:
+    assert where.table is not None
+    return resume_table(
+        where.data, where.table, temporary=record.temporary, sha256=record.sha256, force=where.force
+    )
+
+
+def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
-    certificate, staged = _stage_all(make(), destination, {})
+    certificate, staged = _stage_all(make(), destination, {}, stage_data)
     visible: list[Staged] = []
     try:
         for part in staged:
@@ -90,15 +111,23 @@ def publish(make: Make, destination: Destination) -> Certificate:
             part.discard()
         if not destination.force:  # what stands there now is ours: nothing was there before
             for part in visible:
-                Path(part.target).unlink(missing_ok=True)
+                remove_any(Path(part.target))
         raise
     return certificate
 
 
-def publish_charged(make: Make, destination: Destination, ledger: Ledger, purpose: Purpose) -> Certificate:
+def publish_charged(
+    make: Make,
+    destination: Destination,
+    ledger: Ledger,
+    purpose: Purpose,
+    stage_data: Stage = stage_rows,
+    again: Callable[[Destination, StagedRecord], Staged] = table_again,
+) -> Certificate:
     """Ask the ledger first (cheap), protect, then charge and publish in one go: see coterie.ledger.
 
-    A command that is run again after a kill finds what it has already charged, and finishes that instead.
+    A command that is run again after a kill finds what it has already charged, and finishes that instead; `again` makes
+    the staged data from what the ledger noted of them, where the ledger cannot put them in place by itself.
     """
     if ledger.finished(purpose):
         return _written(destination)
@@ -110,12 +139,12 @@ def publish_charged(make: Make, destination: Destination, ledger: Ledger, purpos
                 f"{purpose.target}; this is another request.",
                 "Run the command of that release again, unchanged: it finishes it. Or write to another table.",
             )
-        return _resume(pending, destination, ledger)
+        return _resume(pending, destination, ledger, again)
     destination.refuse_early()
     ledger.book().afford(purpose)
     release = make()
     with ledger.charge(replace(purpose, status=release.guarantee.status)) as charge:
-        certificate, staged = _stage_all(release, destination, _announced(charge, destination))
+        certificate, staged = _stage_all(release, destination, _announced(charge, destination), stage_data)
         charge.publish(staged)
     return certificate
 
@@ -128,23 +157,15 @@ def _announced(charge: Charge, destination: Destination) -> dict[Path, Path]:
 
 
 def _stage_all(
-    release: Release | LargeRelease, where: Destination, names: dict[Path, Path]
+    release: Any, where: Destination, names: dict[Path, Path], stage_data: Stage
 ) -> tuple[Certificate, list[Staged]]:
     """Everything written, nothing visible yet, in the order of `Destination.files`."""
     staged: list[Staged] = []
     taken = (*where.inputs, where.data, where.certificate_path)
     try:
-        data = stage(
-            release.table,
-            where.data,
-            force=where.force,
-            table_name=where.table,
-            inputs=where.inputs,
-            temporary=names.get(Path(where.data)),
-        )
+        data = stage_data(release, where, names.get(Path(where.data)))
         staged.append(data)
-        over = "canonical table" if is_database(where.data) else "file bytes"
-        certificate = release.certify(Digest.model_validate({"over": over, "value": data.sha256}))
+        certificate = release.certify(Digest.model_validate({"over": data.over, "value": data.sha256}))
         if where.key is not None:
             certificate = sign(certificate, where.key)
         path = where.certificate_path
@@ -174,18 +195,15 @@ def _stage_all(
     return certificate, staged
 
 
-def _resume(entry: Entry, destination: Destination, ledger: Ledger) -> Certificate:
-    """A staged table that was charged before its writer died: give it its name, charge nothing."""
-    assert destination.table is not None
-    staged = entry.staged[-1]
+def _resume(
+    entry: Entry,
+    destination: Destination,
+    ledger: Ledger,
+    again: Callable[[Destination, StagedRecord], Staged],
+) -> Certificate:
+    """Staged data that were charged before their writer died: give them their name, charge nothing."""
     with ledger.resume(entry) as charge:
-        resume_table(
-            destination.data,
-            destination.table,
-            temporary=staged.temporary,
-            sha256=staged.sha256,
-            force=destination.force,
-        ).publish()
+        again(destination, entry.staged[-1]).publish()
         charge.released()
     return _written(destination)
 

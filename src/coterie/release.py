@@ -7,14 +7,12 @@ Each stage is a frozen value and reads only the one before it; the method names 
 
 from __future__ import annotations
 
-import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,12 +21,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.bounds.paid import pay_for_bounds
-from coterie.budget import Number, parse_epsilon, split
-from coterie.certificate import Certificate, Digest, certify
-from coterie.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.budget import Number
+from coterie.certificate import Certificate, Digest
+from coterie.columns.column import Column, NumericColumn
 from coterie.errors import ParameterError
 from coterie.figures import InternalFigures, NoiseFigures, Protected, internal_figures, noise_figures
-from coterie.guarantee import Facts, Guarantee, settle
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
 from coterie.mechanism.mechanism import Mechanism
@@ -39,7 +36,8 @@ from coterie.noise.sampler import Sampler, shuffled_order
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
 from coterie.partition.clustering import Clustering
-from coterie.schema import AttributeType, Missing, Role, Schema, Source
+from coterie.promise import Budget, Promise, promise, whole_seed
+from coterie.schema import AttributeType, Role, Schema
 from coterie.schema_file import as_schema
 from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
@@ -48,15 +46,11 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Promise):
     """What goes out (`data`, `certificate`) and what must not (`internal`)."""
 
     data: Any
     table: pa.Table
-    method: str
-    cost: Fraction  # what a ledger is charged
-    guarantee: Guarantee
-    certify: Callable[[Digest], Certificate] = field(repr=False)
     _checked: Checked = field(repr=False)
     _linked: dict[str, Protected] = field(repr=False)
     _order: NDArray[np.int64] | None = field(repr=False, default=None)
@@ -106,18 +100,17 @@ def protect(
             )
         # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
         return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
-    total = total_epsilon(epsilon, recipe)
+    budget = Budget.of(epsilon, schema, recipe)
     table, restore = to_arrow(data)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
-    shares, dependence = shares_of(total, schema, recipe)
-    k = recipe.check_k(k, checked.records, sum(shares.values(), Fraction(0)) / len(shares))
+    k = recipe.check_k(k, checked.records, budget.mean)
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
-    paid = pay_for_bounds(checked, schema, shares, sampler)
-    checked, schema, shares = paid.checked, paid.schema, paid.left
+    paid = pay_for_bounds(checked, schema, budget.shares, sampler)
+    checked, schema, budget = paid.checked, paid.schema, replace(budget, shares=paid.left)
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
 
     def noisy(column: Column) -> Noisy:
-        result = noisy_column(column, recipe, clustering_of, k, shares[column.attribute.name], sampler)
+        result = noisy_column(column, recipe, clustering_of, k, budget.shares[column.attribute.name], sampler)
         if progress:
             progress(column.attribute.name)
         return result
@@ -130,31 +123,30 @@ def protect(
             results = dict(zip(names, attached, strict=True))
         else:
             lists = dict(zip(names, pool.map(noisy, columns), strict=True))
-            results = _synthetic(recipe.synthesis, checked, lists, dependence, sampler)
+            results = _synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
     released = _rows(schema, results, checked.kept, order)
-    facts = replace(
-        facts_of(schema, recipe, total, checked.records, k, sampler, shuffled=shuffle),
-        taxonomies=digests_of(checked.columns.values()),
-        clipped=clip,
-    )
-    guarantee = settle(recipe.promise, facts)
-    promise = partial(
-        certify,
-        guarantee,
-        facts,
+    promised = promise(
         schema,
         recipe,
-        shares,
-        paid.spent,
-        dependence,
+        budget,
+        checked.records,
+        k,
         sampler,
-        tuple(released.column_names),
-        datetime.now(UTC),
+        checked.columns.values(),
+        paid=paid.spent,
+        shuffled=shuffle,
+        clipped=clip,
     )
-    cost = recipe.cost(total, len(schema.protected))
-    return Release(restore(released), released, method, cost, guarantee, promise, checked, results, order)
+    return Release(
+        **vars(promised),
+        data=restore(released),
+        table=released,
+        _checked=checked,
+        _linked=results,
+        _order=order,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,48 +190,6 @@ def _synthetic(
     return {name: column.synthetic(ranks[name]) for name, column in noisy.items()}
 
 
-def shares_of(epsilon: Fraction, schema: Schema, method: Method) -> tuple[dict[str, Fraction], Fraction]:
-    """ε of every attribute, and of the dependence between them; together exactly ε (or m·ε, where not split)."""
-    weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    dependence = method.dependence(epsilon, len(weights))
-    if not method.splits_budget:
-        return dict.fromkeys(weights, epsilon), dependence
-    return split(epsilon - dependence, weights), dependence
-
-
-def facts_of(
-    schema: Schema,
-    method: Method,
-    epsilon: Fraction,
-    records: int,
-    k: int,
-    sampler: Sampler,
-    *,
-    shuffled: bool,
-) -> Facts:
-    """What the promise may depend on: all of it declared, or visible in the release."""
-    return Facts(
-        epsilon=epsilon,
-        records=records,
-        k=k,
-        clusters=records // k,
-        protected=tuple(a.name for a in schema.protected),
-        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
-        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
-        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
-        sizes_from_data=method.grouping.sizes is None,
-        rows_may_drop=tuple(
-            a.name
-            for a in schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ),
-        shuffled=shuffled,
-        synthetic=method.synthesis is not None,
-        private_noise=sampler.private or not method.adds_noise,
-    )
-
-
 def _rows(
     schema: Schema, released: Mapping[str, Protected], kept: Mapping[str, pa.ChunkedArray], order: Any
 ) -> pa.Table:
@@ -264,26 +214,3 @@ def _uncut(checked: Checked) -> Checked:
         for name, column in checked.columns.items()
     }
     return replace(checked, columns=columns)
-
-
-def digests_of(columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
-    """By which a certificate names the trees of labels that were used."""
-    labelled = [column for column in columns if isinstance(column, CategoryColumn)]
-    return tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled)
-
-
-def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:
-    """ε as given. A method without noise needs none; one that was given is checked all the same."""
-    if epsilon is not None:
-        return parse_epsilon(epsilon)
-    if method.adds_noise:
-        raise ParameterError(
-            f"Method '{method.name}' needs a privacy budget.", "Give epsilon, for example 1."
-        )
-    return Fraction(1)
-
-
-def whole_seed(seed: object) -> int:
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
-        raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
-    return operator.index(seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -140,7 +141,13 @@ class Domain(_Frozen):
     @property
     def width(self) -> Fraction:
         """Δ, exactly: the difference of the two doubles."""
-        return Fraction(self.upper) - Fraction(self.lower)
+        return _width(self.lower, self.upper)
+
+
+@lru_cache(maxsize=4096)
+def _width(lower: float, upper: float) -> Fraction:
+    """Remembered: a grid asks for it once a method, k and attribute."""
+    return Fraction(upper) - Fraction(lower)
 
 
 class Categories(_Frozen):

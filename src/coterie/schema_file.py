@@ -18,7 +18,8 @@ from coterie.schema import Attribute, AttributeType, Schema
 SCHEMA_VERSION = 1
 
 
-def read_schema(source: str | Path) -> Schema:
+def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
+    """A schema file, or YAML text (then `folder` is where its taxonomies are looked for)."""
     if isinstance(source, Path) or "\n" not in source:
         try:
             text = Path(source).read_text(encoding="utf-8")
@@ -30,7 +31,7 @@ def read_schema(source: str | Path) -> Schema:
             raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
         folder = Path(source).resolve().parent
     else:
-        text, folder = source, Path()
+        text = source
     try:
         schema = schema_from(yaml.load(text, _StrictLoader))
     except yaml.YAMLError as error:

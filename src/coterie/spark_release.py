@@ -6,9 +6,8 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -17,19 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.budget import Number
-from coterie.certificate import Certificate, Digest, certify
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines.piece import Piece
 from coterie.engines.spark import KEY, ROW, SparkRanking, attached, numbered, wider
 from coterie.errors import DataError, ParameterError, SchemaError
-from coterie.guarantee import Guarantee, settle
 from coterie.io.names import check_names
 from coterie.large_chain import SamplerAt, check_grouping, sampler_from
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.partition.clustering import Clustering, Shape
-from coterie.release import digests_of, facts_of, shares_of, total_epsilon, whole_seed
+from coterie.promise import Budget, Promise, promise, whole_seed
 from coterie.schema import Role, Schema, Source
 from coterie.spark_worker import check_rows, faults_in_words, filled_like, protect_piece, told
 from coterie.table import column_of, same_columns
@@ -38,15 +35,11 @@ Kind = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class SparkRelease:
+class SparkRelease(Promise):
     """`data` is lazy: Spark computes it when it is written, and a task that runs again gives the same bytes."""
 
     data: Any
-    method: str
-    cost: Fraction
-    guarantee: Guarantee
     records: int
-    certify: Callable[[Digest], Certificate] = field(repr=False)
 
 
 def protect_frame(
@@ -61,39 +54,19 @@ def protect_frame(
     """Protect a Spark frame. Rows keep their order."""
     recipe = get_method(method)
     check_grouping(recipe)
-    total = total_epsilon(epsilon, recipe)
+    budget = Budget.of(epsilon, schema, recipe)
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
     with told():
         base, records = numbered(plan.checked(frame).persist())
     if records < 2:
         raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
-    shares, dependence = shares_of(total, schema, recipe)
-    k = recipe.check_k(k, records, sum(shares.values(), Fraction(0)) / len(shares))
+    k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
     with told():
-        released = plan.released(base, records, k, shares, sampler)
-    facts = replace(
-        facts_of(schema, recipe, total, records, k, sampler(0), shuffled=False),
-        taxonomies=digests_of(plan.likes),
-    )
-    guarantee = settle(recipe.promise, facts)
-    columns = tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER)
-    promise = partial(
-        certify,
-        guarantee,
-        facts,
-        schema,
-        recipe,
-        shares,
-        {},
-        dependence,
-        sampler(0),
-        columns,
-        datetime.now(UTC),
-    )
-    cost = recipe.cost(total, len(schema.protected))
-    return SparkRelease(released, method, cost, guarantee, records, promise)
+        released = plan.released(base, records, k, budget.shares, sampler)
+    promised = promise(schema, recipe, budget, records, k, sampler(0), plan.likes)
+    return SparkRelease(**vars(promised), data=released, records=records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from coterie.errors import MissingExtra, ParameterError
-from coterie.io.part_files import digest_of_parts
 
 LEAST_JAVA = 17
 _INSTALL = "Install it (Debian: apt install openjdk-17-jre-headless) and let JAVA_HOME name its folder."
@@ -54,17 +49,3 @@ def java_version() -> int | None:
         return None
     match = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
     return int(match[1]) if match else None
-
-
-def written_digest(spark: Any, folder: str) -> str:
-    """The digest of the part files, hashed where they are: `folder` may lie in an object store."""
-
-    def hashed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            names = [path.rsplit("/", 1)[1] for path in batch.column("path").to_pylist()]
-            marks = [hashlib.sha256(content.as_buffer()).hexdigest() for content in batch.column("content")]
-            yield pa.RecordBatch.from_pydict({"name": names, "mark": marks})
-
-    files = spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(folder)
-    marks = files.select("path", "content").mapInArrow(hashed, "name string, mark string").collect()
-    return digest_of_parts({row[0]: row[1] for row in marks})

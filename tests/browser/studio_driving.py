@@ -18,7 +18,9 @@ PATIENCE = 60.0  # seconds: the machine of a test run may be busy
 _SIZES = {"desk": (1280, 900), "wide": (1920, 1080), "phone": (390, 844)}
 
 
-def until(there: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
+def until(
+    there: Callable[[], Any], what: str, seconds: float = PATIENCE, standing: Callable[[], str] = str
+) -> Any:
     """Look until it is so; a page that is just being replaced counts as not yet."""
     from selenium.common.exceptions import WebDriverException
 
@@ -30,7 +32,7 @@ def until(there: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any
             found = None
         if found:
             return found
-        assert time.monotonic() < ends, f"not seen within {seconds:.0f} s: {what}"
+        assert time.monotonic() < ends, f"not seen within {seconds:.0f} s: {what}\n{standing()}"
         time.sleep(0.05)
 
 
@@ -114,7 +116,7 @@ class Page:
         return str(self.driver.current_url).removeprefix(self.root)
 
     def sees(self, words: str, seconds: float = PATIENCE) -> None:
-        until(lambda: words in self.text, f"'{words}'\n{self._standing()}", seconds)
+        until(lambda: words in self.text, f"'{words}'", seconds, self._standing)
 
     def sees_not(self, words: str, seconds: float = PATIENCE) -> None:
         until(lambda: words not in self.text, f"the end of '{words}'", seconds)
@@ -125,7 +127,7 @@ class Page:
         def shown() -> list[str]:
             return [alert.text for alert in self.all("[role=alert]") if alert.is_displayed() and alert.text]
 
-        return str(until(shown, f"a problem\n{self._standing()}")[0])
+        return str(until(shown, "a problem", standing=self._standing)[0])
 
     def all(self, selector: str) -> list[Any]:
         found: list[Any] = self.driver.find_elements("css selector", selector)
@@ -143,12 +145,18 @@ class Page:
             found = self.driver.find_elements("xpath", way)
             return next((element for element in found if element.is_displayed()), None)
 
-        return until(shown, f"the button '{words}'\n{self._standing()}")
+        return until(shown, f"the button '{words}'", standing=self._standing)
 
     def click(self, words: str) -> None:
         element = self.button(words)
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
+
+    def click_label(self, label: str) -> None:
+        """Tick a box, as by a click on its words."""
+        field = self.field(label)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+        field.click()
 
     def submit(self, words: str) -> None:
         """Click, and wait until the next page has come."""
@@ -162,7 +170,7 @@ class Page:
             ready = self.driver.execute_script("return document.readyState") == "complete"
             return bool(now != before and ready)
 
-        until(new, f"the next page\n{self._standing()}")
+        until(new, "the next page", standing=self._standing)
 
     def field(self, label: str) -> Any:
         """An input, select or text area by the text of its label or its aria-label."""
@@ -172,7 +180,7 @@ class Page:
               if (names.some(name => name && name.replace(/\\s+/g, " ").trim() === arguments[0])) return one;
             }"""
         return until(
-            lambda: self.driver.execute_script(script, label), f"the field '{label}'\n{self._standing()}"
+            lambda: self.driver.execute_script(script, label), f"the field '{label}'", standing=self._standing
         )
 
     def fill(self, label: str, value: str) -> None:
@@ -206,18 +214,25 @@ class Page:
 
     def size(self, name: str) -> None:
         """desk (1280), wide (1920) or phone (390)."""
-        width, height = _SIZES[name]
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": name == "phone"}
+        self.driver.coterie_size = _SIZES[name]
+        self._measure(*_SIZES[name])
+
+    def _measure(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def too_wide(self) -> int:
         """By how many pixels the page must be scrolled sideways."""
-        script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        return int(self.driver.execute_script(script))
+        # A phone makes the window wider instead of scrolling.
+        script = "return Math.max(innerWidth, document.documentElement.scrollWidth)"
+        return int(self.driver.execute_script(script)) - int(self.driver.coterie_size[0])
 
     def screenshot(self, path: Path) -> None:
-        """The whole page, not only the window."""
+        """The whole page, as if the window were that high."""
+        width, height = self.driver.coterie_size
+        self._measure(width, self.driver.execute_script("return document.documentElement.scrollHeight"))
         taken = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
+        self._measure(width, height)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(taken["data"]))
 

@@ -1,6 +1,6 @@
 """Runs studies in which one process is killed (SIGKILL) at its n-th point, for one n after the other.
 
-    federation_kill_driver.py owner|aggregator[-vertical] ROOT STRIDE [LAST]
+    federation_kill_driver.py owner|aggregator[-vertical|-blinded] ROOT STRIDE [LAST]
 
 A point is the moment before or after a step that leaves a trace: a request, a write to the ledger, a file that gets
 its name, a transaction. Everything is forked from here, so that a process costs milliseconds instead of seconds; this
@@ -25,13 +25,14 @@ import yaml
 from federation_world import ATTRIBUTES, World, free_port
 
 from coterie.federation import chunks
-from coterie.federation.aggregator import assembly, receiving, tending
+from coterie.federation.aggregator import assembly, receiving, relaying, tending
 from coterie.federation.aggregator.serving import serve
 from coterie.federation.keys import fingerprint
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import computing, delivering
+from coterie.federation.owner import computing, delivering, exchanging
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
+from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.journal import Journal
 from coterie.io.staged_file import StagedFile
@@ -45,7 +46,9 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (StagedFile, "publish"),
     (computing, "_made"),
     (Journal, "decide"),
-    (delivering, "_keep"),
+    (delivering, "keep_private"),
+    (exchanging, "keep_private"),
+    (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "answer"),
@@ -56,8 +59,13 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "seal"),
     (receiving, "move_contribution"),
     (receiving, "group_key"),
+    (relaying, "give"),
+    (relaying, "keep_parcel"),
     (tending, "move_study"),
     (tending, "move_contribution"),
+    (tending, "_move"),
+    (tending, "_forget"),
+    (tending, "forget_parcels"),
     (assembly, "_write"),
     (assembly, "certify"),
     (assembly, "_sync"),
@@ -100,13 +108,14 @@ def forked(work: Callable[[], None]) -> int:
 
 
 class Sweep:
-    def __init__(self, root: Path, vertical: bool) -> None:
+    def __init__(self, root: Path, kind: str) -> None:
         self.world = World(root, port=free_port())
-        self.vertical = vertical
+        self.kind = kind
         self.server = 0
         self.homes: list[Home] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
+        exchanging.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 
     def start_server(self, number: int = 0) -> None:
@@ -140,6 +149,7 @@ class Sweep:
                 "minimum_k": 3,
                 "attributes": [*ATTRIBUTES],
                 "methods": ["idp-ls"],
+                "blinded": True,
                 "aggregators": [fingerprint(home.aggregator)],
             }
             home.policy_file.write_text(yaml.safe_dump(policy))
@@ -147,10 +157,11 @@ class Sweep:
             assert number < 2
 
     def study(self) -> Any:
-        if not self.vertical:
+        if self.kind == "horizontal":
             return self.world.study(["first", "second"])
         holds = {"first": ["age", "ward"], "second": ["stay"]}
-        return self.world.study(holds, fragmentation="vertical", identifier="patient", lead="first")
+        how = {"lead": "first"} if self.kind == "vertical" else {"join": "blinded ids"}
+        return self.world.study(holds, fragmentation="vertical", identifier="patient", **how)
 
     def run_owner(self, home: Home, number: int = 0) -> int:
         self.world.aggregator.database.close()
@@ -220,12 +231,13 @@ class _Running:
 
 
 def main(role: str, root: str, stride: int, last: int) -> int:
-    sweep = Sweep(Path(root), vertical=role.endswith("vertical"))
+    role, _, kind = role.partition("-")
+    sweep = Sweep(Path(root), kind or "horizontal")
     sweep.start_server()
     sweep.join()
     kills = 0
     for number in range(1 + random.Random(stride).randrange(stride), last, stride):
-        if role.startswith("aggregator"):
+        if role == "aggregator":
             os.kill(sweep.server, signal.SIGKILL)
             os.waitpid(sweep.server, 0)
             study = sweep.study()

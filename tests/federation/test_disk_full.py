@@ -1,37 +1,71 @@
-"""A full disk at the aggregator: nothing is lost, and the study is finished once there is room."""
+"""Full disks, for real (a small file system in memory): nothing half-written, nothing charged twice, finished later."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from federation_world import Look, people, until
+from federation_world import Look, command, environment, events, people, until
 
+from coterie.cli import main
+from coterie.federation.errors import FederationError
+from coterie.federation.keys import write_private
 from coterie.federation.owner import agent as agent_module
 from coterie.ledger import Ledger
 
+Mount = Callable[[Path, str], Path]
+
 
 @pytest.fixture
-def small_disk(federation: Any) -> Iterator[Path]:
-    """A file system of 256 KB under the folder of chunks."""
-    place = federation.aggregator.folder / "chunks"
-    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "coterie-test", str(place)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting a small file system is not allowed here")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
+def small_disk() -> Iterator[Mount]:
+    with ExitStack() as stack:
+
+        def mounted(place: Path, size: str) -> Path:
+            place.mkdir(mode=0o700, exist_ok=True)
+            words = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "coterie-test", str(place)]
+            if os.geteuid() != 0 or subprocess.run(words, capture_output=True, check=False).returncode != 0:
+                pytest.skip("mounting a small file system is not allowed here")
+            stack.callback(subprocess.run, ["umount", "--lazy", str(place)], check=True)
+            return place
+
+        yield mounted
+
+
+def fill(place: Path, leave: int = 0) -> Path:
+    """Take all room but `leave` bytes."""
+    filler = place / "filler"
+    free = shutil.disk_usage(place).free - leave
+    with filler.open("wb", buffering=0) as file:
+        if free > 0:
+            os.posix_fallocate(file.fileno(), 0, free)
+    return filler
+
+
+def charged(home: Any) -> int:
+    return sum(entry.state.charged for entry in Ledger.inspect(home.default_ledger).entries.values())
+
+
+def released(world: Any, study: Any, homes: list[Any]) -> None:
+    def there() -> bool:
+        for home in homes:
+            Look(world, home).once()
+        return bool(world.shown(study)["state"] == "RELEASED")
+
+    until(there, "the release")
 
 
 def test_the_aggregators_disk_is_full(
-    federation: Any, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+    federation: Any, small_disk: Mount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = small_disk(federation.aggregator.folder / "chunks", "256k")
     homes = [federation.join(name) for name in ("a", "b")]
     for home in homes:
         federation.give(home, people(40, 5))
@@ -39,21 +73,140 @@ def test_the_aggregators_disk_is_full(
     for home in homes:
         Look(federation, home).once()
     federation.await_state(study, "COLLECTING")
-    filler = small_disk / "filler"
-    with suppress(OSError), filler.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
+    filler = fill(place)
     monkeypatch.setattr(agent_module, "backoff", lambda failures: filler.unlink(missing_ok=True) or 0.1)
     said = Look(federation, homes[0]).once()
     assert any(event == "unreachable" and "disk is full" in text for event, _, text in said), said
     assert not filler.exists(), "the pause is when the administrator made room"
+    released(federation, study, homes)
+    assert [charged(home) for home in homes] == [1, 1]
 
-    def released() -> bool:
+
+def test_the_disk_of_the_aggregators_database_is_full(tmp_path: Path, small_disk: Mount) -> None:
+    """All of its folder, with a running process: it says so to owners, keeps serving, and goes on when there is room."""
+    from federation_world import World
+
+    place = small_disk(tmp_path / "aggregator", "3m")
+    made = World(tmp_path)
+    try:
+        made.serve()
+        homes = [made.join(name) for name in ("a", "b")]
         for home in homes:
-            Look(federation, home).once()
-        return bool(federation.shown(study)["state"] == "RELEASED")
+            made.give(home, people(40, 5))
+        study = made.study(["a", "b"])
+        filler = fill(place)
+        running = [made.run_owner(home, "--until-done") for home in homes]
 
-    until(released, "the release")
+        def told() -> bool:
+            return all(
+                any(e["event"] == "unreachable" and "disk is full" in e["text"] for e in events(home))
+                for home in homes
+                if (home.folder / "run.log").exists()
+            )
+
+        until(told, "both owners to hear of it")
+        assert made.listening()
+        filler.unlink()
+        made.await_state(study, "RELEASED")
+        assert [process.wait(120) for process in running] == [0, 0], made.logs()
+        assert [charged(home) for home in homes] == [1, 1]
+        assert "Traceback" not in (tmp_path / "server.log").read_text()
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("room", [0, 8, 16, 28])
+def test_an_owners_disk_is_full(
+    shared: Any, small_disk: Mount, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """With so many KB left the owner comes so far, and no farther until there is room."""
+    place = small_disk(shared.root / f"cramped-{room}", "1m")
+    homes = [shared.join(name) for name in (f"cramped-{room}", f"roomy-{room}")]
     for home in homes:
-        entries = Ledger.inspect(home.default_ledger).entries.values()
-        assert len([entry for entry in entries if entry.state.charged]) == 1
+        shared.give(home, people(400, 5))
+    study = shared.study([f"cramped-{room}", f"roomy-{room}"])
+    filler = fill(place, leave=room * 1024)
+    stopped: list[str] = []
+
+    def made_room(failures: int) -> float:
+        # Whatever it met, nothing of the study is visible that is not whole.
+        finished = homes[0].folder / "studies" / study.id / "manifest.json"
+        stopped.append("finished" if finished.exists() else "unfinished")
+        assert charged(homes[0]) <= 1
+        filler.unlink(missing_ok=True)
+        return 0.05
+
+    monkeypatch.setattr(agent_module, "backoff", made_room)
+    said: list[Any] = []
+
+    def there() -> bool:
+        said.extend(Look(shared, homes[0]).once())
+        Look(shared, homes[1]).once()
+        if any("disk is full" in text for _, _, text in said):
+            filler.unlink(missing_ok=True)
+        return bool(shared.shown(study)["state"] == "RELEASED")
+
+    until(there, "the release")
+    Look(shared, homes[0]).once()
+    assert [text for event, _, text in said if event in ("storage", "problem")], said
+    assert all("disk is full" in text for event, _, text in said if event in ("storage", "problem")), said
+    assert [charged(home) for home in homes] == [1, 1]
+    assert [entry.state.value for entry in Ledger.inspect(homes[0].default_ledger).entries.values()][
+        -1
+    ] == "released"
+    left = [path.name for path in (homes[0].folder / "studies" / study.id).iterdir()]
+    assert not [name for name in left if name.startswith(".") or name.endswith((".part", ".new", ".tmp"))], (
+        left
+    )
+    assert (homes[0].study(study.id) / "release.parquet").read_bytes() == shared.aggregator.release(
+        study.id
+    ).read_bytes()
+    assert homes[0].journal.first_broken() is None
+    assert shared.part(study, f"cramped-{room}")["state"] == "ACCEPTED", "a full disk is no reason to refuse"
+
+
+def test_joining_on_a_full_disk_can_be_repeated(shared: Any, small_disk: Mount) -> None:
+    place = small_disk(shared.root / "late", "256k")
+    invitation = shared.root / "late.invitation"
+    invitation.write_text(shared.invitation("late").to_text())
+
+    def join() -> subprocess.CompletedProcess[str]:
+        words = ("owner", "join", str(invitation), "--home", str(place), "--json")
+        return subprocess.run(command(*words), env=environment(), capture_output=True, text=True, check=False)
+
+    for pages in (0, 1, 2, 3):
+        filler = fill(place, leave=pages * 4096)
+        done = join()
+        assert (done.returncode, "disk is full" in json.loads(done.stderr)["problem"]) == (6, True), (
+            done.stderr
+        )
+        filler.unlink()
+    done = join()
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["owner"] == "late"
+
+
+def test_an_aggregator_cannot_be_made_on_a_full_disk(
+    tmp_path: Path, small_disk: Mount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = small_disk(tmp_path / "disk", "400k")
+    filler = fill(place, leave=24 * 1024)
+    words = ["coterie", "aggregator", "init", str(place / "new"), "--url", "https://localhost:8443", "--json"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert (left.value.code, "disk is full" in json.loads(capsys.readouterr().err)["problem"]) == (6, True)
+    assert not list((place / "new").iterdir()), "half an aggregator would be in the way of the next attempt"
+    filler.unlink()
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+
+
+def test_half_a_private_file_is_not_left(tmp_path: Path, small_disk: Mount) -> None:
+    place = small_disk(tmp_path / "disk", "64k")
+    with pytest.raises(OSError, match="No space"):
+        write_private(place / "key", bytes(100_000))
+    assert not list(place.iterdir())
+    with pytest.raises(FederationError, match="cannot be written"):
+        write_private(place / "no" / "key", b"x")

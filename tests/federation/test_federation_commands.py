@@ -169,6 +169,8 @@ def test_what_cannot_be(
         ({"deadline": "2020-01-01T00:00:00Z"}, "past"),
         ({"colour": "blue"}, "unknown entry 'colour'"),
         ({"method": "idp-lss"}, "idp-lss"),
+        ({"method": "ir"}, "adds no noise"),
+        ({"method": "laplace"}, "groups nobody"),
         ({"minimum": 9}, "minimum"),
         ({"lead": "spec-a"}, "vertical"),
         ({"fragmentation": "diagonal"}, "fragmentation"),

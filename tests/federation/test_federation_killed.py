@@ -39,6 +39,7 @@ def test_the_aggregator_is_killed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("role", ["owner", "owner-vertical", "aggregator", "aggregator-vertical"])
-def test_killed_at_every_point(role: str) -> None:
-    assert kills(role, 1, patience=2900) >= 40
+@pytest.mark.parametrize("kind", ["", "-vertical", "-blinded"])
+@pytest.mark.parametrize("who", ["owner", "aggregator"])
+def test_killed_at_every_point(who: str, kind: str) -> None:
+    assert kills(who + kind, 1, patience=2900) >= 40

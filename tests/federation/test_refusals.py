@@ -60,8 +60,14 @@ def test_over_budget(shared: Any) -> None:
     [
         ({"minimum_k": 8}, {}, "k is too small", {"requested": "5", "limit": "8"}),
         ({"maximum_epsilon": "0.1"}, {}, "above the policy", {"requested": "1", "limit": "0.1"}),
+        (
+            {"methods": ["dp-mdav"]},
+            {"method": "dp-mdav"},
+            "above the policy",
+            {"requested": "3", "limit": "2"},  # three attributes, each of them the whole epsilon
+        ),
         ({"attributes": ["age", "ward"]}, {}, "'stay'", {}),
-        ({"methods": ["laplace"]}, {}, "'idp-ls'", {"limit": "laplace"}),
+        ({"methods": ["dp-ir"]}, {}, "'idp-ls'", {"limit": "dp-ir"}),
         ({"aggregators": ["SHA256:somebody-else"]}, {}, "aggregator's key", {}),
         ({}, {"seed": 7}, "seed", {}),
         ({"population": "nobody"}, {}, "no population", {}),

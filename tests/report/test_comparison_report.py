@@ -17,8 +17,10 @@ from coterie.release import protect
 from coterie.report.comparison_figures import error_by_k, labelled_ks
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import WORDS, best_cells, errors_by, readable
+from coterie.report.table_figures import distributions
 from coterie.report.verdict import verdict
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+from coterie.table import check
 from coterie.utility.evaluation import evaluate
 
 NAME = "pay <b>&"
@@ -255,3 +257,37 @@ def test_synthetic_methods_alone_have_a_page(tmp_path: Path) -> None:
     said = write_comparison(found, table(), tmp_path, title="Synthetic")
     assert said.top.cell.method == "dp-sorted"
     assert "proved" in said.headline
+
+
+def test_categories_are_told_apart_from_numbers(comparison: Comparison) -> None:
+    said = verdict(comparison, best_cells(comparison))
+    (point,) = [point for point in said.points if point.startswith("That figure is of numbers")]
+    distance = comparison.results.mean("semantic-distance")[said.top.cell]
+    assert f"In colour a released category lies {readable(distance)} from the original" in point
+    assert any(point.endswith(f"{words}.") for _, words in WORDS["semantic-distance"])
+
+
+def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
+    attributes = (
+        Attribute(
+            name="since",
+            type=AttributeType.DATE,
+            role=Role.PROTECT,
+            domain=Domain(lower="2000-01-01", upper="2026-12-31"),
+        ),
+        Attribute(
+            name="grade",
+            type=AttributeType.ORDINAL,
+            role=Role.PROTECT,
+            categories=Categories(labels=("low", "middle", "high")),
+        ),
+    )
+    days = pa.array(np.arange(11_000, 11_060, dtype=np.int32), pa.int32()).cast(pa.date32())
+    people = pa.table({"since": days, "grade": ["low", "high", "middle"] * 20})
+    columns = check(people, Schema(attributes=attributes)).columns
+    figure = distributions(columns, {"as it is": columns})
+    figure.draw_without_rendering()
+    since, grade = figure.axes
+    assert all(text.get_text().startswith("2000-") for text in since.get_xticklabels())
+    assert [text.get_text() for text in grade.get_xticklabels()] == ["low", "middle", "high"]
+    assert (since.get_xlabel(), grade.get_xlabel()) == ("since", "grade")

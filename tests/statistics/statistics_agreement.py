@@ -16,6 +16,7 @@ import pyarrow as pa
 from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
+from coterie.statistics.filters import OneOf
 from coterie.statistics.releasing import draw_measurements, evaluate
 from coterie.statistics.sources import open_source
 
@@ -235,10 +236,10 @@ def true_values(chosen: Plan, exact: dict[str, Any], table: pa.Table) -> dict[st
         inside = np.ones(len(frame), dtype=bool)
         for column, condition in m.where.conditions:
             cells = frame[column]
-            inside &= np.array(
-                [condition.accepts(c if isinstance(c, str) else None, None if isinstance(c, str) else float(c))
-                 for c in cells]
-            )  # fmt: skip
+            if isinstance(condition, OneOf):
+                inside &= cells.isin(condition.values).to_numpy()
+            else:
+                inside &= ((cells >= condition.start) & (cells < condition.below)).to_numpy()
         row.append(float(np.quantile(frame[m.terms[0][0]][inside].astype(float), m.quantile)))
     statistics, equations = evaluate(chosen.design, np.array([row]))
     return {name: float(value[0]) for part in (statistics, equations) for name, value in part.items()}

@@ -298,3 +298,16 @@ def test_the_schema_is_the_source_of_bounds() -> None:
         plan(read_specification(document(schema=s)), report_losses=False) for s in (SCHEMA, wide)
     )
     assert broad.score > 2 * narrow.score
+
+
+def test_solving_chooses_direct_or_sums_at_the_budget_it_finds() -> None:
+    """A std of 20 records: at ε = 1 sums look better, at the budget this tolerance needs they are not."""
+    entry = {"kind": "std", "of": "cost", "where": {"smoker": "yes"}, "at_least": 18, "expected": 11}
+    entry |= {"about": {"size": 20, "mean": 16}, "tolerance": 0.5}
+    content = document(statistics={"sd": entry}, equations={}, budget={"epsilon": "1"})
+    assert plan(read_specification(content), report_losses=False).design.routes["sd"] is Route.SUMS
+    free = solve_budget(read_specification(content))
+    assert free.design.routes["sd"] is Route.DIRECT
+    forced = document(statistics={"sd": {**entry, "route": "sums"}}, equations={}, budget={"epsilon": "1"})
+    held = solve_budget(read_specification(forced))
+    assert free.specification.budget.epsilon < held.specification.budget.epsilon  # type: ignore[operator]

@@ -73,9 +73,13 @@ def test_faults_of_the_database_are_told_without_values(people_in_database: str,
     text = population()
     text = text.set_column(3, "cost", [["much"] * text.num_rows])
     stage(text, people_in_database, table_name="stats text", force=True).publish()
-    with pytest.raises(DataError, match="hold numbers") as caught:
+    with pytest.raises(DataError, match=r"Column 'cost' holds text that is not a number.*view") as caught:
         release(chosen, people_in_database, tmp_path / "out.csv", table="stats text")
     assert "much" not in str(caught.value)
+    ranged = {"n": {"kind": "count", "where": {"region": {"from": 3}}, "expected": 600}}
+    filtered = read_specification(document(statistics=ranged, equations={}))
+    with pytest.raises(DataError, match="Column 'region' holds text"):
+        release(filtered, people_in_database, tmp_path / "out.csv", table="stats text")
 
 
 def test_values_with_quotes_are_only_compared(people_in_database: str) -> None:

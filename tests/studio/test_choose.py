@@ -76,7 +76,7 @@ def test_optimal_groups_break_a_promise_also_on_the_page() -> None:
 
 def test_shares_sum_to_the_whole() -> None:
     found = promised(Choice(method="dp-copula", epsilon="0.7"), demo_schema(), 5000)
-    assert sum(found.shares.values()) + found.dependence == found.cost
+    assert sum(found.budget.shares.values()) + found.budget.dependence == found.cost
 
 
 def test_rows_with_gaps_do_not_count(studio: tuple[httpx.Client, Home]) -> None:

@@ -25,7 +25,7 @@ from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
 from coterie.odds import odds_in_words
 from coterie.population import demo_population, demo_schema
-from coterie.release import facts_of as releasefacts_of  # one place decides what a promise rests on
+from coterie.promise import facts_of  # one place decides what a promise rests on
 from coterie.release import protect
 from coterie.schema import Schema
 
@@ -123,5 +123,5 @@ def _guarantee(
     recipe = get_method(method)
     share = (epsilon - recipe.dependence(epsilon, len(schema.protected))) / len(schema.protected)
     size = recipe.check_k(k, records, share if recipe.splits_budget else epsilon)
-    facts = releasefacts_of(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
+    facts = facts_of(schema, recipe, epsilon, records, size, SecureSampler(), shuffled=shuffled)
     return settle(recipe.promise, facts)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from coterie.cli.app import app
 from coterie.cli.output import print_error, wants_json
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, OutputError
 
 
 def _app_in_json() -> int:
@@ -32,6 +33,12 @@ def main() -> None:
         print_error(error, as_json=wants_json(sys.argv))
         sys.exit(error.exit_code)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            full = OutputError(
+                "The disk is full.", "Make room, then run it again; nothing half-written is left."
+            )
+            print_error(full, as_json=wants_json(sys.argv))
+            sys.exit(full.exit_code)
         if os.environ.get("COTERIE_DEBUG"):
             raise
         # An exception's own text may hold data values: name its kind only.

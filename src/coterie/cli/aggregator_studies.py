@@ -22,6 +22,8 @@ from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.storage.studies import add_study, move_study, study_row, try_again
 from coterie.federation.study import KIND
 from coterie.federation.study_file import read_study
+from coterie.io.publication import stage_bytes
+from coterie.io.staged_file import stage_file
 
 app = typer.Typer(
     help="Begin a study, look at it, cancel it, take its release.",
@@ -182,8 +184,14 @@ def release_command(
                 )
             time.sleep(0.5)
         assert row.certificate is not None
-        certificate.write_text(row.certificate + "\n")
-        shutil.copyfile(aggregator.release(name), output)
+        with aggregator.release(name).open("rb") as source:
+            data = stage_file(output, lambda sink: shutil.copyfileobj(source, sink), force=force)
+        try:
+            stage_bytes((row.certificate + "\n").encode(), certificate, force=force).publish()
+            data.publish()  # last: data beside another certificate could be taken for its release
+        except BaseException:
+            data.discard()
+            raise
         content = _found(aggregator, name)["study"]
     finally:
         aggregator.close()

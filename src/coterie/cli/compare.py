@@ -157,8 +157,11 @@ def compare_command(
             entry.words,
         )
     console.print(shown)
+    alike: dict[tuple[int, str], list[str]] = {}
     for left_out in found.skipped:
-        console.print(f"[#E69F00]Skipped:[/] {left_out.method}, k = {left_out.k}: {escape(left_out.reason)}")
+        alike.setdefault((left_out.k, left_out.reason), []).append(left_out.method)
+    for (size, reason), names in alike.items():
+        console.print(f"[#E69F00]Skipped:[/] {', '.join(names)}, k = {size}: {escape(reason)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
     console.print(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.budget import as_text
+from coterie.budget import as_text, readable
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
 from coterie.ledger import Balance, Book, Entry, Ledger, State
@@ -141,7 +140,7 @@ def releases_table(book: Book, balance: Balance) -> Table:
         table.add_row(
             entry.reserved_at[:16].replace("T", " "),
             entry.release[:8],
-            _readable(entry.purpose.epsilon),
+            readable(entry.purpose.epsilon),
             escape(entry.purpose.method),
             styled_status(status) if status in STATUS_STYLE else escape(status),
             f"{entry.state} ({meaning})" if meaning else str(entry.state),
@@ -151,17 +150,11 @@ def releases_table(book: Book, balance: Balance) -> Table:
 
 
 def balance_line(balance: Balance) -> str:
-    held = f" · held {_readable(balance.held)}" if balance.held else ""
+    held = f" · held {readable(balance.held)}" if balance.held else ""
     return (
-        f"  lifetime {_readable(balance.lifetime)} · spent {_readable(balance.spent)}{held} · "
-        f"[bold]remaining {_readable(balance.remaining)}[/]\n"
+        f"  lifetime {readable(balance.lifetime)} · spent {readable(balance.spent)}{held} · "
+        f"[bold]remaining {readable(balance.remaining)}[/]\n"
     )
-
-
-def _readable(value: Fraction) -> str:
-    """Exact; a fraction without a decimal text also gets its rough size."""
-    text = as_text(value)
-    return f"{text} (≈ {float(value):.4g})" if "/" in text else text
 
 
 def _figures(balance: Balance) -> dict[str, str]:

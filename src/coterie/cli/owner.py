@@ -29,7 +29,8 @@ try:
     )
     from coterie.federation.owner.agent import Agent
     from coterie.federation.owner.client import Client
-    from coterie.federation.owner.home import Home, keep_tls_client, prepare, settle
+    from coterie.federation.owner.home import JOURNAL, Home, keep_tls_client, prepare, settle
+    from coterie.federation.owner.journal import Journal
     from coterie.federation.owner.page import approval_page
 except ImportError:
     raise MissingExtra.named("federation", "An owner of a federation") from None
@@ -74,8 +75,8 @@ def join_command(
     form = Enrolment(token=opened.token, key=keys.public, sealing_key=keys.sealing_public)
     with Client(opened.url, opened.aggregator, opened.tls, keys, ca_bundle=ca_bundle, shown=shown) as client:
         owner = str(client.post("/v1/enrol", form.content())["owner"])
-    settle(home, opened, owner)
-    Home.open(home).journal.note("joined", owner=owner, aggregator=fingerprint(opened.aggregator))
+    Journal(home / JOURNAL).note("joined", owner=owner, aggregator=fingerprint(opened.aggregator))
+    settle(home, opened, owner)  # last: until it is there, joining can be repeated
     if as_json:
         print_json({"owner": owner, "aggregator": fingerprint(opened.aggregator), "home": str(home)})
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
+from coterie.charging import fingerprint_of, purpose_of
 from coterie.cli.large import Where, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
@@ -22,10 +22,10 @@ from coterie.io.address import Address, is_database
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
 from coterie.large_chain import warm_up
-from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.ledger import Ledger
 from coterie.memory import keep_what_is_freed
 from coterie.methods import get_method
-from coterie.publishing import Destination, publish, publish_charged
+from coterie.publishing import Destination, Make, publish, publish_charged, stage_rows, table_again
 from coterie.release import Release, protect
 from coterie.schema import Schema
 
@@ -122,9 +122,15 @@ def protect_command(
         certificate=certificate,
         internal=internal,
         key=sign_with,
-        inputs=((data, table) if table else data, schema_file),
+        parts=engine == "spark",
+        inputs=(schema_file,) if engine == "spark" else ((data, table) if table else data, schema_file),
         force=force,
     )
+    if engine == "spark" and (table or query or output_table):
+        raise ParameterError(
+            "Spark reads and writes Parquet, no tables of databases.",
+            "Leave out --table, --query and --output-table, or --engine.",
+        )
     if query and force and is_database(output) and Address.parse(output).same_database(Address.parse(data)):
         raise OutputError(
             "A query may read any table of the database, so --force could overwrite what it reads.",
@@ -139,7 +145,12 @@ def protect_command(
     where = Where(engine, memory, scratch, master)
     if (where.streamed or engine == "spark") and not clip:
         raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
-    where.check(shuffle=shuffle, internal=internal, grouping=grouping, database=is_database(data))
+    where.check(
+        shuffle=shuffle,
+        internal=internal,
+        grouping=grouping,
+        database=is_database(data) and (engine != "spark" or Address.knows(data)),
+    )
 
     def make() -> Release | LargeRelease:
         if where.streamed:
@@ -175,53 +186,39 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
+    run: Make = make
+    stage_data, again = stage_rows, table_again
     if where.engine == "spark":
-        if ledger is not None:
-            raise ParameterError(
-                "A release on Spark cannot be charged to a ledger.",
-                "Leave out --ledger, or run the local engine.",
-            )
-        from coterie.cli.spark import protect_on_spark
+        from coterie.cli.spark import SparkRun
 
-        options = {"master": master, "method": method, "epsilon": epsilon, "k": k, "seed": seed}
-        _report(protect_on_spark(data, schema, destination, **options), destination, as_json=as_json)  # type: ignore[arg-type]
-        return
+        spark = SparkRun(
+            data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}
+        )
+        run, stage_data, again = spark.make, spark.stage, spark.again
     with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
         if ledger is None:
-            written = publish(make, destination)
+            written = publish(run, destination, stage_data)
         else:
             assert population is not None
-            if not recipe.adds_noise:
-                raise ParameterError(
-                    f"Method '{method}' adds no noise: no epsilon describes it, so no ledger can count it.",
-                    "Leave out --ledger, or choose a method with noise.",
-                )
             if seed is not None:
                 raise ParameterError(
                     "A seeded release protects nobody, so it is not charged to a ledger.",
                     "Leave out --seed or --ledger.",
                 )
+            request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
+            purpose = purpose_of(
+                recipe,
+                total,
+                schema,
+                population=population,
+                target=destination.shown,
+                fingerprint=fingerprint_of(data, request),
+            )
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
-                purpose = Purpose(
-                    population,
-                    recipe.cost(total, len(schema.protected)),
-                    method,
-                    "",
-                    destination.shown,
-                    _fingerprint(data, request),
-                )
-                written = publish_charged(make, destination, book, purpose)
+                written = publish_charged(run, destination, book, purpose, stage_data, again)
     _report(written, destination, as_json=as_json)
-
-
-def _fingerprint(data: str, request: tuple[object, ...]) -> str:
-    """Tells one request from another, so that a command run again after a kill is recognised."""
-    place = Path(data)
-    state = (place.stat().st_size, place.stat().st_mtime_ns) if place.is_file() else ()
-    return hashlib.sha256(repr((without_credentials(repr(request)), state)).encode()).hexdigest()
 
 
 def _bar(*, quiet: bool) -> Progress:

@@ -13,14 +13,13 @@ from rich.table import Table
 
 from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.cli.stats_output import report_release, show_plan
 from coterie.errors import CertificateError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.signing import check_signature
-from coterie.statistics.accounting import currency
 from coterie.statistics.allocators import DEFAULT, allocators
 from coterie.statistics.as_in_paper import plan_as_in_paper
 from coterie.statistics.by_hand import resplit
-from coterie.statistics.plan import Plan
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.planning import plan
 from coterie.statistics.publishing import release
@@ -29,7 +28,6 @@ from coterie.statistics.solving import solve_budget
 from coterie.statistics.sources import open_source
 from coterie.statistics.split_file import read_split
 from coterie.statistics.statistics_certificate import StatisticsCertificate
-from coterie.statistics.stored import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -90,7 +88,7 @@ def plan_command(
     if as_json:
         print_json(chosen.to_dict())
     else:
-        _show(chosen, proofs)
+        show_plan(chosen, proofs)
         if figure is not None:
             console.print(f"Figure: {escape(str(figure))}")
 
@@ -121,7 +119,8 @@ def release_command(
 ) -> None:
     """Compute the statistics, add noise, write them with intervals and a certificate; charge once.
 
-    Asking again with the same specification returns the stored release and spends nothing.
+    Asking again with the same specification and data returns the stored release and spends nothing, with a ledger
+    or without one.
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
@@ -143,7 +142,7 @@ def release_command(
             split=None if split is None else read_split(split),
             progress=lambda message: busy.update(task, description=message),
         )
-    _report(published, as_json)
+    report_release(published, as_json)
 
 
 @app.command("verify")
@@ -209,103 +208,3 @@ def _busy(quiet: bool) -> Progress:
         transient=True,
         disable=quiet,
     )
-
-
-def _show(chosen: Plan, proofs: bool) -> None:
-    specification = chosen.specification
-    accuracy = f"± {chosen.standard_error:.1g}"
-    console.print(
-        f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
-        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} {accuracy}"
-    )
-    if len(chosen.rows) > 1:
-        _show_comparison(chosen)
-    split = Table(
-        "measured", currency(specification.budget), "noise", "scale", "sensitivity", box=None, pad_edge=False
-    )
-    design = chosen.design
-    for m, budget, quantity in zip(
-        design.measurements, chosen.budgets, design.metric.quantities, strict=True
-    ):
-        sensitivity = m.bound.nominal(specification.neighbours, m.where.everyone)
-        split.add_row(
-            escape(m.name),
-            f"{float(budget):.5g}",
-            quantity.family.value,
-            f"{chosen.scales[m.name]:.4g}",
-            f"{sensitivity:.4g}",
-        )
-    console.print(split)
-    expected = Table("target", "expected error", "±", "median", "95 %", "how", box=None, pad_edge=False)
-    for error in chosen.errors:
-        mean, spread, median, p95 = (
-            f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95)
-        )
-        expected.add_row(escape(error.name), mean, spread, median, p95, error.basis.value)
-    console.print(expected)
-    for loss in chosen.guess_losses:
-        console.print(
-            f"If the expected values are off by {loss.off_by:.0%}: score {loss.mean_loss:.1%} worse than the best "
-            f"split for the truth on average, {loss.worst_loss:.1%} at worst."
-        )
-    for formula, proof in dict.fromkeys((m.bound.formula, m.bound.proof) for m in design.measurements):
-        console.print(f"Sensitivity: {escape(formula)}")
-        if proofs:
-            console.print(f"  [dim]{escape(proof)}[/]")
-    console.print(
-        f"Based on: {escape(specification.expected_from)}. The data were not looked at."
-        if not chosen.as_in_paper
-        else "[bold #D55E00]Based on the data themselves.[/]"
-    )
-    for warning in chosen.warnings:
-        console.print(f"[#E69F00]Note:[/] {escape(warning)}")
-
-
-def _show_comparison(chosen: Plan) -> None:
-    """allocator × (score, predicted errors), as many targets as the window is wide."""
-    worst = any(row.worst_score is not None for row in chosen.rows)
-    room = max(2, (console.width - 36) // 11)
-    shown = [error.name for error in chosen.errors][-room:]  # equations stand last: they are the point
-    table = Table(box=None, pad_edge=False)
-    for heading in ("allocator", "score", *(["worst"] if worst else [])):
-        table.add_column(heading, no_wrap=True)
-    for name in shown:
-        table.add_column(escape(name), min_width=9, overflow="fold")
-    for row in chosen.rows:
-        if row.not_applicable:
-            continue
-        by_name = {error.name: error.mean for error in row.errors}
-        extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
-        table.add_row(row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown))
-    console.print(table)
-    left = len(chosen.errors) - len(shown)
-    if left > 0:
-        console.print(f"[dim]and {left} more targets; --json lists all[/]")
-    for row in chosen.rows:
-        if row.not_applicable:
-            console.print(f"[dim]{row.allocator}: {escape(row.not_applicable)}[/]")
-
-
-def _report(published: Published, as_json: bool) -> None:
-    certificate = published.certificate
-    if as_json:
-        print_json(
-            {
-                "output": str(published.path),
-                "certificate": str(published.certificate_path),
-                "again": published.again,
-                "plan": certificate.plan,
-                "guarantee": certificate.guarantee.model_dump(mode="json"),
-                "notes": list(certificate.notes),
-            }
-        )
-        return
-    if published.again:
-        console.print("This release is stored already: [bold]nothing was spent[/].")
-    console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
-    console.print(
-        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
-    )
-    for note in certificate.notes:
-        console.print(f"[#E69F00]Note:[/] {escape(note)}")
-    console.print(f"Certificate: {escape(str(published.certificate_path))}")

@@ -57,7 +57,7 @@ def _draw(section: Section, line: int, clustered: ClusteredLabels, places: list[
             mechanism = _exponential(method)
             assert mechanism is not None
             spread = mechanism.spread(column, clusters)
-            codes.append(draw_labels(clustered, shares[name], spread, ready, section.seed))
+            codes.append(draw_labels(clustered, shares.exact[name], spread, ready, section.seed))
         _measure(section, line, clustered, np.stack(codes), places[first : first + together])
 
 
@@ -68,7 +68,9 @@ def _rank(section: Section, line: int, column: CategoryColumn, method: Method, p
     centroids = mechanism.centroids(column, section.groups.clustering(column))
     sensitivity = mechanism.sensitivity(column, centroids, section.k)
     codes = [
-        np.atleast_2d(mechanism.noise(column, centroids, sensitivity, section.cells[place][2][name], noise))
+        np.atleast_2d(
+            mechanism.noise(column, centroids, sensitivity, section.cells[place][2].exact[name], noise)
+        )
         for place in (places if method.adds_noise else places[:1])
     ]
     _measure(section, line, section.groups.labels(column), np.stack(codes), places)
@@ -82,7 +84,7 @@ def _count(
     counts = mechanism.centroids(column, section.groups.clustering(column))
     sensitivity = mechanism.sensitivity(column, counts, section.k)
     for place in places:
-        epsilon = section.cells[place][2][column.attribute.name]
+        epsilon = section.cells[place][2].exact[column.attribute.name]
         released = mechanism.noise(column, counts, sensitivity, epsilon, noise)
         for run, codes in enumerate(values_at_ranks(column, released, ranks)):
             for measure in section.measures:

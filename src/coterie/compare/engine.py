@@ -11,17 +11,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import chain
 
 import numpy as np
 
-from coterie.budget import split
 from coterie.compare.categories import category_tasks
 from coterie.compare.grid import Cell
 from coterie.compare.groups import Groups
 from coterie.compare.numbers import number_tasks
-from coterie.compare.section import Floats, Section, Shares, Task
+from coterie.compare.section import Floats, Section, Task
+from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
 from coterie.methods import get_method
@@ -29,7 +28,6 @@ from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 
 _WORTH_THREADS = 100_000  # released cluster values of a section
-ShareOut = Callable[[Fraction, Method], Shares]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +46,16 @@ def run_cells(
     measures: Sequence[Measure],
     settings: Settings,
     find: Callable[[str], Method] = get_method,
-    share_out: ShareOut | None = None,
+    shares: Shares | None = None,
 ) -> Iterator[Block]:
-    """Work through the cells in sections that share their clusters. `share_out` gives ε of every attribute."""
+    """Work through the cells in sections that share their clusters. `shares` takes the place of the cells' own ε."""
     weights = {name: column.attribute.weight for name, column in table.columns.items()}
-    share_out = share_out or (lambda epsilon, method: shares_of(epsilon, method, weights))
+    share_out = ShareOut(weights)
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
         key = (cell.k, method.grouping.name, method.synthesis is not None)
-        together.setdefault(key, []).append((cell, method, share_out(cell.epsilon, method)))
+        together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for (k, _, synthetic), members in together.items():
             shape = (len(table.columns), len(members) * runs)
@@ -73,13 +71,6 @@ def run_cells(
                 name: np.moveaxis(values.reshape(shape[0], -1, runs), 0, 2) for name, values in found.items()
             }
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
-
-
-def shares_of(epsilon: Fraction, method: Method, weights: dict[str, Fraction]) -> Shares:
-    """As `release.shares_of`, for the attributes; the rest goes to the dependence between them."""
-    if not method.splits_budget:
-        return dict.fromkeys(weights, epsilon)
-    return split(epsilon - method.dependence(epsilon, len(weights)), weights)
 
 
 def _finish(tasks: Iterable[Task], pool: ThreadPoolExecutor | None) -> None:

@@ -83,7 +83,7 @@ def _measure(
     for place in range(first // runs, 0 if repeated else -(-last // runs)):
         cell, _, shares = section.cells[place]
         noisy = methods[cell.method]
-        epsilons = np.array([float(shares[name]) for name in batch.names])
+        epsilons = np.array([shares.doubles[name] for name in batch.names])
         scales = laplace_scales(noisy.sensitivity, epsilons[:, None])
         begin, end = max(first, place * runs), min(last, (place + 1) * runs)
         rows = values[:, begin - first : end - first]

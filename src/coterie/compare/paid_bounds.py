@@ -1,23 +1,30 @@
-"""Cells whose bounds are paid for: they differ from run to run, so work is shared by the methods and k of one ε and run."""
+"""Cells whose bounds are paid for: they differ from run to run and from ε to ε.
+
+Methods and k of one ε share the bounds of each run. Where attributes are grouped one by one, those with public bounds
+are worked on as in any grid, and those that paid stand side by side in one table, a column a run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from dataclasses import replace
 
 import numpy as np
 
-from coterie.bounds.paid import pay_for_bounds
-from coterie.compare.engine import Block, run_cells, shares_of
+from coterie.bounds.paid import Paid, pay_for_bounds
+from coterie.columns.column import Column
+from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell
-from coterie.compare.section import Shares
+from coterie.compare.section import Floats
+from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import sort_once
 from coterie.methods import get_method
-from coterie.methods.recipe import Method
 from coterie.noise.seeded import SeededSampler
 from coterie.schema import Schema, Source
 from coterie.table import Checked
 from coterie.utility.measure import Measure, Settings
+
+Values = dict[str, Floats]  # by measure: cell, run, attribute
 
 
 def pays_for_bounds(schema: Schema) -> bool:
@@ -34,24 +41,83 @@ def run_paid_cells(
     settings: Settings,
 ) -> Iterator[Block]:
     """As `run_cells`. Methods that give every attribute the same ε find the same bounds."""
-    weights = {attribute.name: attribute.weight for attribute in schema.protected}
-    alike: dict[tuple[Fraction, ...], list[Cell]] = {}
+    share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
+    alike: dict[int, tuple[Shares, list[Cell]]] = {}
     for cell in cells:
-        shares = shares_of(cell.epsilon, get_method(cell.method), weights)
-        alike.setdefault(tuple(shares[name] for name in weights), []).append(cell)
-    for budget, members in alike.items():
-        shape = (len(members), runs, len(weights))
-        found = {measure.name: np.full(shape, np.nan) for measure in measures}
-        place = {cell: number for number, cell in enumerate(members)}
-        for run in range(runs):
-            shares = dict(zip(weights, budget, strict=True))
-            paid = pay_for_bounds(checked, schema, shares, SeededSampler(seed + run))
+        shares = share_out(cell.epsilon, get_method(cell.method))
+        alike.setdefault(id(shares), (shares, []))[1].append(cell)
+    rest = (measures, settings)
+    for shares, members in alike.values():
+        paid = [
+            pay_for_bounds(checked, schema, shares.exact, SeededSampler(seed + run)) for run in range(runs)
+        ]
+        together = [cell for cell in members if get_method(cell.method).grouping.multivariate]
+        one_by_one = [cell for cell in members if cell not in set(together)]
+        if one_by_one:
+            yield _one_by_one(checked, paid, one_by_one, seed, *rest)
+        if together:
+            yield _together(checked, paid, together, seed, *rest)
 
-            def left(epsilon: Fraction, method: Method, left: Shares = paid.left) -> Shares:
-                return left
 
-            table = sort_once(paid.checked.columns, checked.columns)
-            for block in run_cells(table, members, 1, seed + run, measures, settings, share_out=left):
-                for name, values in block.values.items():
-                    found[name][[place[cell] for cell in block.cells], run] = values[:, 0]
-        yield Block(tuple(members), found)
+def _one_by_one(
+    checked: Checked,
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Block:
+    names, runs = list(checked.columns), len(paid)
+    found = _empty(cells, runs, names, measures)
+    public = [name for name in names if name not in paid[0].spent]
+    if public:
+        table = sort_once({name: checked.columns[name] for name in public})
+        left = Shares(paid[0].left)
+        for block in run_cells(table, cells, runs, seed, measures, settings, shares=left):
+            _fill(found, cells, block, slice(None), [names.index(name) for name in public])
+    columns: dict[str, Column] = {}
+    original: dict[str, Column] = {}
+    streams, each = {}, {}
+    for run, bounds in enumerate(paid):
+        for name in bounds.spent:
+            own = f"{name}\x00{run}"  # no column of a file has such a name
+            column = bounds.checked.columns[name]
+            columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
+            original[own], streams[own], each[own] = checked.columns[name], (run, name), bounds.left[name]
+    table, shares = sort_once(columns, original, streams), Shares(each)
+    for block in run_cells(table, cells, 1, seed, measures, settings, shares=shares):
+        spent = [names.index(name) for name in paid[0].spent]
+        by_run = {
+            name: values.reshape(len(block.cells), runs, len(spent)) for name, values in block.values.items()
+        }
+        _fill(found, cells, Block(block.cells, by_run), slice(None), spent)
+    return Block(tuple(cells), found)
+
+
+def _together(
+    checked: Checked,
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Block:
+    """Groups over all attributes change with the bounds: run by run."""
+    names = list(checked.columns)
+    found = _empty(cells, len(paid), names, measures)
+    for run, bounds in enumerate(paid):
+        table, left = sort_once(bounds.checked.columns, checked.columns), Shares(bounds.left)
+        for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=left):
+            _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
+    return Block(tuple(cells), found)
+
+
+def _empty(cells: Sequence[Cell], runs: int, names: Sequence[str], measures: Sequence[Measure]) -> Values:
+    return {measure.name: np.full((len(cells), runs, len(names)), np.nan) for measure in measures}
+
+
+def _fill(found: Values, cells: Sequence[Cell], block: Block, runs: slice, attributes: list[int]) -> None:
+    places = {cell: place for place, cell in enumerate(cells)}
+    for name, values in block.values.items():
+        for cell, value in zip(block.cells, values, strict=True):
+            found[name][places[cell]][runs, attributes] = value

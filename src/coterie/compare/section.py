@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.compare.grid import Cell
 from coterie.compare.groups import Groups
+from coterie.compare.shares import Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 
 Floats = NDArray[np.float64]
-Shares = Mapping[str, Fraction]  # ε of every attribute
 Task = Callable[[], None]
 
 

@@ -50,6 +50,9 @@ class SortedTable:
     columns: Mapping[str, Column]
     order: dict[str, Whole]
     original: Mapping[str, Column]
+    streams: Mapping[str, tuple[int, str]] = field(
+        default_factory=dict
+    )  # where noise is not of the column's name
     _kept: dict[tuple[Any, ...], Floats] = field(default_factory=dict, repr=False)
 
     @property
@@ -58,7 +61,7 @@ class SortedTable:
 
     def under(self, columns: Mapping[str, Column]) -> SortedTable:
         """The same values under other domains: nothing is sorted or drawn again."""
-        return SortedTable(columns, self.order, columns, self._kept)
+        return SortedTable(columns, self.order, columns, _kept=self._kept)
 
     @cached_property
     def batches(self) -> list[Batch]:
@@ -96,11 +99,13 @@ class SortedTable:
         """What `make` makes of the seeded sampler's words: a stream, a run, a cluster.
 
         A stream does not depend on how much of it is read, so larger k take the beginning of what smaller ones had.
+        `self.streams` may send a stream to another one, of a later seed.
         """
         key = (make, streams, seed, runs)
         kept = self._kept.get(key)
         if kept is None or kept.shape[2] < count:
-            pairs = [(seed + run, stream) for stream in streams for run in range(runs)]
+            sent = [self.streams.get(stream, (0, stream)) for stream in streams]
+            pairs = [(seed + later + run, stream) for later, stream in sent for run in range(runs)]
             kept = make(seeded_words(pairs, count)).reshape(len(streams), runs, count)
             if kept.size // len(streams) * len(self.columns) <= _KEPT:
                 self._kept[key] = kept
@@ -114,10 +119,14 @@ def equal_sizes(records: int, k: int) -> Whole:
     return size
 
 
-def sort_once(columns: Mapping[str, Column], original: Mapping[str, Column] | None = None) -> SortedTable:
+def sort_once(
+    columns: Mapping[str, Column],
+    original: Mapping[str, Column] | None = None,
+    streams: Mapping[str, tuple[int, str]] | None = None,
+) -> SortedTable:
     """One stable sort an attribute; -0.0 equals 0.0, as in individual ranking. `original`: what to measure against."""
     order = {name: np.argsort(column.position, kind="stable") for name, column in columns.items()}
-    return SortedTable(columns, order, columns if original is None else original)
+    return SortedTable(columns, order, columns if original is None else original, streams or {})
 
 
 def _numeric(column: Column) -> NumericColumn:

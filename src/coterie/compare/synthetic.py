@@ -38,7 +38,7 @@ def _method(section: Section, batch: Batch, records: Clusters, method: Method, p
         ready.append((column, centroids, mechanism.sensitivity(column, centroids, section.k)))
     values = np.empty((len(ready), section.runs, len(ranks)))
     for place in places:
-        shares = section.cells[place][2]
+        shares = section.cells[place][2].exact
         for line, (column, centroids, sensitivity) in enumerate(ready):
             released = mechanism.noise(column, centroids, sensitivity, shares[column.attribute.name], noise)
             values[line] = values_at_ranks(column, released, ranks)

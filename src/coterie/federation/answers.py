@@ -1,7 +1,8 @@
-"""What owners and aggregator sign about a study: answers, group keys, manifests, receipts."""
+"""What owners and aggregator sign about a study: answers, group keys, parcels, manifests, receipts."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -9,7 +10,13 @@ from pydantic import Field, model_validator
 from coterie.federation.envelope import Document, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.study import AttributeName, Moment, OwnerName, Study, StudyId
-from coterie.federation.wire import LARGEST_CHUNK, MOST_CHUNKS, MOST_ROWS_IN_CHUNK
+from coterie.federation.wire import (
+    LARGEST_CHUNK,
+    MOST_CHUNKS,
+    MOST_PARCELS,
+    MOST_ROWS_IN_CHUNK,
+    POINTS_IN_PARCEL,
+)
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Figure = Literal["requested", "remaining", "limit", "count"]
@@ -54,6 +61,29 @@ class GroupKey(Document):
     study: StudyId
     lead: OwnerName
     sealed: Annotated[tuple[SealedKey, ...], Field(max_length=1000)]
+
+
+class Step(StrEnum):
+    BLINDED = "blinded"  # an owner's ids, blinded with its key, in ascending order
+    RETURNED = "returned"  # the other owner's, blinded again, in the order in which they came
+
+
+class Parcel(Document):
+    """What one owner of a blinded study sends the other, sealed. The aggregator only carries it."""
+
+    coterie_parcel: Literal[1] = 1
+    study: StudyId
+    owner: OwnerName
+    to: OwnerName
+    step: Step
+    number: Annotated[int, Field(ge=0, lt=MOST_PARCELS)]
+    count: Annotated[int, Field(ge=1, le=MOST_PARCELS)]
+    sealed: Annotated[str, Field(max_length=2 * 32 * POINTS_IN_PARCEL)]
+
+    @property
+    def purpose(self) -> str:
+        """Bound into the seal, so that a parcel opens in its own place only."""
+        return f"{self.study} {self.step.value} {self.number}"
 
 
 class Chunk(Document):

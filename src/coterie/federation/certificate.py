@@ -83,7 +83,14 @@ def certify(
 
 def _learned(study: Study) -> tuple[str, ...]:
     learned = ["the protected table of each owner, and how many rows it has"]
-    if study.vertical:
+    if study.blinded:
+        learned += [
+            "how many people the two owners have in common, how many each of them holds (from the size of what it "
+            "carried), and which protected rows belong to one person",
+            "nothing about ids: the owners blinded them for each other; one owner and the aggregator together "
+            "cannot test an id that this owner did not blind itself",
+        ]
+    elif study.vertical:
         learned += [
             "how many people the owners have in common, and which protected rows belong to one person",
             "nothing about ids: rows were joined by keyed pseudonyms, dropped before publication; "
@@ -99,6 +106,10 @@ def _notes(study: Study, answers: dict[str, tuple[Signed, Answer]]) -> tuple[str
     absent = len(study.roster) - len(answers)
     if absent:
         notes.append(f"{absent} owner(s) of the roster did not contribute")
+    if study.blinded:
+        notes.append(
+            "each owner learned which of its own people the other one holds too, and how many it holds"
+        )
     if study.vertical:
         notes.append("only people held by every contributing owner are in the release")
     return tuple(notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import re
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from coterie.federation.errors import FederationError
 
 SIGNING, SEALING = "signing.pem", "sealing.pem"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _KEY = re.compile(r"[A-Za-z0-9+/]{43}=")
 
 
@@ -85,17 +87,31 @@ def as_text(data: bytes) -> str:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Mode 0600 from the first byte, never over an existing file."""
+    """Mode 0600 from the first byte, never over an existing file, whole or not at all."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         raise FederationError(
             f"{path} cannot be written ({error.strerror}).", "Choose a new folder that you may write."
         ) from None
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def keep_private(path: Path, content: bytes) -> None:
+    """The same in place of what may be there: whole or not at all."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    write_private(temporary, content)
+    os.replace(temporary, path)
 
 
 def _framed(kind: str, content: bytes) -> bytes:

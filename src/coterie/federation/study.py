@@ -63,6 +63,13 @@ class Fragmentation(StrEnum):
     VERTICAL = "vertical"  # different attributes of the same people
 
 
+class Join(StrEnum):
+    """How a vertical study finds the rows of one person without real ids."""
+
+    GROUP_KEY = "group key"  # any number of owners; each can compute everybody's pseudonym
+    BLINDED_IDS = "blinded ids"  # two owners; they find the people in common, and nobody can test other ids
+
+
 class StudyAttribute(Document):
     """One protected attribute. Bounds are text, so that every language reads the same number."""
 
@@ -133,6 +140,7 @@ class Study(Document):
     )
     attributes: Annotated[tuple[StudyAttribute, ...], Field(min_length=1, max_length=1000)]
     identifier: AttributeName | None = None
+    join: Join | None = None
     lead: OwnerName | None = None
     roster: Annotated[tuple[Rostered, ...], Field(min_length=2, max_length=1000)]
     minimum: Annotated[int, Field(ge=2)]
@@ -150,21 +158,37 @@ class Study(Document):
         known = [attribute.name for attribute in self.attributes]
         if len(set(known)) < len(known):
             raise ValueError("an attribute appears twice")
-        try:
-            get_method(self.method)
-        except CoterieError as error:
-            raise ValueError(error.problem) from None
+        self._require_method()
         vertical = self.fragmentation is Fragmentation.VERTICAL
-        if vertical != (self.identifier is not None) or vertical != (self.lead is not None):
-            raise ValueError("a vertical study, and only that, names an identifier and a lead owner")
+        if vertical != (self.identifier is not None) or vertical != (self.join is not None):
+            raise ValueError("a vertical study, and only that, names an identifier and how it is joined")
+        if (self.join is Join.GROUP_KEY) != (self.lead is not None):
+            raise ValueError("a vertical study with a group key, and only that, names a lead owner")
+        if self.join is Join.BLINDED_IDS and len(names) != 2:
+            raise ValueError("ids are blinded between exactly two owners; more need `join: group key`")
         held = [name for entry in self.roster for name in entry.attributes or ()]
         if any((entry.attributes is not None) != vertical for entry in self.roster):
             raise ValueError("in a vertical study, and only there, each owner has its own attributes")
         if vertical and sorted(held) != sorted(known):
             raise ValueError("in a vertical study each attribute is held by exactly one owner")
-        if vertical and (self.lead not in names or self.identifier in known):
-            raise ValueError("the lead must be in the roster, and the identifier must not be an attribute")
+        if self.lead is not None and self.lead not in names:
+            raise ValueError("the lead must be in the roster")
+        if self.identifier in known:
+            raise ValueError("the identifier must not be an attribute")
         return self
+
+    def _require_method(self) -> None:
+        """A method that can be charged, that groups, and whose rows stand for people where they are joined."""
+        try:
+            recipe = get_method(self.method)
+        except CoterieError as error:
+            raise ValueError(error.problem) from None
+        if not recipe.adds_noise:
+            raise ValueError(f"method '{self.method}' adds no noise, so no epsilon describes it")
+        if recipe.fixed_k is not None:
+            raise ValueError(f"method '{self.method}' groups nobody, and a study needs groups of k")
+        if recipe.synthesis is not None and self.fragmentation is Fragmentation.VERTICAL:
+            raise ValueError(f"rows of method '{self.method}' stand for nobody, so they cannot be joined")
 
     @property
     def id(self) -> str:
@@ -177,6 +201,14 @@ class Study(Document):
     @property
     def vertical(self) -> bool:
         return self.fragmentation is Fragmentation.VERTICAL
+
+    @property
+    def blinded(self) -> bool:
+        return self.join is Join.BLINDED_IDS
+
+    def other(self, owner: str) -> Rostered:
+        """The other one of two owners."""
+        return next(entry for entry in self.roster if entry.owner != owner)
 
     def entry(self, owner: str) -> Rostered | None:
         return next((entry for entry in self.roster if entry.owner == owner), None)

@@ -14,14 +14,14 @@ from coterie.errors import ParameterError, nearest
 from coterie.federation.envelope import validated
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
-from coterie.federation.study import Study, StudyAttribute
+from coterie.federation.study import Join, Study, StudyAttribute
 from coterie.federation.wire import moment, now, stamp
 from coterie.schema import Attribute, Missing, Role, Schema
 from coterie.schema_file import shown_bound
 
 _ENTRIES = {
-    "title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "identifier", "lead", "minimum",
-    "deadline", "at_deadline", "seed",
+    "title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "identifier", "join", "lead",
+    "minimum", "deadline", "at_deadline", "seed",
 }  # fmt: skip
 Find = Callable[[str], Owner | None]
 
@@ -59,6 +59,7 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
         "k": content["k"],
         "attributes": [_attribute(attribute).content() for attribute in schema.attributes],
         "identifier": content.get("identifier"),
+        "join": content.get("join", Join.GROUP_KEY if content["fragmentation"] == "vertical" else None),
         "lead": content.get("lead"),
         "roster": roster,
         "minimum": content.get("minimum", len(roster)),

@@ -27,6 +27,8 @@ LARGEST_CHUNK = 8 * 1024 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024
 MOST_CHUNKS = 20_000
 MOST_ROWS_IN_CHUNK = 5_000_000
+POINTS_IN_PARCEL = 40_000  # sealed and as base64, that stays below the largest document
+MOST_PARCELS = 2_500
 LARGEST_UNPACKED_CHUNK = 512 * 1024 * 1024  # against a small file that unpacks without end
 
 

@@ -21,6 +21,11 @@ class Address:
     url: str = field(repr=False)
     path: Path | None = None  # the file, for SQLite
 
+    @staticmethod
+    def knows(text: str) -> bool:
+        """A database, and not the address of an object store."""
+        return text.partition("://")[0].lower() in _SCHEMES
+
     @classmethod
     def parse(cls, text: str) -> Address:
         scheme, _, rest = text.partition("://")

@@ -36,7 +36,7 @@ Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256`: of a file's bytes, or a table's `table_digest`."""
+    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate."""
 
     @property
     def target(self) -> Path | str: ...
@@ -46,6 +46,8 @@ class Staged(Protocol):
     def sha256(self) -> str: ...
     @property
     def size(self) -> int: ...
+    @property
+    def over(self) -> str: ...
     def publish(self) -> None: ...
     def discard(self) -> None: ...
 
@@ -146,6 +148,8 @@ def _refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
         if isinstance(source, tuple):
             source = source[0]
         if is_database(source):
+            if not Address.knows(str(source)):
+                continue  # an object store: no file of this machine
             address = Address.parse(str(source))
             if address.path is None:
                 continue

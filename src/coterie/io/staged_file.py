@@ -30,6 +30,8 @@ class StagedFile:
     force: bool
     private: bool = False
 
+    over = "file bytes"
+
     def publish(self) -> None:
         """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
         with _told(self.target):

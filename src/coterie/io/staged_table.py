@@ -41,6 +41,8 @@ class StagedTable:
     name: TableName
     staged_name: TableName
 
+    over = "canonical table"
+
     def publish(self) -> None:
         """Rename within one transaction. Without `force`, a table that appeared meanwhile is kept."""
         with connected(self.address, OutputError) as connection, _told(self.address, self.name):

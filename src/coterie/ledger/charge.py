@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
+from coterie.io.staged_folder import remove_any
 from coterie.ledger.book import Entry, State
 from coterie.ledger.liveness import Lock
 from coterie.ledger.staging import Staged, StagedRecord, make_durable
@@ -40,7 +41,7 @@ class Charge:
         try:
             for part in staged:
                 part.publish()
-            for directory in {Path(record.target).parent for record in records if record.kind == "file"}:
+            for directory in {Path(record.target).parent for record in records if record.kind != "table"}:
                 make_durable(directory)
             self.released()
         except (OSError, CoterieError) as error:
@@ -112,4 +113,4 @@ class Charge:
 
 def remove(temporaries: Sequence[str]) -> None:
     for name in temporaries:
-        Path(name).unlink(missing_ok=True)
+        remove_any(Path(name))

@@ -61,7 +61,7 @@ def _settle(storage: Storage, release: str) -> str:
 def _finish(storage: Storage, entry: Entry) -> str:
     """Publish the parts in their order; stop at the first that cannot be, for the data come last."""
     for part in entry.staged:
-        if part.kind != "file":
+        if part.kind == "table":
             return (
                 f"is charged; its staged table {part.temporary} still awaits its place as {part.target}. "
                 "Run the same command again: it finishes the release without a new charge."
@@ -72,7 +72,7 @@ def _finish(storage: Storage, entry: Entry) -> str:
         if outcome is Outcome.OCCUPIED:
             return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
         if outcome is Outcome.GONE:
-            remove([other.temporary for other in entry.staged if other.kind == "file"])
+            remove([other.temporary for other in entry.staged if other.kind != "table"])
             _end(storage, entry, "lost")
             return (
                 f"stays charged, but '{part.target}' does not hold its bytes and the temporary file is gone."

@@ -10,6 +10,8 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol
 
+from coterie.io.staged_folder import digest_or_none, put_folder, remove_any
+
 _CREDENTIALS = re.compile(r"(?P<scheme>://)(?P<user>[^/@:\s]*):[^/\s]*@(?=[^@]*$)")
 _PASSWORD = re.compile(r"(?i)\b((?:ssl)?password|passwd|pwd|token|secret)=[^&\s]*")
 
@@ -56,26 +58,31 @@ class StagedRecord:
             return cls("table", temporary, target, staged.sha256, 0, None)
         # Absolute: the process that recovers may stand in another directory.
         path, destination = Path(staged.temporary).absolute(), Path(staged.target).absolute()
-        make_durable(path)
-        make_durable(path.parent)
+        kind = "folder" if path.is_dir() else "file"
+        for part in (*path.glob("*"), path, path.parent) if kind == "folder" else (path, path.parent):
+            make_durable(part)
         if getattr(staged, "private", False):
             mode = 0o600  # internal figures, marked "do not publish"
-        return cls("file", str(path), str(destination), staged.sha256, mode, _signature(destination))
+        return cls(kind, str(path), str(destination), staged.sha256, mode, _signature(destination))
 
     def finish(self) -> Outcome:
-        """Put a file in place unless it is there already. Can be repeated after a kill at any point."""
+        """Put a file or folder in place unless it is there already. Can be repeated after a kill at any point."""
         temporary, target = Path(self.temporary), Path(self.target)
         if not target.parent.is_dir():
             return Outcome.ELSEWHERE  # perhaps a disk that is not mounted now
         if _sha256(target) == self.sha256:
-            temporary.unlink(missing_ok=True)
+            remove_any(temporary)
+            remove_any(temporary.with_suffix(".earlier"))
             return Outcome.DONE
         if _sha256(temporary) != self.sha256:
             return Outcome.GONE
         if _signature(target) not in (None, self.replaces):
             return Outcome.OCCUPIED  # written by someone else since: not ours to overwrite
-        os.chmod(temporary, self.mode)
-        os.replace(temporary, target)
+        if self.kind == "folder":
+            put_folder(temporary, target)
+        else:
+            os.chmod(temporary, self.mode)
+            os.replace(temporary, target)
         make_durable(target.parent)
         return Outcome.DONE
 
@@ -108,6 +115,8 @@ def _signature(path: Path) -> str | None:
 
 
 def _sha256(path: Path) -> str | None:
+    if path.is_dir():
+        return digest_or_none(path)
     if not path.is_file():
         return None
     with path.open("rb") as stream:

@@ -48,8 +48,10 @@ DATA_SETS = {
             file="casc_census.csv",
             sha256="40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
             title="CASC 'Census' reference microdata (Brand, Domingo-Ferrer and Mateo-Sanz 2002), 1,080 × 13",
-            by_hand="The CASC project serves it inside archives (research.cbs.nl/casc); the R package sdcMicro has it "
-            "as CASCrefmicrodata. Write that table as CSV, 13 integer columns in the source's order.",
+            # Only inside archives (research.cbs.nl/casc) or in R's own binary format, never as text: no download.
+            by_hand="The CASC project's table is in the GitHub repository sdcTools/sdcMicro, commit cf325101, as "
+            "data/CASCrefmicrodata.rda. In R: load('CASCrefmicrodata.rda'); write.csv(CASCrefmicrodata, "
+            "'casc_census.csv', row.names = FALSE, quote = FALSE).",
         ),
         DataSet(
             name="adult-train",

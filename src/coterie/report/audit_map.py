@@ -78,19 +78,24 @@ def _look(point: MapPoint, size: int) -> dict[str, Any]:
 
 
 def _name_points(axis: Any, points: Sequence[MapPoint]) -> None:
-    """Names beside their points; of points close together each name goes one line higher than the last."""
-    placed: list[MapPoint] = []
-    for point in sorted(points, key=lambda one: (one.loss, one.risk)):
-        crowd = sum(abs(other.risk - point.risk) < 0.06 and _near(other.loss, point.loss) for other in placed)
+    """Names beside their points, on the free side; in a crowd each name goes one line higher than the last."""
+    ordered = sorted(points, key=lambda one: (one.loss, one.risk))
+    for place, point in enumerate(ordered):
+        crowd = sum(_close(point, other) for other in ordered[:place])
+        leftmost = crowd == 0 and any(_close(point, other) for other in ordered[place + 1 :])
         axis.annotate(
             point.name,
             (point.loss, point.risk),
             textcoords="offset points",
-            xytext=(9, 5 + 11 * crowd),
+            xytext=(-9, 5) if leftmost else (9, 5 + 11 * max(crowd - 1, 0)),
+            ha="right" if leftmost else "left",
             fontsize=8,
             color=INK,
         )
-        placed.append(point)
+
+
+def _close(left: MapPoint, right: MapPoint) -> bool:
+    return abs(left.risk - right.risk) < 0.06 and _near(left.loss, right.loss)
 
 
 def _near(left: float, right: float) -> bool:

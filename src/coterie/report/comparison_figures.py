@@ -77,7 +77,7 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
                 annotation_clip=False,
             )
         axis.set_yscale("log")
-        log = len(ks) > 1 and ks[-1] / ks[0] > 20
+        log = len(ks) > 1 and ks[-1] / ks[0] >= 10
         if log:
             axis.set_xscale("log")
         shown = labelled_ks(ks, log=log)

@@ -7,14 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.auditing import audit_release
 from coterie.compare.comparison import Comparison
 from coterie.compare.grid import Cell
 from coterie.io.publication import stage, stage_bytes
-from coterie.methods import get_method
-from coterie.release import Release, protect
-from coterie.report.audit_map import map_point, risk_utility_map
+from coterie.release import Release
+from coterie.report.audit_map import risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
+from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.html_report import Figure, render_report
 from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
 from coterie.report.style import as_png
@@ -43,7 +42,7 @@ def write_comparison(
     """
     best = best_cells(comparison)
     said = verdict(comparison, best)
-    examples = _examples(comparison, best, data)
+    examples = example_releases(comparison, best, data)
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
     }
@@ -68,31 +67,14 @@ def write_comparison(
         figures,
         title=title,
         certificate=examples[top].certificate.to_json() if top in examples else None,
-        certificate_of=_shown(top),
+        certificate_of=shown(top),
         sample=sample,
         extra_measures={
-            _shown(cell): _row_measures(cell, pair, settings or Settings()) for cell, pair in pairs.items()
+            shown(cell): _row_measures(cell, pair, settings or Settings()) for cell, pair in pairs.items()
         },
     )
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
     return said
-
-
-def _examples(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
-    """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
-    largest = comparison.grid.epsilons[-1]
-    cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
-    return {
-        cell: protect(
-            data,
-            comparison.schema,
-            method=cell.method,
-            epsilon=cell.epsilon,
-            k=None if get_method(cell.method).fixed_k else cell.k,
-            seed=comparison.grid.seed,
-        )
-        for cell in cells
-    }
 
 
 def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
@@ -123,9 +105,9 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
                 error_by_k(comparison, "sse-matched", list(comparison.grid.methods)),
             )
         )
-    shown = dict(list(pairs.items())[:MOST_EXAMPLES])
+    few = dict(list(pairs.items())[:MOST_EXAMPLES])
     original = next(iter(pairs.values())).original
-    drawn = {_shown(cell): pair.released for cell, pair in shown.items()}
+    drawn = {shown(cell): pair.released for cell, pair in few.items()}
     made += [
         (
             "distributions",
@@ -153,20 +135,7 @@ def _risk_map(
     comparison: Comparison, best: list[Best], examples: dict[Cell, Release], data: pa.Table, seconds: float
 ) -> Figure:
     """Every example release attacked: what an attacker gains against what the release loses."""
-    points = []
-    for entry in best:
-        if entry.cell not in examples:
-            continue
-        audit = audit_release(
-            data,
-            examples[entry.cell].table,
-            comparison.schema,
-            in_order=not is_synthetic(entry.cell.method),
-            seconds=seconds / len(examples),
-            seed=comparison.grid.seed,
-        )
-        promise = entry.guarantee
-        points.append(map_point(_shown(entry.cell), promise.status.value, entry.error, audit, promise.model))
+    points = risk_points(comparison, best, examples, data, seconds)
     return Figure(
         "risk-utility",
         "Risk and utility in one picture",
@@ -185,7 +154,3 @@ def _row_measures(cell: Cell, pair: Pair, settings: Settings) -> dict[str, float
         unlinked = measure.needs_linkage and is_synthetic(cell.method)
         found[measure.name] = None if unlinked else measure.compute(pair, settings).value
     return found
-
-
-def _shown(cell: Cell) -> str:
-    return f"{cell.method}, k = {cell.k}" if cell.k > 1 else cell.method

@@ -47,6 +47,10 @@ WORDS = {
 }
 
 
+def in_words(measure: str, error: float) -> str:
+    return next(said for least, said in WORDS[measure] if error >= least)
+
+
 @dataclass(frozen=True, slots=True)
 class Best:
     """The best k of one method at one ε, and which other k come within a tenth of it."""
@@ -76,7 +80,7 @@ class Best:
 
     @property
     def words(self) -> str:
-        return next(said for least, said in WORDS[self.measure] if self.error >= least)
+        return in_words(self.measure, self.error)
 
     @property
     def figure(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.report.style import COLOURS, new_figure
@@ -15,6 +16,7 @@ from coterie.utility.correlation_error import correlations
 Columns = Mapping[str, Column]
 DASHES = ("-", "--", "-.", ":")
 MOST_LABELS = 12
+_SECONDS = {AttributeType.DATE: 86_400, AttributeType.TIMESTAMP: 1}  # in what a number counts, from 1970 on
 
 
 def distributions(original: Columns, releases: Mapping[str, Columns]) -> Any:
@@ -24,7 +26,7 @@ def distributions(original: Columns, releases: Mapping[str, Columns]) -> Any:
     figure, axes = new_figure(3.9 * across, 2.5 * rows + 0.5, rows, across)
     for axis, (name, column) in zip(axes.flat, original.items(), strict=False):
         released = {title: columns[name] for title, columns in releases.items()}
-        if isinstance(column, NumericColumn):
+        if isinstance(column, NumericColumn) and column.attribute.type is not AttributeType.ORDINAL:
             _histogram(axis, column, released)
         else:
             _bars(axis, column, released)
@@ -56,17 +58,22 @@ def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column])
         )
     axis.set_yscale("log")
     axis.set_ylabel("records (log scale)", fontsize=8)
+    unit = _SECONDS.get(column.attribute.type)
+    if unit is not None:
+        axis.xaxis.set_major_formatter(lambda place, _: str(np.datetime64(int(place * unit), "s"))[:10])
+        axis.tick_params(axis="x", labelrotation=30, labelsize=6.5)
 
 
-def _bars(axis: Any, column: CategoryColumn, released: Mapping[str, Column]) -> None:
-    labels = len(column.distance)
-    before = np.bincount(column.codes, minlength=labels)
-    shown = np.argsort(-before, kind="stable")[:MOST_LABELS]
+def _bars(axis: Any, column: Column, released: Mapping[str, Column]) -> None:
+    """Ordinal labels in their order; others, the most frequent first."""
+    labels = _labels(column)
+    before = np.bincount(_codes(column), minlength=len(labels))
+    ordinal = isinstance(column, NumericColumn)
+    shown = (np.arange(len(labels)) if ordinal else np.argsort(-before, kind="stable"))[:MOST_LABELS]
     places = np.arange(len(shown))
     axis.bar(places, before[shown], color="#cccccc", width=0.9, label="original")
     for place, (title, other) in enumerate(released.items()):
-        assert isinstance(other, CategoryColumn)
-        after = np.bincount(other.codes, minlength=labels)
+        after = np.bincount(_codes(other), minlength=len(labels))
         axis.plot(
             places,
             after[shown],
@@ -77,22 +84,27 @@ def _bars(axis: Any, column: CategoryColumn, released: Mapping[str, Column]) -> 
             color=COLOURS[place % len(COLOURS)],
             label=title,
         )
-    axis.set_xticks(
-        places, [column.taxonomy.categories[code] for code in shown], rotation=60, ha="right", fontsize=6
-    )
+    axis.set_xticks(places, [labels[code] for code in shown], rotation=60, ha="right", fontsize=6)
     axis.set_ylabel("records", fontsize=8)
+
+
+def _labels(column: Column) -> Sequence[str]:
+    if isinstance(column, CategoryColumn):
+        return column.taxonomy.categories
+    declared = column.attribute.categories
+    assert declared is not None
+    assert declared.labels is not None
+    return declared.labels
+
+
+def _codes(column: Column) -> NDArray[np.int64]:
+    codes = column.codes if isinstance(column, CategoryColumn) else np.rint(column.values)
+    return codes.astype(np.int64)
 
 
 def _axis_label(column: Column) -> str:
     attribute = column.attribute
-    unit = attribute.unit
-    if unit is None and attribute.type is AttributeType.DATE:
-        unit = "days since 1970"
-    elif unit is None and attribute.type is AttributeType.TIMESTAMP:
-        unit = "seconds since 1970"
-    elif unit is None and attribute.type is AttributeType.ORDINAL:
-        unit = "rank"
-    return f"{attribute.name} ({unit})" if unit else attribute.name
+    return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
 
 
 def correlation_matrices(original: Columns, releases: Mapping[str, Columns]) -> Any | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.guarantee import Status
-from coterie.report.ranking import Best, errors_by, readable
+from coterie.report.ranking import Best, errors_by, in_words, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
         f"Its promise is {top.guarantee.status.value}: {_label(top)}."
     )
     points = [
+        *_categories(comparison, top),
         *_firm(rows, top),
         *_synthetic(comparison, [entry for entry in at_largest if entry.synthetic], top),
         *_smallest(comparison, best),
@@ -74,6 +77,20 @@ def _firm(rows: list[Best], top: Best) -> list[str]:
         if not proved or best.error < min(entry.error for entry in proved):
             said.append(_among(best.guarantee.status.value, best))
     return said
+
+
+def _categories(comparison: Comparison, top: Best) -> list[str]:
+    """A squared error says nothing about labels: they are told apart."""
+    results = comparison.results
+    if top.measure != "sse" or "semantic-distance" not in results.values:
+        return []
+    known = ~np.isnan(results.values["semantic-distance"][results.cells.index(top.cell)]).any(axis=0)
+    names = [name for name, here in zip(results.attributes, known, strict=True) if here]
+    distance = results.mean("semantic-distance")[top.cell]
+    return [
+        f"That figure is of numbers. In {', '.join(names)} a released category lies {readable(distance)} from the original "
+        f"one on average (0: the same, 1: nothing in common): {in_words('semantic-distance', distance)}."
+    ]
 
 
 def _among(kind: str, best: Best) -> str:

@@ -26,6 +26,7 @@ def check(specification: Specification) -> None:
         raise ParameterError(f"Statistic '{twice[0]}' appears twice.", "Give each group its own label.")
     for statistic in specification.statistics:
         _check_statistic(specification, statistic)
+    check_labels(specification)
     for equation in specification.equations:
         if equation.name in names:
             raise ParameterError(f"'{equation.name}' is both a statistic and an equation.", "Rename one.")
@@ -68,7 +69,6 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
                 f"{where} has an empty filter: no record can satisfy it.",
                 "Its conditions exclude one another; correct `where`, `by` or `that`.",
             )
-    check_labels(specification, statistic)
     unknown_size = specification.neighbours is Neighbours.REPLACE_ONE and specification.records is None
     if statistic.where.everyone and unknown_size:
         raise ParameterError(

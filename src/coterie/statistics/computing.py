@@ -15,7 +15,7 @@ from coterie.statistics.design import Design
 from coterie.statistics.filters import Filter
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.sources import Source, relation_without_missing, require_columns
+from coterie.statistics.sources import Source, naming_columns, relation_without_missing, require_columns
 from coterie.statistics.specification import Specification
 from coterie.statistics.sql import clipped, condition_sql, literal, number_column
 
@@ -37,6 +37,11 @@ class _Query:
 
 def compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
     """Every measurement by name; a quantile is returned as the counts of its public grid."""
+    with naming_columns(source, _number_columns(design.specification)):
+        return _compute(design, source)
+
+
+def _compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
     specification = design.specification
     relation = check_data(specification, source, design)
     query = _Query()
@@ -110,6 +115,13 @@ def _grid_counts(
     for cell, count in source.rows(statement):
         counts[min(max(int(cell), 0), cells - 1)] += int(count)
     return counts
+
+
+def _number_columns(specification: Specification) -> set[str]:
+    """Columns that statistics add up, or that filters compare with numbers."""
+    filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
+    compared = {c for f in filters for c, condition in f.conditions if condition.compares_numbers}
+    return compared | {c for s in specification.statistics for c in s.columns}
 
 
 def check_data(specification: Specification, source: Source, design: Design) -> str:

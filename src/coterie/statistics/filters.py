@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from coterie.errors import ParameterError
 
@@ -23,6 +24,10 @@ class OneOf:
     """The column equals one of these values (texts, or numbers)."""
 
     values: tuple[Value, ...]
+
+    @property
+    def compares_numbers(self) -> bool:
+        return any(isinstance(value, float) for value in self.values)
 
     def accepts(self, text: str | None, value: float | None) -> bool:
         return text in self.values or (value is not None and value in self.values)
@@ -38,6 +43,7 @@ class Between:
 
     start: float = -math.inf
     below: float = math.inf
+    compares_numbers: ClassVar[bool] = True
 
     def accepts(self, text: str | None, value: float | None) -> bool:
         return value is not None and self.start <= value < self.below

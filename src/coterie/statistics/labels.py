@@ -6,25 +6,43 @@ This is answered from the schema alone: whether a value occurs in the data is no
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema import Attribute
+from coterie.schema import Attribute, Categories
 from coterie.statistics.filters import Filter, OneOf, Value
 from coterie.statistics.specification import Specification, Statistic
+from coterie.taxonomy import adult, load_taxonomy
 
 
-def check_labels(specification: Specification, statistic: Statistic) -> None:
-    """Refuse a value that the schema's list of labels does not have."""
-    for attribute, value in _asked(specification, statistic):
-        labels = attribute.categories.labels if attribute.categories else None
-        if labels is None or _is_label(value, (*labels, *attribute.missing_marks)):
-            continue
-        shown = value if isinstance(value, str) else f"{value:g}"
-        raise SchemaError(
-            f"Statistic '{statistic.name}' asks for '{attribute.name}' = '{shown}', which is not among the "
-            "labels that the schema declares.",
-            nearest(shown, labels),
-        )
+def check_labels(specification: Specification) -> None:
+    """Refuse a value that the schema's list of labels, or its taxonomy, does not have."""
+    known: dict[str, tuple[str, ...]] = {}  # a taxonomy is a file: read it once
+    for statistic in specification.statistics:
+        for attribute, value in _asked(specification, statistic):
+            if attribute.categories is None:
+                continue
+            if attribute.name not in known:
+                known[attribute.name] = _declared(attribute.categories, specification.schema.folder)
+            labels = known[attribute.name]
+            if _is_label(value, (*labels, *attribute.missing_marks)):
+                continue
+            shown = value if isinstance(value, str) else f"{value:g}"
+            place = "labels" if attribute.categories.taxonomy is None else "categories of the taxonomy"
+            raise SchemaError(
+                f"Statistic '{statistic.name}' asks for '{attribute.name}' = '{shown}', which is not among the "
+                f"{place} that the schema declares.",
+                nearest(shown, labels),
+            )
+
+
+def _declared(categories: Categories, folder: Path) -> tuple[str, ...]:
+    if categories.labels is not None:
+        return categories.labels
+    assert categories.taxonomy is not None
+    if categories.taxonomy.startswith("adult:"):
+        return tuple(adult(categories.taxonomy.removeprefix("adult:")).categories)
+    return tuple(load_taxonomy(folder / categories.taxonomy).categories)
 
 
 def unchecked_columns(specification: Specification) -> list[str]:

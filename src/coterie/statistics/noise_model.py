@@ -57,6 +57,9 @@ class ScaleLaw:
             return self.coefficient / budget
         return self.coefficient / np.sqrt(budget)
 
+    def noise_scale(self, budget: float) -> float:
+        return float(self.scale(budget))
+
     def slope(self, budget: Array | float) -> Array | float:
         """∂scale/∂budget."""
         return -self.scale(budget) / (self.power * budget)

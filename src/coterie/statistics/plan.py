@@ -31,7 +31,11 @@ class Row:
 
 @dataclass(frozen=True)
 class GuessLoss:
-    """How much worse the plan is than the best one, if the expected values are off by this much."""
+    """How much worse the plan's score is than that of the split made for the truth.
+
+    The truth is the guess times or divided by 1 + off_by: all values one way, and mixed. `mean_loss` is over these
+    directions; `worst_loss` is the worst met at this or any smaller distance, so it never falls.
+    """
 
     off_by: float
     mean_loss: float
@@ -48,7 +52,8 @@ class Plan:
     errors: tuple[PredictedError, ...]
     rows: tuple[Row, ...] = ()
     guess_losses: tuple[GuessLoss, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
+    notes: tuple[str, ...] = ()  # what only the planner needs
     as_in_paper: bool = False
     expected: Mapping[str, float] = field(default_factory=dict)
 
@@ -74,9 +79,9 @@ class Plan:
 
     @property
     def scales(self) -> dict[str, float]:
-        floats = [float(budget) for budget in self.budgets]
-        scales = self.design.metric.scales(floats)  # type: ignore[arg-type]
-        return {m.name: float(s) for m, s in zip(self.design.measurements, scales, strict=True)}
+        """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
+        pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
+        return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program needs; no number here comes from the data (unless as_in_paper)."""
@@ -125,6 +130,7 @@ class Plan:
                 for loss in self.guess_losses
             ],
             "warnings": list(self.warnings),
+            "notes": list(self.notes),
         }
 
 

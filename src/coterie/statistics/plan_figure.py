@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from coterie.report.style import COLOURS, INK, as_png, new_figure
 from coterie.statistics.plan import Plan
+from coterie.statistics.specification import RelativeTo
 
 MOST_BARS = 40
+UNITS = {
+    RelativeTo.SCALE: "tolerance, or expected size",
+    RelativeTo.SENSITIVITY: "sensitivity",
+    RelativeTo.NOTHING: "1",
+}
 
 
 def draw_plan(plan: Plan) -> bytes:
@@ -25,7 +31,8 @@ def draw_plan(plan: Plan) -> bytes:
     left.grid(axis="x", linewidth=0.3)
     if rows and max(row.score for row in rows) > 20 * min(row.score for row in rows):
         left.set_xscale("log")
-    left.set_xlabel("score: mean error in units of each target (smaller is better)")
+    unit = UNITS[plan.specification.relative_to]
+    left.set_xlabel(f"score: weighted mean of error ÷ {unit}\n(smaller is better)", fontsize=8)
     left.set_title(f"{plan.specification.budget}, {plan.specification.neighbours}", fontsize=9)
     places = range(len(errors))
     relative = [error.mean / targets[error.name].unit for error in errors]
@@ -34,9 +41,20 @@ def draw_plan(plan: Plan) -> bytes:
     right.plot(relative, places, "o", markersize=4, color=COLOURS[0], label="expected error")
     right.plot(far, places, "|", markersize=8, color=COLOURS[1], label="95 % of releases are within")
     right.set_yticks(list(places), [error.name for error in errors], fontsize=7)
-    right.set_xlabel("absolute error in units of each target")
+    right.set_xlabel(f"absolute error ÷ {unit}\n(numbers at the dots: not divided)", fontsize=8)
+    for place, start, error in zip(places, relative, errors, strict=True):
+        right.annotate(
+            f"{error.mean:.3g}",
+            (start, place),
+            (-6, 0),
+            textcoords="offset points",
+            fontsize=7,
+            va="center",
+            ha="right",
+        )
     if min(relative, default=1.0) > 0:
         right.set_xscale("log")
-    right.set_title(f"errors under '{plan.allocator}'", fontsize=9)
-    right.legend(fontsize=7, frameon=False, loc="best")
+    right.margins(x=0.15)
+    right.set_title(f"errors under '{plan.allocator}'", fontsize=9, pad=20)
+    right.legend(fontsize=7, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=2)
     return as_png(figure)

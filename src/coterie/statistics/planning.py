@@ -58,7 +58,8 @@ def plan(
         row.errors,
         tuple(rows),
         losses,
-        (*design.warnings, *notes_on(design)),
+        warnings_on(design),
+        notes_on(design),
         expected={s.name: expectations.statistic(s) for s in specification.statistics},
     )
 
@@ -117,26 +118,32 @@ def predict(
     return design.metric.predict(budgets, exponent=exponent)
 
 
+def warnings_on(design: Design) -> tuple[str, ...]:
+    """What also a reader of the release should know."""
+    specification, warnings = design.specification, list(design.warnings)
+    if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
+        warnings.append(
+            "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
+            "bound. Do not write the true number there."
+        )
+    unchecked = unchecked_columns(specification)
+    if unchecked:
+        warnings.append(
+            f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
+            "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
+            "the values checked."
+        )
+    return tuple(warnings)
+
+
 def notes_on(design: Design) -> tuple[str, ...]:
     """What the publisher should know about this design, whichever way it is split."""
     notes = []
     specification = design.specification
-    if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
-        notes.append(
-            "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
-            "bound. Do not write the true number there."
-        )
     if design.parallel:
         notes.append(
-            "Groups that share no record are paid for in parallel: the budgets below add up to more than the "
-            "total, and no single record costs more than it."
-        )
-    unchecked = unchecked_columns(specification)
-    if unchecked:
-        notes.append(
-            f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
-            "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
-            "the values checked."
+            "Groups that share no record are paid for in parallel: their budgets add up to more than the total, "
+            "and no single record costs more than it."
         )
     quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
     shapeless = [s.name for s in quantiles if s.shape is None]

@@ -17,12 +17,20 @@ from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.release_store import Kept, open_store
 from coterie.statistics.releasing import StatisticsRelease, make_release
 from coterie.statistics.request import Request
 from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
 from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
-from coterie.statistics.stored import Published, certificate_path, in_ledger, on_disk, refuse_existing
+from coterie.statistics.stored import (
+    Published,
+    certificate_path,
+    in_ledger,
+    on_disk,
+    refuse_existing,
+    require_ending,
+)
 from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
 
@@ -46,7 +54,7 @@ def release(
 ) -> Published:
     """Publish the statistics with their certificate; charge the ledger once.
 
-    The same specification, allocator and data give the stored release again, whatever was charged for it.
+    The same specification, allocator and data give the stored release again, with a ledger or without one.
     With `solve` the budget is not the specification's but the smallest that meets its tolerances, split as
     `solve_budget` splits it; that budget is charged and certified. `split` gives budgets by hand (see `resplit`).
     """
@@ -61,10 +69,12 @@ def release(
         )
     request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
     with open_source(data, table) as source:
-        if ledger is None:
-            return on_disk(target, request.digest, specification) or _write(
-                _draw(request, source, progress), target, request, key, None
+        if seed is not None:  # the same noise whenever it is asked for: nothing to keep
+            return on_disk(target, request.digest, specification) or _published(
+                _finished(request, source, target, key, progress), target, again=False
             )
+        if ledger is None:
+            return _through_store(request, source, target, key, progress)
         purpose = _purpose(request, source, target)
         turn = my_turn(Path(ledger), purpose.population, purpose.method)
         with turn, Ledger.open(ledger) as book:
@@ -73,36 +83,54 @@ def release(
                 return stored
             refuse_existing(target)
             book.book().afford(purpose)
-            return _write(_draw(request, source, progress), target, request, key, (book, purpose))
+            made = _finished(request, source, target, key, progress)
+            with book.charge(purpose) as charge:
+                # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
+                names = {path: temporary_for(path) for _, path in _parts(made, target)}
+                charge.staging(*names.values())
+                charge.publish(_stage(_parts(made, target), names))
+            return Published(target, certificate_path(target), made.certificate, made.content, False)
 
 
-def _draw(request: Request, source: Source, progress: Callable[[str], None]) -> StatisticsRelease:
+def _through_store(
+    request: Request,
+    source: Source,
+    target: Path,
+    key: str | Path | None,
+    progress: Callable[[str], None],
+) -> Published:
+    with open_store(request.fingerprint(source)) as store:
+        kept = store.find()
+        if kept is not None:
+            require_ending(target, kept.ending)
+        there = on_disk(target, request.digest, request.specification)
+        if there is not None and (kept is None or there.content != kept.content):
+            raise OutputError(
+                f"{target} exists already, and is not the stored release of these data.",
+                "Choose another name for the output.",
+            )
+        if kept is not None:
+            return there or _published(kept, target, again=True)
+        made = _finished(request, source, target, key, progress)
+        store.keep(made)
+        return _published(made, target, again=False)
+
+
+def _finished(
+    request: Request,
+    source: Source,
+    target: Path,
+    key: str | Path | None,
+    progress: Callable[[str], None],
+) -> Kept:
+    """Plan, draw, certify. Whoever calls this keeps what comes back, or charges for it."""
     noise = request.noise
     progress("Planning")
     chosen, pilot = request.plan(source, noise)
     progress("Computing")
-    return make_release(chosen, source, noise, pilot)
-
-
-def _purpose(request: Request, source: Source, target: Path) -> Purpose:
-    paid = request.paid
-    epsilon = ledger_epsilon(paid.budget, LEDGER_DELTA)
-    # A ledger is never charged for seeded noise, so the noise is the real one here.
-    status = promise(paid, request.as_in_paper, private_noise=True).status.value
-    fingerprint = request.fingerprint(source)
-    method = f"statistics: {paid.release}"
-    return Purpose(paid.population, epsilon, method, status, str(target.absolute()), fingerprint)
-
-
-def _write(
-    made: StatisticsRelease,
-    target: Path,
-    request: Request,
-    key: str | Path | None,
-    charge_to: tuple[Ledger, Purpose] | None,
-) -> Published:
-    """Stage the certificate and the data, then publish both; with a ledger, charged in between."""
-    content = as_csv(made) if target.suffix.lower() == ".csv" else as_json(made)
+    made = make_release(chosen, source, noise, pilot)
+    ending = target.suffix.lower()
+    content = as_csv(made) if ending == ".csv" else as_json(made)
     digest = Digest(over="file bytes", value=hashlib.sha256(content).hexdigest())
     epsilon = as_text(ledger_epsilon(made.plan.specification.budget, LEDGER_DELTA))
     certificate = certify_statistics(
@@ -117,22 +145,32 @@ def _write(
     )
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
-    parts = [(certificate.to_json().encode(), certificate_path(target)), (content, target)]
-    if charge_to is None:
-        for part in _stage(parts, {}):
-            part.publish()
-    else:
-        book, purpose = charge_to
-        with book.charge(purpose) as charge:
-            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
-            names = {path: temporary_for(path) for _, path in parts}
-            charge.staging(*names.values())
-            charge.publish(_stage(parts, names))
-    return Published(target, certificate_path(target), certificate, content, False)
+    return Kept(certificate, content, ending)
+
+
+def _purpose(request: Request, source: Source, target: Path) -> Purpose:
+    paid = request.paid
+    epsilon = ledger_epsilon(paid.budget, LEDGER_DELTA)
+    # A ledger is never charged for seeded noise, so the noise is the real one here.
+    status = promise(paid, request.as_in_paper, private_noise=True).status.value
+    fingerprint = request.fingerprint(source)
+    method = f"statistics: {paid.release}"
+    return Purpose(paid.population, epsilon, method, status, str(target.absolute()), fingerprint)
+
+
+def _parts(made: Kept, target: Path) -> list[tuple[bytes, Path]]:
+    """The data last, so that they never stand without a promise."""
+    return [(made.certificate.to_json().encode(), certificate_path(target)), (made.content, target)]
+
+
+def _published(made: Kept, target: Path, again: bool) -> Published:
+    for part in _stage(_parts(made, target), {}):
+        part.publish()
+    return Published(target, certificate_path(target), made.certificate, made.content, again)
 
 
 def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
-    """Everything written, nothing visible yet; the data last, so that they never stand without a promise."""
+    """Everything written, nothing visible yet."""
     staged: list[StagedFile] = []
     try:
         for content, path in parts:

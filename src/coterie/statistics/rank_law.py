@@ -62,6 +62,9 @@ class RankLaw:
         epsilon = np.sqrt(8.0 * np.asarray(budget)) if self.zcdp else np.asarray(budget)
         return 2.0 * self.sensitivity / epsilon
 
+    def noise_scale(self, budget: float) -> float:
+        return float(self.utility_scale(budget))
+
     def scale(self, budget: Array | float) -> Array | float:
         """The mean error on a table that follows the shape exactly: smooth in the budget, for the search."""
         logs = np.interp(np.log(self.utility_scale(budget)), np.log(_STEPS), _log_errors(self))

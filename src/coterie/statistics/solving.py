@@ -16,9 +16,10 @@ from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets
 from coterie.statistics.design import Design
+from coterie.statistics.expectations import Expectations
 from coterie.statistics.optimise import minimise
 from coterie.statistics.plan import Plan
-from coterie.statistics.planning import design_for, notes_on, predict
+from coterie.statistics.planning import design_for, notes_on, predict, warnings_on
 from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.specification import Budget, Notion, Specification
 
@@ -28,6 +29,7 @@ MARGIN = 3.0  # standard errors by which a tolerance must be kept
 _PRECISION = 1e-3
 _MOST = 1e9
 _RAISES = 40
+MOST_DESIGNS = 4
 
 
 def solve_budget(specification: Specification) -> Plan:
@@ -40,9 +42,22 @@ def solve_budget(specification: Specification) -> Plan:
     if all(tolerance is None for tolerance in stated):
         raise ParameterError("No tolerance is stated.", "Give statistics or equations a `tolerance`.")
     free = replace(specification, floor=Fraction(0))
-    start = replace(free, budget=_budget(free, 1.0))
-    design, expectations = design_for(start, share=1 - specification.pilot)
-    found = _search(specification, design)
+    total, tried = 1.0, set()
+    best: tuple[tuple[float, Array], Design, Expectations] | None = None
+    for _ in range(MOST_DESIGNS):
+        # Direct noise or sums is decided at a budget, and the budget that was found may decide otherwise.
+        start = replace(free, budget=_budget(free, total))
+        design, expectations = design_for(start, share=1 - specification.pilot)
+        routes = frozenset(design.routes.items())
+        if routes in tried:
+            break
+        tried.add(routes)
+        found = _search(specification, design)
+        if best is None or found[0] < best[0][0]:
+            best = found, design, expectations
+        total = found[0]
+    assert best is not None
+    found, design, expectations = best
     return _confirmed(specification, design, found, expectations_of=dict(expectations.given))
 
 
@@ -202,6 +217,7 @@ def _as_plan(
         score,
         standard_error,
         errors,
-        warnings=(*final.warnings, *notes_on(final)),
+        warnings=warnings_on(final),
+        notes=notes_on(final),
         expected=expectations_of,
     )

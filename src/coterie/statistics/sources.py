@@ -22,6 +22,10 @@ from coterie.io.reading import read_table
 from coterie.statistics.sql import DUCKDB, POSTGRESQL, Dialect, literal
 
 
+class EngineFault(DataError):
+    """The engine refused a statement."""
+
+
 class Source(Protocol):
     """An open source of records."""
 
@@ -51,7 +55,9 @@ class _Opened:
                 return list(cursor.fetchall())
         except self.faults as error:
             kind = type(error).__name__
-        raise DataError(
+            if self.dialect is POSTGRESQL:  # it answers nothing more in a failed transaction
+                self.connection.rollback()
+        raise EngineFault(
             f"The engine could not compute the statistics ({kind}).",
             "Check that the columns used for numbers hold numbers, and that the table can be read.",
         )
@@ -134,6 +140,24 @@ def _database(url: str, table: str | None) -> Iterator[Source]:
                 f"The database {address.shown} has no table {name} that this user may read.", "Check --table."
             ) from None
         yield opened
+
+
+@contextmanager
+def naming_columns(source: Source, columns: set[str]) -> Iterator[None]:
+    """An engine that refuses text in a number column does not say where, and its own words may hold the text."""
+    try:
+        yield
+    except EngineFault:
+        for column in sorted(columns):
+            number = source.dialect.number.format(quoted(column))
+            try:
+                source.rows(f"SELECT COUNT({number}) FROM {source.relation} AS people")
+            except EngineFault:
+                raise DataError(
+                    f"Column '{column}' holds text that is not a number.",
+                    "Clean that column; or make a view in which it is a number, and name the view as the table.",
+                ) from None
+        raise
 
 
 def require_columns(source: Source, names: set[str]) -> None:

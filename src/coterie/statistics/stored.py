@@ -34,6 +34,13 @@ def refuse_existing(target: Path) -> None:
             raise OutputError(f"{path} exists already.", "Choose another name for the output.")
 
 
+def require_ending(target: Path, ending: str) -> None:
+    if target.suffix.lower() != ending:
+        raise OutputError(
+            f"This release is stored already, as {ending}.", f"Give the output a name that ends in {ending}."
+        )
+
+
 def in_ledger(
     book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
 ) -> Published | None:
@@ -50,6 +57,7 @@ def in_ledger(
                 f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",
                 "Restore the file. To spend budget on a new one, choose another name under `release:`.",
             )
+        require_ending(target, earlier.suffix.lower())
         if earlier.resolve() != target.resolve():
             for content, path in (
                 (found.certificate.to_json().encode(), certificate_path(target)),

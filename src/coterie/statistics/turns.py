@@ -1,7 +1,7 @@
 """One at a time: two processes asked for the same release must not both pay for it.
 
-Looking for a stored release, drawing the noise and charging are one step for everybody else. The lock is a
-file beside the ledger, one for each name of a release; the kernel drops it with its holder.
+Looking for a stored release, drawing the noise and charging (or storing) are one step for everybody else. The
+lock is a file beside the ledger or in the store, one for each release; the kernel drops it with its holder.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def _locked(path: Path) -> int:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise LedgerError(
-                f"A lock file beside the ledger cannot be opened ({error.strerror}).",
-                "Give yourself write permission on the directory of the ledger.",
+                f"A lock file in {path.parent} cannot be opened ({error.strerror}).",
+                "Give yourself write permission on that folder.",
             ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

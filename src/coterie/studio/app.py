@@ -17,19 +17,22 @@ from coterie.studio.gate import Gate
 from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import STATIC, refusal
+from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
 
 
 def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAPI:
-    jobs = Jobs()
+    jobs, releases = Jobs(), Releases()
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
         yield
         jobs.close()
+        releases.close()
 
     app = FastAPI(title="Coterie Studio", lifespan=living, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.home, app.state.jobs, app.state.largest_upload = home, jobs, largest_upload
+    app.state.releases = releases
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(import_module("coterie.studio.front").router)
     for step in STEPS:

@@ -13,7 +13,7 @@ from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.reading import neighbours
 from coterie.ledger import without_credentials
-from coterie.studio.asking import AtHome, Opened, Running
+from coterie.studio.asking import AtHome, Opened, Releasing, Running
 from coterie.studio.forms import Form
 from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
@@ -130,8 +130,9 @@ def rename(request: Request, home: AtHome, project: Opened, form: Form) -> Respo
 
 
 @router.post("/p/{project}/forget")
-def forget(project: Opened, jobs: Running) -> Response:
+def forget(project: Opened, jobs: Running, releases: Releasing) -> Response:
     """Removes the studio's copy and settings. Released files, certificates and ledgers stay where they are."""
+    releases.forgettable(project)
     for step in STEPS:
         jobs.cancel(project, step.name)
     shutil.rmtree(project.folder)

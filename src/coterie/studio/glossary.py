@@ -12,6 +12,8 @@ GLOSSARY = {
     "people out, and the certificate names it) or identifier (dropped, always).",
     "bounds": "The smallest and largest value that is possible at all, from public knowledge such as a law or a form. "
     "Bounds read off the data give the extreme person away.",
+    "private bounds": "Where only a wide range is public, narrower bounds are found with a part of the attribute's ε. They "
+    "are noisy, and no longer public knowledge but part of the release.",
     "labels": "The categories that are possible at all, from public knowledge, not the ones that happen to occur.",
     "taxonomy": "A tree that says which categories are alike, so that noise moves a label to a similar one.",
     "missing": "What to do with empty cells: stop with an error, drop such rows, fill in a public value, or treat "
@@ -37,8 +39,14 @@ GLOSSARY = {
     "odds": "How sure an attacker can become of a fact about one person, at most, whatever else they know.",
     "clip": "Noise can push a number beyond what is possible, such as an age of −3. Cutting it to the public bound tells "
     "nobody anything; without it, released values may lie outside.",
+    "tune": "Invented rows follow from the description alone, so whatever you choose by looking at them tells nothing about "
+    "the people. They show how much noise there is, not what your own data look like.",
     "secure noise": "Noise from the operating system's randomness through an exact sampler. Drawn once for a release, "
     "and never again for the same one.",
+    "known people": "Some attackers know already which released row belongs to a few people, such as themselves and their "
+    "friends, and go on from there. This is how many they know.",
+    "control": "A table of people of the same kind who are not in the release. What an attack finds out about them too is "
+    "general knowledge, and not the fault of the release.",
     "expected": "What you think the number will be: last year's release, a public sample, a guess. It decides how the "
     "budget is split and nothing else: a wrong guess costs accuracy, never privacy.",
     "equation": "What people will compute from the published numbers, such as a ratio or a t-test. It is taken into "

@@ -19,6 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from coterie._version import __version__
 from coterie.studio.project import Project
 from coterie.studio.work.worker import work_forever
 
@@ -97,7 +98,7 @@ class Jobs:
             found: dict[str, Any] = json.loads((project.folder / f"{kind}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found
+        return found if found.get("coterie") == __version__ else None  # another version's pages may need more
 
     def close(self) -> None:
         with self._change:

@@ -61,12 +61,17 @@ def stamp(source: Path) -> str | None:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
+def is_untyped(source: Path) -> bool:
+    """Whether the types of its columns were guessed."""
+    return ending(source) in _UNTYPED
+
+
 def typed(
     guessed: pa.Table, schema: Schema, source: Path, sheet: str | None, seen: str | None, cache: Path
 ) -> pa.Table:
     """The table as the command reads it with this schema. `seen`: the stamp of the source when it was loaded."""
     text = sorted(a.name for a in schema.attributes if a.type not in NUMBERS)
-    if ending(source) not in _UNTYPED or all(_is_text(guessed, name) for name in text):
+    if not is_untyped(source) or all(_is_text(guessed, name) for name in text):
         return guessed
     made_from = hashlib.sha256(json.dumps([text, seen, str(source), sheet]).encode()).hexdigest()
     found = kept(cache, made_from)

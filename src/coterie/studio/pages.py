@@ -11,9 +11,17 @@ from starlette.responses import HTMLResponse
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.errors import CoterieError
+from coterie.studio.charts.scales import number
 from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
+
+
+def _said(promise: Any) -> str:
+    """The label beside its status, which some labels begin with."""
+    found = promise if isinstance(promise, dict) else {"status": promise.status, "label": promise.label}
+    return str(found["label"]).removeprefix(f"{found['status']}; ")
+
 
 STATIC = Path(__file__).parent / "static"
 _pages = Environment(
@@ -25,8 +33,10 @@ _pages = Environment(
 )
 _pages.globals.update(version=__version__, glossary=GLOSSARY)
 _pages.filters["exact"] = as_text
-_pages.filters["short"] = lambda number: f"{float(number):.4g}"
-_pages.filters["thousands"] = lambda number: f"{number:,}"
+_pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
+_pages.filters["number"] = number
+_pages.filters["said"] = _said
+_pages.filters["thousands"] = lambda count: f"{count:,}"
 
 
 def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
@@ -34,13 +44,22 @@ def page(template: str, *, status: int = 200, **content: Any) -> HTMLResponse:
 
 
 def step_page(
-    project: Project, step: str, problem: CoterieError | None = None, *, status: int = 200, **content: Any
+    project: Project,
+    step: str,
+    problem: CoterieError | None = None,
+    *,
+    template: str = "",
+    status: int = 200,
+    **content: Any,
 ) -> HTMLResponse:
-    """The page of one step, with the way through all of them. A step that has to wait says what for."""
+    """The page of one step, with the way through all of them. A step that has to wait says what for.
+
+    `template` is another page of the same step.
+    """
     steps = [(entry, entry.waits_for(project)) for entry in STEPS]
     here, waits_for = next(pair for pair in steps if pair[0].name == step)
     return page(
-        "waiting.html" if waits_for else f"{step}.html",
+        "waiting.html" if waits_for else template or f"{step}.html",
         status=400 if problem else status,
         project=project,
         state=project.state,

@@ -12,6 +12,7 @@ import fcntl
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.io.formats import ending
 from coterie.io.publication import stage_bytes
 from coterie.schema import Schema
+from coterie.schema_file import read_schema
 from coterie.studio.kept import kept, typed
 
 
@@ -76,6 +78,10 @@ class Released(_Part):
     label: str
     ledger: str | None = None
     population: str | None = None
+    plan: str = ""  # which plan it came from: it is recorded once, however often that is asked for
+    table: str | None = None  # of a database
+    internal: str | None = None
+    key: str | None = None
 
 
 class State(_Part):
@@ -163,7 +169,7 @@ class Project:
         return self.folder / "schema.yaml"
 
     def schema(self) -> Schema:
-        return Schema.from_yaml(self.schema_path)
+        return _parsed(self.schema_path.read_text(encoding="utf-8"), self.folder)
 
     @property
     def described(self) -> bool:
@@ -177,6 +183,12 @@ class Project:
         except CoterieError:
             return False
         return bool(schema.protected)
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, folder: Path) -> Schema:
+    """Every page asks several times, and two hundred attributes are a long text."""
+    return read_schema(text + "\n", folder)
 
 
 def _write(path: Path, state: State) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.noise.secure import SecureSampler
 from coterie.odds import DP, odds_in_words
-from coterie.release import facts_of, shares_of, total_epsilon
+from coterie.promise import Budget, facts_of
 from coterie.schema import Attribute, Missing, Role, Schema
 from coterie.studio.project import Choice, Project
 from coterie.table import absent_in, column_of
@@ -28,8 +28,7 @@ class Promised:
     recipe: Method
     guarantee: Guarantee
     k: int
-    shares: dict[str, Fraction]  # ε of every attribute
-    dependence: Fraction  # ε of the dependence between them
+    budget: Budget
     cost: Fraction | None  # what a ledger is charged; None: no ε describes the release
     odds: str
 
@@ -37,13 +36,21 @@ class Promised:
 def promised(choice: Choice, schema: Schema, records: int) -> Promised:
     """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
     recipe = get_method(choice.method).grouped(choice.grouping)
-    total = total_epsilon(choice.epsilon or None, recipe)
-    shares, dependence = shares_of(total, schema, recipe)
-    k = recipe.check_k(choice.k, records, sum(shares.values(), Fraction(0)) / len(shares))
-    facts = facts_of(schema, recipe, total, records, k, SecureSampler(), shuffled=choice.shuffle)
-    guarantee = settle(recipe.promise, replace(facts, clipped=choice.clip))
-    cost = recipe.cost(total, len(shares)) if recipe.adds_noise else None
-    return Promised(recipe, guarantee, k, shares, dependence, cost, odds_in_words(guarantee))
+    budget = Budget.of(choice.epsilon or None, schema, recipe)
+    k = recipe.check_k(choice.k, records, budget.mean)
+    facts = facts_of(
+        schema,
+        recipe,
+        budget.total,
+        records,
+        k,
+        SecureSampler(),
+        shuffled=choice.shuffle,
+        clipped=choice.clip,
+    )
+    guarantee = settle(recipe.promise, facts)
+    cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
+    return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee))
 
 
 def usable_records(project: Project) -> int:

@@ -53,5 +53,6 @@ def _listen(wanted: int | None, last: int) -> socket.socket:
         except OSError:
             listening.close()
             continue
+        listening.listen()  # from now on a browser waits for us instead of being turned away
         return listening
     raise OutputError(f"Port {wanted} is taken.", "Choose another one, or leave --port out.")

@@ -92,8 +92,14 @@ class Clusters:
         return self.arranged.numbers
 
     @cached_property
-    def weight(self) -> Floats:
-        return self.size.astype(np.float64)
+    def usual(self) -> int:
+        """The size of nearly all clusters."""
+        return int(self.size[0])
+
+    @cached_property
+    def unusual(self) -> Whole:
+        """Clusters of another size: the last one only, where groups are of equal size."""
+        return np.flatnonzero(self.size != self.usual)
 
     @cached_property
     def mean(self) -> Floats:
@@ -134,15 +140,26 @@ class Released:
     @cached_property
     def squared_error(self) -> Floats:
         """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
-        distance = self.values - self.clusters.mean[:, None]
-        distance *= distance
-        return np.asarray(self.clusters.within + self.over_records(distance), dtype=np.float64)
+        return self.clusters.within + self.over_squares(self.gaps)
+
+    @cached_property
+    def gaps(self) -> Floats:
+        return np.asarray(self.values - self.clusters.mean[:, None])
 
     def over_records(self, values: Floats) -> Floats:
-        """Σ size · value. Not `@`: BLAS would start threads of its own inside ours."""
-        if self.clusters.alone:
-            return np.asarray(values.sum(axis=2), dtype=np.float64)
-        return np.asarray(np.einsum("arc,c->ar", values, self.clusters.weight), dtype=np.float64)
+        """Σ size · value."""
+        return np.asarray(self.clusters.usual * values.sum(axis=2) + self._rest(values))
+
+    def over_squares(self, values: Floats) -> Floats:
+        """Σ size · value². Not `@`: BLAS would start threads of its own inside ours."""
+        squares = np.einsum("arc,arc->ar", values, values)
+        return np.asarray(self.clusters.usual * squares + self._rest(values, square=True))
+
+    def _rest(self, values: Floats, *, square: bool = False) -> Floats:
+        """What clusters of an unusual size add to what all have in common."""
+        other = self.clusters.unusual
+        few = values[:, :, other]
+        return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))
 
 
 @dataclass(frozen=True)

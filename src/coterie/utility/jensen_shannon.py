@@ -93,10 +93,9 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     # Where the bins of each attribute and row begin.
     first = (rows * (np.cumsum(bins) - bins))[:, None] + bins[:, None] * np.arange(rows)
     place = _bins_of(values, numbers, bins) + first[:, :, None]
-    usual = clusters.size[0]
-    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * usual
-    for other in np.flatnonzero(clusters.size != usual):  # the last one only, where groups are of equal size
-        after[place[:, :, other]] += clusters.size[other] - usual
+    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * clusters.usual
+    for other in clusters.unusual:
+        after[place[:, :, other]] += clusters.size[other] - clusters.usual
     f = _count_times_log(2 * records)
     gain = f[after]
     after += np.concatenate([np.tile(histogram, rows) for histogram in before])

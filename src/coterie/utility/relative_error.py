@@ -23,9 +23,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     clusters, values = released.clusters, released.values
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
     if clusters.alone:
-        gaps = values - arranged.values[:, None]
-        np.abs(gaps, out=gaps)
-        return np.asarray(np.einsum("arc,ac->ar", gaps, arranged.weights) / records, dtype=np.float64)
+        error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
+        return np.asarray(error / records, dtype=np.float64)
     weight, weighted = arranged.running
     starts, ends = clusters.starts, clusters.ends
     error = values * (weight[:, ends] - weight[:, starts])[:, None]

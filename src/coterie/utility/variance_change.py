@@ -19,8 +19,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
     distance = released.values - numbers.mean[:, None]
     shift = released.over_records(distance)
-    distance *= distance
-    variance = (released.over_records(distance) - shift * shift / records) / (records - 1)
+    variance = (released.over_squares(distance) - shift * shift / records) / (records - 1)
     return _change(numbers.variance, variance)
 
 

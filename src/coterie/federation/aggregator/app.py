@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -21,7 +20,7 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service
 from coterie.federation.aggregator.tending import tend
 from coterie.federation.errors import FederationError
-from coterie.federation.storage.database import full
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 
 _SECONDS_BETWEEN_LOOKS = 0.5
@@ -76,17 +75,17 @@ def make_app(aggregator: Aggregator) -> FastAPI:
 
     @app.exception_handler(OSError)
     async def _disk(request: Request, error: OSError) -> Response:
-        return service.answer(request, _storage_trouble(error.errno in (errno.ENOSPC, errno.EDQUOT)), 507)
+        return service.answer(request, _storage_trouble(full=error.errno in NO_ROOM), 507)
 
     @app.exception_handler(OperationalError)
     async def _database(request: Request, error: OperationalError) -> Response:
         log.error("the database does not answer (%s)", type(error.orig).__name__)
-        return service.answer(request, _storage_trouble(full(error)), 507 if full(error) else 503)
+        return service.answer(request, _storage_trouble(full=False), 503)
 
     return app
 
 
-def _storage_trouble(full: bool) -> dict[str, str]:
+def _storage_trouble(*, full: bool) -> dict[str, str]:
     problem = "The aggregator's disk is full." if full else "The aggregator cannot store anything now."
     return {"error": "storage", "problem": problem, "advice": "Nothing is lost; try again later."}
 

@@ -8,6 +8,7 @@ from typing import Any
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.canonical import canonical, sha256
 from coterie.federation.states import StudyState
+from coterie.federation.storage.parcels import parcels_there
 from coterie.federation.storage.parties import Owner
 from coterie.federation.storage.studies import contributions_by, study_row
 
@@ -29,6 +30,7 @@ def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
                     "attention": row.attention,
                     "contribution": contribution.state.value,
                     "contribution_reason": contribution.reason,
+                    "parcels": parcels_there(connection, row.id) if row.study.blinded else None,
                     "group_key": json.loads(row.group_key) if row.group_key else None,
                     "receipt": json.loads(contribution.receipt) if contribution.receipt else None,
                     "release": _release(row.release_sha256, row.release_size),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,16 @@ def init(folder: Path, url: str, names: Sequence[str], database: str | None) -> 
         raise FederationError(
             f"{folder} cannot be made ({error.strerror}).", "Choose another place."
         ) from None
+    try:
+        return _made(folder, url, names, database)
+    except BaseException:
+        # Half an aggregator would stand in the way of the next attempt.
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        raise
+
+
+def _made(folder: Path, url: str, names: Sequence[str], database: str | None) -> tuple[Aggregator, str]:
     Keys.generate().save(folder)
     tls.make_certificate(folder, names)
     address = database or f"sqlite:///{(folder / 'aggregator.sqlite').resolve()}"

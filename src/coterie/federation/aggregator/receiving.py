@@ -40,7 +40,7 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
         raise Fault(422, "unacceptable", "The answer is about another study or owner.")
     state = _C.APPROVED if opened.decision == "approve" else _C.REFUSED
     with aggregator.database.writing() as connection:
-        row, mine = _mine(connection, owner, study)
+        row, mine = own_part(connection, owner, study)
         if mine.answer is not None and signed_from(mine.answer).document == signed.document:
             return {"state": mine.state.value}
         _require_open(row)
@@ -57,7 +57,7 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
     """The lead owner's sealed key; exactly one sealed copy for every other owner of the roster."""
     signed = signed_from(body)
     with aggregator.database.writing() as connection:
-        row, _ = _mine(connection, owner, study)
+        row, _ = own_part(connection, owner, study)
         if row.study.lead != owner.name:
             raise Fault(409, "conflict", "Only the lead owner of a vertical study makes the group key.")
         if row.group_key is not None and signed_from(row.group_key).document == signed.document:
@@ -74,11 +74,11 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
 def progress(aggregator: Aggregator, owner: Owner, state: ContributionState, study: str) -> dict[str, str]:
     """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
     with aggregator.database.writing() as connection:
-        row, mine = _mine(connection, owner, study)
+        row, mine = own_part(connection, owner, study)
         if mine.state is state:
             return {"state": state.value}
         if state is not _C.WITHDRAWN:
-            _require_collecting(row)
+            require_collecting(row)
         move_contribution(connection, mine, state)
     return {"state": state.value}
 
@@ -90,12 +90,12 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
     if opened.study != study or opened.owner != owner.name:
         raise Fault(422, "unacceptable", "The manifest is about another study or owner.")
     with aggregator.database.writing() as connection:
-        row, mine = _mine(connection, owner, study)
+        row, mine = own_part(connection, owner, study)
         if mine.manifest is not None:
             if sha256(signed_from(mine.manifest).canonical()) != sha256(signed.canonical()):
                 raise Fault(409, "manifest changed", "Another manifest was given for this contribution.")
         else:
-            _require_collecting(row)
+            require_collecting(row)
             move_contribution(connection, mine, _C.UPLOADING, manifest=signed.text())
         missing = _missing(connection, mine, len(opened.chunks))
     return {"missing": [] if mine.receipt else missing}
@@ -104,7 +104,7 @@ def manifest(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> d
 def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number: int) -> dict[str, object]:
     """One chunk, kept under a name of ours once its hash is right. Sending it again changes nothing."""
     with aggregator.database.reading() as connection:
-        row, mine = _mine(connection, owner, study)
+        row, mine = own_part(connection, owner, study)
     if mine.state is not _C.UPLOADING:
         if mine.receipt is not None:
             return {"number": number}
@@ -121,7 +121,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
         raise Fault(
             422, "chunk", "The chunk is not the one that the manifest names.", "Send it again.", number=number
         )
-    _require_collecting(row)
+    require_collecting(row)
     _keep(aggregator.chunk(study, owner.id, number), body)
     with aggregator.database.writing() as connection:
         if not connection.execute(_chunk(mine, number)).first():
@@ -132,7 +132,7 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
 def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, object]:
     """All there? Then a receipt, signed; the same receipt whenever it is asked for again."""
     with aggregator.database.reading() as connection:
-        row, mine = _mine(connection, owner, study)
+        row, mine = own_part(connection, owner, study)
         if mine.receipt is not None:
             return signed_from(mine.receipt).content()
         if mine.manifest is None:
@@ -141,7 +141,7 @@ def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str
             )
         opened = mine.opened_manifest(owner.key)
         missing = _missing(connection, mine, len(opened.chunks))
-    _require_collecting(row)
+    require_collecting(row)
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
         if (
@@ -169,13 +169,13 @@ def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str
 def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     """Step 8: owners get a copy. Only owners who were asked, and only when it is out."""
     with aggregator.database.reading() as connection:
-        row, _ = _mine(connection, owner, study)
+        row, _ = own_part(connection, owner, study)
     if row.state is not StudyState.RELEASED:
         raise Fault(409, "conflict", f"The study is {row.state}; there is no release.")
     return row
 
 
-def _mine(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
     """A study that this owner is in; for all others it does not exist."""
     row = study_row(connection, study)
     mine = contribution(connection, study, owner.id)
@@ -189,7 +189,7 @@ def _require_open(row: StudyRow) -> None:
         raise Fault(409, "conflict", f"The study is {row.state}.")
 
 
-def _require_collecting(row: StudyRow) -> None:
+def require_collecting(row: StudyRow) -> None:
     if row.state is not StudyState.COLLECTING:
         raise Fault(409, "conflict", f"The study is {row.state}; it does not collect.")
 

@@ -12,23 +12,31 @@ from starlette.concurrency import run_in_threadpool
 
 from coterie._version import __version__
 from coterie.federation import wire
-from coterie.federation.aggregator import receiving
+from coterie.federation.aggregator import receiving, relaying
 from coterie.federation.aggregator.authentication import signed_by
 from coterie.federation.aggregator.desired import desired
 from coterie.federation.aggregator.faults import Fault
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.openapi import SIGNED, chunk_body, document_body, responses
 from coterie.federation.aggregator.service import Service, service_of
+from coterie.federation.answers import Step
 from coterie.federation.canonical import parsed
 from coterie.federation.envelope import Document, Signed, validated
 from coterie.federation.invitation import Enrolment
 from coterie.federation.states import ContributionState
 from coterie.federation.storage.parties import Owner, enrol, leave
-from coterie.federation.wire import LARGEST_CHUNK, LARGEST_DOCUMENT, LARGEST_ENROLMENT, MOST_CHUNKS
+from coterie.federation.wire import (
+    LARGEST_CHUNK,
+    LARGEST_DOCUMENT,
+    LARGEST_ENROLMENT,
+    MOST_CHUNKS,
+    MOST_PARCELS,
+)
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]
 StudyPath = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
+ParcelNumber = Annotated[int, Path(ge=0, lt=MOST_PARCELS)]
 
 
 class Progress(Document):
@@ -130,6 +138,32 @@ async def answer(request: Request, service: Serving, study: StudyPath) -> Respon
 )
 async def group_key(request: Request, service: Serving, study: StudyPath) -> Response:
     return await service.act(request, LARGEST_DOCUMENT, receiving.group_key, study)
+
+
+@router.put(
+    "/studies/{study}/parcels/{step}/{number}",
+    **_taking(
+        Signed, "Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing"
+    ),
+)
+async def give_parcel(
+    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+) -> Response:
+    return await service.act(request, LARGEST_DOCUMENT, relaying.give, study, step, number)
+
+
+@router.get(
+    "/studies/{study}/parcels/{step}/{number}",
+    openapi_extra=SIGNED,
+    responses=responses(401, 404, 409, 413, 422, 426),
+    summary="A parcel that the other owner of a blinded study sent",
+)
+async def take_parcel(
+    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+) -> Response:
+    owner, _ = await service.speaker(request, 0, acting=False)
+    found = await run_in_threadpool(relaying.take, service.aggregator, owner, study, step, number)
+    return service.answer(request, found)
 
 
 @router.post("/studies/{study}/progress", **_taking(Progress, "RESERVED, COMPUTED or WITHDRAWN"))

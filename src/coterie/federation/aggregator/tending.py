@@ -5,7 +5,6 @@ Called again and again; each call looks at the whole state and does what is due,
 
 from __future__ import annotations
 
-import errno
 import logging
 import secrets
 import shutil
@@ -17,7 +16,9 @@ from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.states import LEFT, ContributionState, StudyState, is_final
+from coterie.federation.storage.parcels import ended_with_parcels, forget_parcels
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -54,6 +55,11 @@ def _forget(aggregator: Aggregator) -> None:
             row = study_row(connection, folder.name)
         if row is None or is_final(row.state):
             shutil.rmtree(folder, ignore_errors=True)
+    with aggregator.database.reading() as connection:
+        ended = ended_with_parcels(connection)
+    for study in ended:
+        with aggregator.database.writing() as connection:
+            forget_parcels(connection, study)
 
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
@@ -73,7 +79,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         return True  # an owner was quicker: look again
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
-        full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = isinstance(error, OSError) and error.errno in NO_ROOM
         log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
         return False
     except Exception as error:
@@ -120,7 +126,7 @@ def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     reason = reason or _too_few(row, parts)
     if reason:
         return _move(aggregator, row, _S.FAILED, reason=reason)
-    if len(approved) >= study.minimum and (not study.vertical or row.group_key):
+    if len(approved) >= study.minimum and (study.lead is None or row.group_key):
         return _move(aggregator, row, _S.COLLECTING)
     if now() > study.due:
         return _move(aggregator, row, _S.EXPIRED, reason="not enough owners had answered at the deadline")
@@ -167,7 +173,7 @@ def _move(aggregator: Aggregator, row: StudyRow, state: StudyState, **values: st
 
 def _too_few(row: StudyRow, parts: list[Contribution]) -> str | None:
     gone = [part.name for part in parts if part.state in LEFT]
-    if row.study.vertical and row.study.lead in gone and row.group_key is None:
+    if row.study.lead in gone and row.group_key is None:
         return "the lead owner left before it made the group key"
     if len(parts) - len(gone) < row.study.minimum:
         return f"fewer owners than the minimum are left: {', '.join(gone)} refused, withdrew or were rejected"

@@ -13,12 +13,15 @@ from coterie.federation import wire
 from coterie.federation.answers import opened_group_key
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
+from coterie.federation.keys import NO_ROOM
 from coterie.federation.owner import answering, computing, delivering
 from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import Refusal
 from coterie.federation.owner.table import prepare_table
+from coterie.federation.pseudonyms import Pseudonyms, pseudonyms
 from coterie.federation.sealing import unseal
 from coterie.federation.states import ContributionState, StudyState
 from coterie.federation.study import Study
@@ -50,10 +53,13 @@ class Agent:
                 quiet = self.round(content)
                 version = content["version"] if quiet else ""
                 failures = 0
-            except Unreachable as error:
+            except (Unreachable, OSError) as error:
                 failures += 1
                 pause = backoff(failures)
-                self.say("unreachable", None, f"{error.problem} Next try in {pause:.1f} s.")
+                event, problem = (
+                    ("unreachable", error.problem) if isinstance(error, Unreachable) else _storage(error)
+                )
+                self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
                 time.sleep(pause)
                 continue
             if once or (until_done and content["studies"] and all(map(self._done, content["studies"]))):
@@ -129,13 +135,23 @@ class Agent:
             return acted
         manifest = computing.finished(self.home, study.id)
         if manifest is None:
-            if study.vertical and wanted["group_key"] is None:
+            if study.lead is not None and wanted["group_key"] is None:
                 return acted
             prepared = prepare_table(study, self.home.owner, source)
+            names: Pseudonyms | None = None
+            if study.blinded:
+                exchange = Exchange(self.home, self.client, study, wanted["parcels"] or {})
+                if exchange.advance(prepared):
+                    return True
+                if not exchange.finished():
+                    return False
+                prepared, names = exchange.common(prepared)
+            elif study.vertical:
+                assert prepared.ids is not None
+                names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
             answering.require_budget(self.home, study, source, prepared)
-            key = self._group_key(study, wanted["group_key"]) if study.vertical else None
             computing.contribute(
-                self.home, study, source, prepared, key, lambda: self._report_reserved(study.id, mine)
+                self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )
             manifest = computing.finished(self.home, study.id)
             assert manifest is not None
@@ -193,6 +209,12 @@ class Agent:
         if state is _S.RELEASED:
             return delivering.copied(self.home, wanted["id"])
         return state in (_S.CANCELLED, _S.EXPIRED, _S.FAILED)
+
+
+def _storage(error: OSError) -> tuple[str, str]:
+    if error.errno in NO_ROOM:
+        return "storage", "This owner's disk is full; nothing is lost, nothing is charged twice. Make room."
+    return "storage", f"A file of this owner cannot be read or written ({error.strerror})."
 
 
 def backoff(failures: int) -> float:

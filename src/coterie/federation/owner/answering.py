@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
 from coterie.budget import as_text
@@ -10,7 +11,7 @@ from coterie.errors import BudgetExceeded, CoterieError, LedgerError
 from coterie.federation.answers import Answer, GroupKey, SealedKey
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import write_private
+from coterie.federation.keys import keep_private, write_private
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Policy, Source, read_policy
 from coterie.federation.owner.refusal import Refusal, refusal
@@ -23,7 +24,7 @@ from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
 from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
-from coterie.release import facts_of
+from coterie.promise import facts_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -102,10 +103,7 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
         if entry.owner != home.owner
     )
     signed = Signed.of(GroupKey(study=study.id, lead=home.owner, sealed=sealed), "group key", home.keys)
-    temporary = path.with_suffix(".new")
-    temporary.unlink(missing_ok=True)
-    write_private(temporary, signed.canonical())
-    temporary.replace(path)
+    keep_private(path, signed.canonical())
     return signed
 
 
@@ -129,7 +127,14 @@ def require_budget(home: Home, study: Study, source: Source, prepared: Prepared)
             limit=as_text(balance.lifetime),
         ) from None
     except LedgerError as error:
-        raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+        raise _refusal_of(error) from None
+
+
+def _refusal_of(error: CoterieError) -> CoterieError:
+    """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
+    if isinstance(error.__cause__, sqlite3.OperationalError):
+        return error
+    return refusal(f"the ledger refuses: {error.problem.rstrip('.')}")
 
 
 def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) -> Purpose:
@@ -167,4 +172,4 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         try:
             Ledger.add_population(path, policy.population, policy.lifetime)
         except CoterieError as error:
-            raise refusal(f"the ledger refuses: {error.problem.rstrip('.')}") from None
+            raise _refusal_of(error) from None

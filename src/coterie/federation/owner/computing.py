@@ -23,7 +23,7 @@ from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.owner.table import Prepared
-from coterie.federation.pseudonyms import COLUMN, pseudonyms
+from coterie.federation.pseudonyms import COLUMN, Pseudonyms
 from coterie.federation.seeds import owner_seed
 from coterie.federation.study import Study
 from coterie.io.digest import table_digest
@@ -59,14 +59,17 @@ def contribute(
     study: Study,
     source: Source,
     prepared: Prepared,
-    group_key: bytes | None,
+    names: Pseudonyms | None,
     reserved: Callable[[], None],
 ) -> None:
-    """Reserve, compute, charge, keep. `reserved` is called while ε is held and nothing is drawn yet."""
+    """Reserve, compute, charge, keep. `reserved` is called while ε is held and nothing is drawn yet.
+
+    `names` (vertical): a pseudonym for each row of the prepared table.
+    """
     if study.seed is not None:
         # An experiment: its noise can be repeated by anyone, so there is nothing to charge.
         reserved()
-        for part in _staged(_made(home, study, prepared, group_key), {}):
+        for part in _staged(_made(home, study, prepared, names), {}):
             part.publish()
         return
     with Ledger.open(source.ledger or home.default_ledger) as ledger:
@@ -75,10 +78,10 @@ def contribute(
         try:
             with ledger.charge(study_purpose(home, study, source, prepared)) as charge:
                 reserved()
-                files = _made(home, study, prepared, group_key)
-                names = {path: temporary_for(path) for path in files}
-                charge.staging(*names.values())
-                charge.publish(_staged(files, names))
+                files = _made(home, study, prepared, names)
+                hidden = {path: temporary_for(path) for path in files}
+                charge.staging(*hidden.values())
+                charge.publish(_staged(files, hidden))
         except BudgetExceeded:
             require_budget(home, study, source, prepared)
             raise refusal("the population's lifetime budget would be exceeded") from None
@@ -112,25 +115,20 @@ def _protected(home: Home, study: Study, prepared: Prepared) -> Release:
     )
 
 
-def _sent(
-    study: Study, owner: str, release: Release, prepared: Prepared, group_key: bytes | None
-) -> pa.Table:
+def _sent(study: Study, owner: str, release: Release, names: Pseudonyms | None) -> pa.Table:
     attributes = study.asked_of(owner)
     table = as_sent(release.table, arrow_schema(attributes, pseudonymous=False))
-    if not study.vertical:
+    if names is None:
         return table
-    assert group_key is not None
-    assert prepared.ids is not None
-    names = pseudonyms(prepared.ids, group_key, study.id)
     sorted_rows = table.take(pa.array(names.order))
     columns = [names.values, *sorted_rows.columns]
     return pa.table(columns, schema=arrow_schema(attributes, pseudonymous=True))
 
 
-def _made(home: Home, study: Study, prepared: Prepared, group_key: bytes | None) -> dict[Path, bytes]:
+def _made(home: Home, study: Study, prepared: Prepared, names: Pseudonyms | None) -> dict[Path, bytes]:
     """Everything that this owner will ever send: the chunks, and last the manifest with the signed certificate."""
     release = _protected(home, study, prepared)
-    sent = _sent(study, home.owner, release, prepared, group_key)
+    sent = _sent(study, home.owner, release, names)
     plain = sent.drop_columns([COLUMN]) if study.vertical else sent
     certificate = sign(
         release.certify(Digest(over="canonical table", value=table_digest(plain))), home.signing_file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
 from typing import Any
 
 from coterie.federation.answers import Manifest, Receipt
@@ -12,7 +11,7 @@ from coterie.federation.canonical import sha256
 from coterie.federation.certificate import KIND, FederatedCertificate
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Untrusted
-from coterie.federation.keys import write_private
+from coterie.federation.keys import keep_private
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.computing import chunk_path
 from coterie.federation.owner.home import Home
@@ -31,7 +30,7 @@ def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:
         raise Untrusted(
             "The receipt is about other bytes than those sent.", "Ask the aggregator's administrator."
         )
-    _keep(home.study(study) / "receipt.json", receipt.canonical())
+    keep_private(home.study(study) / "receipt.json", receipt.canonical())
     home.journal.note("delivered", study=study, receipt=sha256(receipt.canonical()))
 
 
@@ -46,28 +45,24 @@ def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificat
     folder = home.study(study)
     temporary = folder / "release.parquet.part"
     digest = hashlib.sha256()
-    with client.download(f"/v1/studies/{study}/release") as parts, temporary.open("wb") as file:
-        for part in parts:
-            digest.update(part)
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-    if digest.hexdigest() != certificate.digest.value:
-        temporary.unlink()
-        raise Untrusted(
-            "The release is not the one on its certificate.", "Ask the aggregator's administrator."
-        )
-    _keep(folder / "release.certificate.json", signed.canonical())
+    try:
+        with client.download(f"/v1/studies/{study}/release") as parts, temporary.open("wb") as file:
+            for part in parts:
+                digest.update(part)
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != certificate.digest.value:
+            raise Untrusted(
+                "The release is not the one on its certificate.", "Ask the aggregator's administrator."
+            )
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    keep_private(folder / "release.certificate.json", signed.canonical())
     os.replace(temporary, folder / "release.parquet")
     home.journal.note("copied", study=study, release=certificate.digest.value)
     return certificate
-
-
-def _keep(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    write_private(temporary, content)
-    os.replace(temporary, path)
 
 
 def report(client: Client, study: str, state: str) -> Any:

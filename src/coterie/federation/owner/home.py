@@ -14,11 +14,11 @@ from pathlib import Path
 
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.invitation import Invitation
-from coterie.federation.keys import SIGNING, Keys, write_private
+from coterie.federation.keys import SEALING, SIGNING, Keys, keep_private, write_private
 from coterie.federation.owner.journal import Journal
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
-_TLS_CLIENT = "tls-client.pem"
+JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
 _STUDY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -71,7 +71,7 @@ class Home:
                 f"{folder} is not the folder of an owner who has joined.",
                 f"Join first: coterie owner join INVITATION --home {folder}",
             ) from None
-        keys, journal = Keys.load(folder), Journal(folder / "journal.sqlite")
+        keys, journal = Keys.load(folder), Journal(folder / JOURNAL)
         return cls(folder, keys, owner, url, aggregator, pinned, journal)
 
     @contextmanager
@@ -88,10 +88,7 @@ class Home:
             path = self.folder / _SESSION
             previous = path.read_text().strip() if path.exists() else ""
             session = secrets.token_urlsafe(24)
-            fresh = path.with_name(f".{_SESSION}.new")
-            fresh.unlink(missing_ok=True)
-            write_private(fresh, session.encode())
-            os.replace(fresh, path)
+            keep_private(path, session.encode())
             yield session, previous
         finally:
             os.close(descriptor)
@@ -110,7 +107,10 @@ def prepare(folder: Path) -> Keys:
         raise FederationError(
             f"{folder} has joined already.", "Choose another folder for another aggregator."
         )
-    if not (folder / SIGNING).exists():
+    if not all((folder / name).exists() for name in (SIGNING, SEALING)):
+        # Half a pair was never used: the disk was full, or the process was killed in between.
+        for name in (SIGNING, SEALING):
+            (folder / name).unlink(missing_ok=True)
         Keys.generate().save(folder)
     return Keys.load(folder)
 
@@ -122,8 +122,7 @@ def keep_tls_client(folder: Path, given: Path) -> Path:
     except OSError as error:
         raise FederationError(f"{given} cannot be read ({error.strerror}).", "Check the path.") from None
     path = folder / _TLS_CLIENT
-    path.unlink(missing_ok=True)
-    write_private(path, content)
+    keep_private(path, content)
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -28,11 +29,8 @@ class Journal:
         self._path = path
         if not path.exists():
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            with closing(sqlite3.connect(path, timeout=30)) as connection:
-                connection.executescript(_TABLES)
-        else:
-            with closing(sqlite3.connect(path, timeout=30)) as connection:
-                connection.executescript(_TABLES)
+        with self._open() as connection:
+            connection.executescript(_TABLES)
 
     def decide(self, study: str, content: dict[str, Any]) -> None:
         """The owner's word on a study, for the running process to find."""
@@ -53,7 +51,7 @@ class Journal:
             connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (study, text))
 
     def seen(self) -> dict[str, dict[str, Any]]:
-        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+        with self._open() as connection:
             rows = connection.execute("SELECT study, content FROM seen ORDER BY rowid").fetchall()
         return {study: json.loads(content) for study, content in rows}
 
@@ -62,13 +60,13 @@ class Journal:
             _note(connection, event, **content)
 
     def diary(self) -> list[dict[str, Any]]:
-        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+        with self._open() as connection:
             rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
         return [{"number": number, "seal": mark, **json.loads(content)} for number, content, mark in rows]
 
     def first_broken(self) -> int | None:
         previous = GENESIS
-        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+        with self._open() as connection:
             rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
         for expected, (number, content, mark) in enumerate(rows, start=1):
             if number != expected or seal(previous, content) != mark:
@@ -78,17 +76,28 @@ class Journal:
 
     def _one(self, table: str, study: str) -> dict[str, Any] | None:
         query = f"SELECT content FROM {table} WHERE study = ?"  # the table's name is ours
-        with closing(sqlite3.connect(self._path, timeout=30)) as connection:
+        with self._open() as connection:
             row = connection.execute(query, (study,)).fetchone()
         return None if row is None else dict(json.loads(row[0]))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+        with self._open() as connection:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A full disk in the words of files, whoever met it; what was begun is rolled back."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+                yield connection
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path)) from None
+            raise
 
 
 def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:

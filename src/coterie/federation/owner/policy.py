@@ -15,6 +15,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.keys import fingerprint
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.study import Study
+from coterie.methods import get_method
 
 
 def _epsilon(text: str) -> str:
@@ -50,12 +51,14 @@ class Policy(Source):
     methods: Annotated[tuple[str, ...], Field(min_length=1)]
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
     lifetime: Exact | None = None  # made in the ledger for the population if it has none yet
+    blinded: bool = False  # allow that one other owner and we find out which people we have in common
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
     def require(self, study: Study, owner: str) -> None:
         """Refuse what the policy does not allow: requested, and the limit."""
         asked = [attribute.name for attribute in study.asked_of(owner)]
-        share = study.share(owner)
+        # What the ledger will be charged: some methods cost the whole ε for each attribute.
+        cost = get_method(study.method).cost(study.share(owner), len(asked))
         limit = parse_epsilon(self.maximum_epsilon)
         if fingerprint(study.aggregator) not in self.aggregators:
             raise refusal("the policy does not allow this aggregator's key")
@@ -65,13 +68,15 @@ class Policy(Source):
             )
         if study.k < self.minimum_k:
             raise refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
-        if share > limit:
+        if cost > limit:
             raise refusal(
-                "epsilon is above the policy's maximum", requested=as_text(share), limit=as_text(limit)
+                "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
             )
         unknown = [name for name in asked if name not in self.attributes]
         if unknown:
             raise refusal(f"the policy does not allow {', '.join(repr(name) for name in unknown[:10])}")
+        if study.blinded and not self.blinded:
+            raise refusal("the policy does not allow that another owner finds out which people are in common")
         if study.seed is not None and not self.seeded:
             raise refusal("the study names a seed: its noise would protect nobody")
 

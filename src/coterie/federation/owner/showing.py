@@ -8,7 +8,13 @@ from coterie.budget import as_text
 from coterie.federation.owner.answering import opened_study
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import Refusal
+from coterie.federation.study import Join
 from coterie.ledger import Ledger
+
+_JOINS = {
+    Join.GROUP_KEY: "by pseudonyms; whoever is an owner and has the aggregator's files could test ids",
+    Join.BLINDED_IDS: "by blinded ids; you and the other owner learn which people both of you hold",
+}
 
 
 def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +47,7 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "remaining_budget": budget,
         "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
         "identifier": study.identifier,
+        "join": _JOINS[study.join] if study.join else None,
         "owners": [entry.owner for entry in study.roster],
         "deadline": study.deadline,
         "seeded": study.seed is not None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, update
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.tables import clock
@@ -33,7 +35,8 @@ class Database:
             _for_sqlite(engine)
         database = cls(engine, url)
         try:
-            database._migrate()
+            with _full_told():
+                database._migrate()
         except OperationalError as error:
             raise FederationError(
                 f"The database {database.shown} cannot be opened.",
@@ -43,20 +46,24 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        with self.engine.connect() as connection, connection.begin():
+        with _full_told(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """One writer at a time on both engines: SQLite by BEGIN IMMEDIATE, PostgreSQL by the lock of the clock's row."""
-        with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
+        with self.noting() as connection:
             connection.execute(update(clock).values(ticks=clock.c.ticks + 1))
             yield connection
 
     @contextmanager
     def noting(self) -> Iterator[Connection]:
         """A small write that nobody waits for, such as a nonce: it does not wake anyone."""
-        with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
+        with (
+            _full_told(),
+            self.engine.connect().execution_options(coterie_writes=True) as connection,
+            connection.begin(),
+        ):
             yield connection
 
     def close(self) -> None:
@@ -70,10 +77,16 @@ class Database:
             command.upgrade(config, "head")
 
 
-def full(error: SQLAlchemyError) -> bool:
-    """Whether the database could not be written because the disk is full."""
-    text = str(getattr(error, "orig", "")).lower()
-    return "full" in text or "no space" in text
+@contextmanager
+def _full_told() -> Iterator[None]:
+    """A full disk is the same trouble whoever met it: a file or the database."""
+    try:
+        yield
+    except OperationalError as error:
+        text = str(error.orig).lower()
+        if "full" in text or "no space" in text:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise
 
 
 def _with_driver(url: str) -> str:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from coterie.federation.answers import Answer, Manifest
 from coterie.federation.envelope import Signed, signed_from
 from coterie.federation.errors import Conflict
 from coterie.federation.states import ContributionState, StudyState, may_follow
 from coterie.federation.storage.audit import note
-from coterie.federation.storage.tables import clock, contributions, owners, studies
+from coterie.federation.storage.tables import clock, contributions, owners, parcels, studies
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
 
@@ -171,10 +171,12 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
     note(connection, "group key", study=study, owner=lead)
 
 
-def stages(connection: Connection) -> tuple[tuple[str, int, bool], ...]:
-    """Id and version of every study, and whether its group key is there."""
+def stages(connection: Connection) -> tuple[tuple[str, int, bool, int], ...]:
+    """Id and version of every study, whether its group key is there, and how many parcels are."""
+    counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study))
+    carried = {study: int(number) for study, number in counted}
     query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None)).order_by(studies.c.id)
-    return tuple((row[0], row[1], bool(row[2])) for row in connection.execute(query))
+    return tuple((row[0], row[1], bool(row[2]), carried.get(row[0], 0)) for row in connection.execute(query))
 
 
 def ticks(connection: Connection) -> int:

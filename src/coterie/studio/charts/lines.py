@@ -19,6 +19,7 @@ class Series:
 
     name: str
     points: tuple[tuple[float, float], ...]
+    look: int | None = None  # colour and dashes, where several figures show the same names
 
 
 def lines(
@@ -48,19 +49,21 @@ def lines(
         parts.append(text(across.start + 6, up.at(level[0]) - 5, level[1]))
     ends = _spaced([up.at(one.points[-1][1]) for one in series], _TOP, _BASE)
     for place, (one, end) in enumerate(zip(series, ends, strict=True)):
-        kind = f"l{place % 7 + 1} dash{place % 4 + 1}"
+        look = place if one.look is None else one.look
+        colour = look % 7 + 1
         drawn = [(across.at(a), up.at(b)) for a, b in one.points]
         alone = len(drawn) == 1
-        parts.append(path([(across.start, drawn[0][1]), (across.end, drawn[0][1])] if alone else drawn, kind))
+        course = [(across.start, drawn[0][1]), (across.end, drawn[0][1])] if alone else drawn
+        parts.append(path(course, f"l{colour} dash{look % 4 + 1}"))
         if not alone:
-            parts += [tag("circle", cx=a, cy=b, r=3.0, class_=f"s{place % 7 + 1}") for a, b in drawn]
+            parts += [tag("circle", cx=a, cy=b, r=3.0, class_=f"s{colour}") for a, b in drawn]
         parts.append(
             line(
                 drawn[-1][0] if not alone else across.end,
                 drawn[-1][1],
                 across.end + 8,
                 end - 4,
-                f"l{place % 7 + 1} thin",
+                f"l{colour} thin",
             )
         )
         parts.append(text(across.end + 11, end, one.name, width=room - 12))

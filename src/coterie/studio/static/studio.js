@@ -38,7 +38,7 @@ function spoken(seconds) {
 
 async function follow(section) {
   const before = section.dataset.state;
-  for (;;) {
+  while (section.isConnected) {
     let job;
     try {
       job = await (await fetch(section.dataset.job)).json();
@@ -47,7 +47,11 @@ async function follow(section) {
       await new Promise((done) => setTimeout(done, 2000));
       continue;
     }
-    if (!["waiting", "running"].includes(job.state)) { location.reload(); return; }
+    if (!["waiting", "running"].includes(job.state)) {
+      // A page that can put the result in place says so by preventing the default.
+      if (section.dispatchEvent(new CustomEvent("ended", { bubbles: true, cancelable: true }))) location.reload();
+      return;
+    }
     const bar = section.querySelector("progress");
     if (job.share === null) bar.removeAttribute("value"); else bar.value = job.share;
     if (job.words) section.querySelector(".job-words").textContent = job.words;

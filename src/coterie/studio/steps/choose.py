@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -17,16 +16,17 @@ from coterie.methods import all_methods, get_method
 from coterie.methods.recipe import GROUPINGS, Method
 from coterie.odds import DP, odds_in_words
 from coterie.schema import Missing, Role, Schema, Source
-from coterie.studio.asking import Opened
+from coterie.studio import sliders
+from coterie.studio.asking import Opened, Running
 from coterie.studio.command_lines import protect_lines
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import page, step_page
 from coterie.studio.plain_words import in_plain_words
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import FIRMNESS, Promised, firmness, promised, usable_records
+from coterie.studio.steps.look import start as start_looking
 
 router = APIRouter()
-_SLIDER = (-200, 100)  # hundredths of log10 ε: 0.01 to 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def live(project: Opened, request: Request) -> Response:
 
 
 @router.post("/p/{project}/choose")
-def save(project: Opened, form: Form) -> Response:
+def save(project: Opened, jobs: Running, form: Form) -> Response:
     asked = Asked.sent(form)
     try:
         if not asked.method:
@@ -117,8 +117,10 @@ def save(project: Opened, form: Form) -> Response:
         project.change(form.version, choice=choice)
     except CoterieError as problem:
         return _shown(project, asked, problem)
-    onward = "look" if form.text("then") == "look" else "choose"
-    return RedirectResponse(f"/p/{project.id}/{onward}", 303)
+    if form.text("then") != "look":
+        return RedirectResponse(f"/p/{project.id}/choose", 303)
+    start_looking(project, jobs)
+    return RedirectResponse(f"/p/{project.id}/look", 303)
 
 
 def _shown(project: Project, asked: Asked, problem: CoterieError | None = None) -> Response:
@@ -141,10 +143,10 @@ def _content(project: Project, asked: Asked) -> dict[str, Any]:
         "schema": schema,
         "groupings": list(GROUPINGS),
         "ways": protect_lines(project, choice) if choice else [],
-        "epsilon_slider": _slider(asked.epsilon),
-        "k_slider": round(100 * math.log10(int(asked.k))) if asked.k.isdigit() and int(asked.k) else 0,
-        "k_slider_end": math.ceil(100 * math.log10(records)),
-        "slider": _SLIDER,
+        "epsilon_slider": sliders.place(asked.epsilon),
+        "k_slider": sliders.place(asked.k),
+        "k_slider_end": sliders.end(records),
+        "slider": sliders.EPSILON,
     }
 
 
@@ -175,14 +177,6 @@ def _general(epsilon: str) -> str:
         return f"{error.problem} {error.advice}"
     proved = Guarantee(DP, str(value), Status.PROVED, "the release", "", (), "")
     return odds_in_words(proved)
-
-
-def _slider(epsilon: str) -> int:
-    try:
-        place = round(100 * math.log10(parse_epsilon(epsilon)))
-    except ParameterError:
-        return 0
-    return min(max(place, _SLIDER[0]), _SLIDER[1])
 
 
 def _notes(schema: Schema) -> list[str]:

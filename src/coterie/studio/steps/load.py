@@ -13,7 +13,7 @@ from coterie.ledger import without_credentials
 from coterie.studio.asking import Opened, Running
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.kept import stamp
+from coterie.studio.kept import is_untyped, stamp
 from coterie.studio.pages import step_page
 from coterie.studio.project import Origin, Project
 
@@ -43,6 +43,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         found=found,
         preview=preview,
         changed=bool(loaded and source and stamp(source) != loaded.stamp),
+        untyped=source is not None and is_untyped(source),
         workbook=source is not None and READERS.get(ending(source)) is read_sheet,
     )
 
@@ -81,5 +82,5 @@ def database_origin(address: str, table: str, query: str) -> Origin:
 
 
 def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
+    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.io.publication import stage_bytes
 from coterie.studio.project import Project
@@ -31,7 +32,8 @@ def _done(
     try:
         work = import_module(f"coterie.studio.work.{kind}").work
         found = work(Project(folder), {**parameters, **secret}, tell)
-        content = json.dumps({"key": key, "parameters": parameters, "found": found}, allow_nan=False)
+        made = {"coterie": __version__, "key": key, "parameters": parameters, "found": found}
+        content = json.dumps(made, allow_nan=False)
         stage_bytes(content.encode(), folder / f"{kind}.json", force=True, private=True).publish()
     except CoterieError as error:
         return {"state": "failed", "problem": error.problem, "advice": error.advice}

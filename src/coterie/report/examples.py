@@ -1,0 +1,67 @@
+"""One example release of each compared method, and what an attacker gains from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from coterie.auditing import audit_release
+from coterie.compare.comparison import Comparison
+from coterie.compare.grid import Cell
+from coterie.methods import get_method
+from coterie.release import Release, protect
+from coterie.report.audit_map import MapPoint, map_point
+from coterie.report.ranking import Best, is_synthetic
+
+
+def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
+    """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
+    largest = comparison.grid.epsilons[-1]
+    cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
+    return {
+        cell: protect(
+            data,
+            comparison.schema,
+            method=cell.method,
+            epsilon=cell.epsilon,
+            k=None if get_method(cell.method).fixed_k else cell.k,
+            seed=comparison.grid.seed,
+        )
+        for cell in cells
+    }
+
+
+def risk_points(
+    comparison: Comparison,
+    best: list[Best],
+    examples: Mapping[Cell, Release],
+    data: pa.Table,
+    seconds: float,
+    progress: Callable[[int], None] | None = None,
+) -> list[MapPoint]:
+    """Every example release attacked, all together for `seconds`: what an attacker gains against what is lost.
+
+    `progress` is told how many are done.
+    """
+    points: list[MapPoint] = []
+    for entry in best:
+        if entry.cell not in examples:
+            continue
+        audit = audit_release(
+            data,
+            examples[entry.cell].table,
+            comparison.schema,
+            in_order=not is_synthetic(entry.cell.method),
+            seconds=seconds / len(examples),
+            seed=comparison.grid.seed,
+        )
+        promise = entry.guarantee
+        points.append(map_point(shown(entry.cell), promise.status.value, entry.error, audit, promise.model))
+        if progress:
+            progress(len(points))
+    return points
+
+
+def shown(cell: Cell) -> str:
+    return f"{cell.method}, k = {cell.k}" if cell.k > 1 else cell.method

@@ -1,0 +1,82 @@
+"""Asked twice, drawn once, also without a ledger: every release is kept privately under what was asked of which data.
+
+    $XDG_STATE_HOME/coterie/statistics/   (~/.local/state/… by default; the folder and its files are yours alone)
+
+A second draw of the same statistics would tell more than the first promised. What is kept is the release itself:
+noise drawn, nothing of the data but their digest, in the file's name. The entry is written before the output, so a
+crash between the two costs nothing: asking again finds it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.errors import CertificateError, OutputError
+from coterie.io.publication import stage_bytes
+from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.statistics.turns import my_turn
+
+
+def store_folder() -> Path:
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "coterie" / "statistics"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finished release: its certificate, the bytes it is about, and the ending of the file they belong in."""
+
+    certificate: StatisticsCertificate
+    content: bytes
+    ending: str
+
+
+@dataclass(frozen=True)
+class ReleaseStore:
+    """The entry of one request on one table, held for this process alone."""
+
+    path: Path
+
+    def find(self) -> Kept | None:
+        try:
+            entry = json.loads(self.path.read_bytes())
+            certificate = StatisticsCertificate.from_json(entry["certificate"])
+            return Kept(certificate, entry["content"].encode(), entry["ending"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, CertificateError):
+            raise OutputError(
+                f"The stored release {self.path} cannot be read.",
+                "Restore it; or remove it, if you mean to draw (and spend) again.",
+            ) from None
+
+    def keep(self, kept: Kept) -> None:
+        entry = {
+            "certificate": kept.certificate.to_json(),
+            "content": kept.content.decode(),
+            "ending": kept.ending,
+        }
+        stage_bytes(json.dumps(entry).encode(), self.path, force=False, private=True).publish()
+
+
+@contextmanager
+def open_store(fingerprint: str) -> Iterator[ReleaseStore]:
+    """Whoever holds an entry is alone with it: two processes must not both draw."""
+    folder = store_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
+    if not usable:
+        raise OutputError(
+            f"Releases are kept in {folder}, which cannot be written.",
+            "Set XDG_STATE_HOME to a folder of yours, or publish with a ledger.",
+        )
+    with my_turn(folder / "releases", "", fingerprint):
+        yield ReleaseStore(folder / f"{fingerprint}.json")

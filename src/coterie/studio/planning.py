@@ -1,0 +1,203 @@
+"""From what a person typed to a plan of the release: everything that can be refused is refused here, before any noise."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from coterie.budget import as_text
+from coterie.certificate import Certificate, Digest
+from coterie.charging import fingerprint_of, purpose_of
+from coterie.errors import DataError, OutputError, ParameterError
+from coterie.io.address import Address, is_database
+from coterie.io.formats import WRITERS
+from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.methods import get_method
+from coterie.methods.recipe import Method
+from coterie.noise.secure import SecureSampler
+from coterie.promise import promise, total_epsilon
+from coterie.publishing import Destination
+from coterie.schema import Schema
+from coterie.studio.forms import Sent
+from coterie.studio.kept import stamp
+from coterie.studio.plan import Plan, made_from
+from coterie.studio.project import Choice, Project
+from coterie.studio.promise import promised
+from coterie.table import Checked, check
+
+FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The form of the release, as typed."""
+
+    kind: str = "file"  # or "database"
+    folder: str = ""
+    name: str = ""
+    format: str = ".csv"
+    address: str = ""
+    table: str = ""
+    counted: str = "ledger"  # or "none"
+    ledger: str = ""
+    population: str = ""
+    lifetime: str = ""
+    key: str = ""
+    internal: bool = False
+
+    @classmethod
+    def sent(cls, form: Sent) -> Asked:
+        texts = {name: form.text(name) for name in cls.__dataclass_fields__ if name != "internal"}
+        return cls(**texts, internal=form.flag("internal"))
+
+    @classmethod
+    def first(cls, project: Project) -> Asked:
+        """Beside the source, or in the home folder; under a name that is free; with the ledger of last time."""
+        origin = project.state.origin
+        source = Path(origin.shown) if origin.kind in ("file", "upload") else Path(project.state.name)
+        folder = source.parent if origin.kind == "file" else Path.home()
+        stem = source.name.split(".")[0].strip().replace(" ", "-").lower() or "table"
+        name, number = f"{stem}-released", 1
+        while any(os.path.exists(folder / f"{name}{ending}") for ending in FORMATS):
+            number += 1
+            name = f"{stem}-released-{number}"
+        last = next((entry for entry in reversed(project.state.released) if entry.ledger), None)
+        return cls(
+            folder=str(folder),
+            name=name,
+            ledger=(last.ledger or "") if last else str(folder / "ledger.sqlite"),
+            population=(last.population or "") if last else "",
+        )
+
+    @property
+    def ledger_path(self) -> Path:
+        if not self.ledger:
+            raise ParameterError("No ledger was named.", "Give the path of its file.")
+        return Path(self.ledger).expanduser().absolute()
+
+    def destination(self, project: Project) -> Destination:
+        """Nothing is ever overwritten here."""
+        if not self.name or Path(self.name).name != self.name:
+            raise ParameterError("The release has no name, or one with a slash.", "Write a plain name.")
+        if self.format not in FORMATS:
+            raise ParameterError("There is no such format.", f"Choose one of {', '.join(FORMATS)}.")
+        if not self.folder:
+            raise ParameterError("No folder was named.", "Give the folder for the release.")
+        folder = Path(self.folder).expanduser().absolute()
+        database = self.kind == "database"
+        data = self.address if database else str(folder / f"{self.name}{self.format}")
+        if database and not (is_database(data) and self.table):
+            raise ParameterError(
+                "A database as output needs its address and the name of a new table.",
+                "Write postgresql://… or sqlite:///… and a table.",
+            )
+        stem = folder / self.name if database else Path(data)
+        return Destination(
+            data=data,
+            table=self.table if database else None,
+            certificate=Path(f"{stem}.certificate.json"),
+            internal=Path(f"{stem}.internal.json") if self.internal else None,
+            key=Path(self.key).expanduser().absolute() if self.key else None,
+            inputs=inputs(project),
+        )
+
+
+def plan_of(project: Project, asked: Asked) -> Plan:
+    """Checked against the table, the places and the ledger. Draws no noise, writes nothing."""
+    state, destination = project.state, asked.destination(project)
+    if state.choice is None:
+        raise ParameterError("No method was chosen.", "Choose one first.")
+    if project.source is not None and state.loaded and stamp(project.source) != state.loaded.stamp:
+        raise DataError(
+            f"{project.source} was changed or removed since it was read.",
+            "Read it again on the page 'Load', so that you release what lies there.",
+        )
+    for path in destination.files:
+        if os.path.exists(path):  # unlike Path.exists, it does not stumble over a name that is too long
+            raise OutputError(
+                f"{path} exists already.", "Choose another name: the studio never overwrites a release."
+            )
+    destination.refuse_early()
+    if destination.table is not None:
+        Address.parse(destination.data)
+    source = made_from(project)
+    schema = project.schema()
+    recipe, total = recipe_of(state.choice)
+    draft = draft_of(check(project.typed_table(), schema), schema, state.choice)
+    if made_from(project) != source:
+        raise DataError("The table was read again in the meantime.", "Look at it, then plan the release.")
+    identity = secrets.token_hex(16)
+    plan = Plan(
+        id=identity,
+        made_from=source,
+        data=without_credentials(destination.data),
+        table=destination.table,
+        certificate=str(destination.certificate_path),
+        internal=str(destination.internal) if destination.internal else None,
+        key=str(destination.key) if destination.key else None,
+        ledger=str(asked.ledger_path) if asked.counted == "ledger" else None,
+        population=asked.population if asked.counted == "ledger" else None,
+        choice=state.choice,
+        cost=as_text(recipe.cost(total, len(schema.protected))) if recipe.adds_noise else None,
+        # With the plan's own mark: whatever else is released, this one can be found in the ledger.
+        fingerprint=fingerprint_of("", (identity, source)),
+        draft=draft,
+    )
+    if plan.ledger is not None:
+        Ledger.inspect(plan.ledger).afford(purpose(plan, schema, destination.shown))
+    return plan
+
+
+def purpose(plan: Plan, schema: Schema, target: str) -> Purpose:
+    """What the ledger is charged for; without one, an entry in the studio's own journal, which counts no ε."""
+    if plan.ledger is None:
+        return Purpose(JOURNAL, Fraction(1), plan.choice.method, "", target, plan.fingerprint)
+    recipe, total = recipe_of(plan.choice)
+    return purpose_of(
+        recipe,
+        total,
+        schema,
+        population=str(plan.population),
+        target=target,
+        fingerprint=plan.fingerprint,
+    )
+
+
+JOURNAL = "releases that no ledger counts"
+
+
+def recipe_of(choice: Choice) -> tuple[Method, Fraction]:
+    recipe = get_method(choice.method).grouped(choice.grouping)
+    return recipe, total_epsilon(choice.epsilon or None, recipe)
+
+
+def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
+    """What the certificate of a real release will say. Only its bytes, its time and paid bounds are not known yet."""
+    recipe, _ = recipe_of(choice)
+    found = promised(choice, schema, checked.records)
+    will_be = promise(
+        schema,
+        recipe,
+        found.budget,
+        checked.records,
+        found.k,
+        SecureSampler(),
+        checked.columns.values(),
+        shuffled=choice.shuffle,
+        clipped=choice.clip,
+    )
+    return will_be.certify(Digest(over="file bytes", value="0" * 64))
+
+
+def inputs(project: Project) -> tuple[str | Path | tuple[str, str], ...]:
+    """What a release must never overwrite."""
+    origin = project.state.origin
+    inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
+    if project.source is not None:
+        inputs.append(project.source)
+    elif origin.kind == "database" and origin.table:
+        inputs.append((origin.shown, origin.table))
+    return tuple(inputs)

@@ -1,0 +1,64 @@
+// Describe: show the fields that fit the type and the role, filter long lists, bring files in. Saving works without it.
+"use strict";
+
+const RANGED = ["continuous", "integer", "date", "timestamp"];
+const LABELLED = ["categorical", "ordinal"];
+const rows = [...document.querySelectorAll(".attribute")];
+
+function fit(row) {
+  const of = (entry) => row.querySelector(`[data-entry=${entry}] select`).value;
+  const role = of("role"), type = of("type"), used = role !== "identifier", open = role === "protect";
+  const fits = {
+    type: used, lower: open && RANGED.includes(type), upper: open && RANGED.includes(type), unit: open && RANGED.includes(type),
+    labels: open && LABELLED.includes(type), taxonomy: open && type === "categorical",
+    suggest: open && (["continuous", "integer"].includes(type) || LABELLED.includes(type)),
+    missing: used, impute: of("missing") === "impute", marks: used, outside: open && RANGED.includes(type),
+    decimals: open && type === "continuous", order: open && type === "categorical", weight: open,
+    search: open && RANGED.includes(type), share: open && RANGED.includes(type) && of("search") !== "",
+  };
+  for (const field of row.querySelectorAll("[data-entry]")) {
+    if (field.dataset.entry in fits) field.hidden = !fits[field.dataset.entry];
+  }
+  row.querySelector(".more").hidden = !used;
+}
+for (const row of rows) {
+  fit(row);
+  row.addEventListener("change", () => fit(row));
+}
+
+const filter = document.getElementById("filter"), onlyOpen = document.getElementById("only-open"), all = document.getElementById("select-all");
+function narrow() {
+  const words = filter.value.trim().toLowerCase();
+  for (const row of rows) row.hidden = !row.dataset.name.toLowerCase().includes(words) || (onlyOpen.checked && !row.dataset.open);
+  const left = rows.filter((row) => !row.hidden).length;
+  document.getElementById("shown-count").textContent = left < rows.length ? `${left} of ${rows.length} shown` : "";
+  all.checked = false;
+}
+if (filter) {
+  filter.addEventListener("input", narrow);
+  filter.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
+  onlyOpen.addEventListener("change", narrow);
+  all.addEventListener("change", () => {
+    for (const row of rows) if (!row.hidden) row.querySelector("[name=selected]").checked = all.checked;
+  });
+  document.getElementById("description").addEventListener("change", (event) => {
+    if (event.target.name && event.target.name !== "selected" && event.target.name !== "bulk_to") document.getElementById("unsaved").textContent = "Not saved yet.";
+  });
+  document.getElementById("schema-file").addEventListener("change", async (event) => {
+    document.getElementById("yaml").value = await event.target.files[0].text();
+  });
+  document.getElementById("taxonomy-upload").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const form = event.target, file = form.querySelector("input").files[0], told = document.getElementById("taxonomy-told");
+    try {
+      const answer = await fetch(`${form.dataset.to}?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+      const found = await answer.json();
+      told.className = answer.ok ? "good" : "problem";
+      told.textContent = answer.ok ? `Added ${found.taxonomy} with ${found.labels} labels. Write this name at an attribute.` : `${found.problem} ${found.advice}`;
+      if (answer.ok) document.getElementById("taxonomies").append(new Option("", found.taxonomy));
+    } catch {
+      told.className = "problem";
+      told.textContent = "The studio does not answer. Is it still running?";
+    }
+  });
+}

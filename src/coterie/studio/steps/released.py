@@ -1,0 +1,91 @@
+"""What was released: the files, whether they belong together, what to tell those who get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse
+
+from coterie.certificate import Certificate
+from coterie.errors import CertificateError, CoterieError
+from coterie.odds import odds_in_words
+from coterie.signing import check_signature
+from coterie.studio.asking import Opened
+from coterie.studio.ledgers import Account, accounts
+from coterie.studio.pages import step_page
+from coterie.studio.project import Project, Released
+from coterie.studio.same_release import release_command, release_python, verify_command
+from coterie.verification import released_digest
+
+router = APIRouter()
+
+
+@router.get("/p/{project}/release/{number}")
+def released(project: Opened, number: int) -> Response:
+    entry = _released(project, number)
+    certificate, problem = _checked(entry)
+    return step_page(
+        project,
+        "release",
+        template="release_done.html",
+        number=number,
+        entry=entry,
+        certificate=certificate,
+        unverified=problem,
+        odds=odds_in_words(certificate.guarantee) if certificate else "",
+        accounts=_accounts(entry),
+        ways=[
+            ("Check it, as any recipient can", verify_command(entry)),
+            ("Command", release_command(project, entry)),
+            ("Python", release_python(project, entry)),
+        ],
+    )
+
+
+@router.get("/p/{project}/release/{number}/{part}")
+def download(project: Opened, number: int, part: str) -> Response:
+    entry = _released(project, number)
+    path = {"data": None if entry.table else entry.data, "certificate": entry.certificate}.get(part)
+    if path is None or not Path(path).is_file():
+        raise HTTPException(404)
+    return FileResponse(path, filename=Path(path).name, media_type="application/octet-stream")
+
+
+def _released(project: Project, number: int) -> Released:
+    if not 1 <= number <= len(project.state.released):
+        raise HTTPException(404)
+    return project.state.released[number - 1]
+
+
+def _checked(entry: Released) -> tuple[Certificate | None, CoterieError | None]:
+    """The certificate, and what is wrong between it and the bytes that lie there now."""
+    try:
+        certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
+    except OSError as error:
+        gone = CertificateError(
+            f"The certificate cannot be read ({error.strerror}).", f"It was written to {entry.certificate}."
+        )
+        return None, gone
+    except CoterieError as error:
+        return None, error
+    try:
+        check_signature(certificate, None)
+        if released_digest(entry.data, entry.table, certificate) != certificate.release.digest.value:
+            raise CertificateError(
+                "The released data were changed since they were certified: the digests differ.",
+                "Do not pass them on.",
+            )
+    except CoterieError as error:
+        return certificate, error
+    return certificate, None
+
+
+def _accounts(entry: Released) -> list[Account]:
+    if entry.ledger is None:
+        return []
+    try:
+        return [account for account in accounts(Path(entry.ledger)) if account.population == entry.population]
+    except CoterieError:  # the ledger was moved: the release page says so where one is chosen
+        return []

@@ -1,0 +1,153 @@
+"""Attack a seeded preview on a declared sample, or a real release with its certificate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from coterie.attacks import Subject, all_attacks
+from coterie.attacks.finding import Finding, Unit
+from coterie.auditing import Audit, audit_release
+from coterie.auditing.audit import Promised
+from coterie.auditing.running import chosen
+from coterie.certificate import Certificate
+from coterie.errors import CertificateError, DataError
+from coterie.io.publication import stage_bytes
+from coterie.io.reading import read_table
+from coterie.release import protect
+from coterie.report.audit_page import audit_page, shown
+from coterie.studio.project import Choice, Project, Released
+from coterie.studio.promise import promised, usable_records
+from coterie.studio.sampling import SEED, sample_rows
+from coterie.verification import released_digest
+
+Tell = Callable[[float | None, str], None]
+
+
+def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """`parameters`: of (0: a preview, else the number of a release), rows, known, seconds, control, choice."""
+    attacks, done = len(chosen(Subject.RELEASE, None)), 0
+
+    def told(title: str) -> None:
+        nonlocal done
+        done += 1
+        tell(done / (attacks + 1), f"Attack {done} of {attacks}: {title}")
+
+    tell(None, "Reading the table")
+    schema = project.schema()
+    control = read_table(parameters["control"], schema=schema) if parameters["control"] else None
+    shared = {
+        "control": control,
+        "known": parameters["known"],
+        "seconds": parameters["seconds"],
+        "progress": told,
+    }
+    if parameters["of"]:
+        audit = _of_release(project, project.state.released[parameters["of"] - 1], shared)
+    else:
+        audit = _of_preview(project, parameters["rows"], Choice(**parameters["choice"]), shared, tell)
+    return {**_shown(audit), "page": _page(project, audit)}
+
+
+def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, Any], tell: Tell) -> Audit:
+    """In row order: the auditor hides it from the attackers itself, and knows whose row is whose."""
+    schema = project.schema()
+    found = promised(choice, schema, usable_records(project))
+    sample = sample_rows(project.typed_table(), rows)
+    tell(None, "Making a preview with seeded noise")
+    settings = choice.model_dump(exclude={"shuffle", "epsilon"})
+    preview = protect(sample, schema, **settings, epsilon=choice.epsilon or None, seed=SEED)
+    audit = audit_release(sample, preview.table, schema, in_order=True, k=found.k, **shared)
+    guarantee = found.guarantee
+    promise = Promised(choice.method, guarantee.status, guarantee.label, found.odds)
+    return replace(audit, subject="preview with seeded noise", promised=promise)
+
+
+def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Audit:
+    schema, path = project.schema(), Path(entry.certificate)
+    try:
+        certificate = Certificate.from_json(path.read_bytes())
+    except OSError as error:
+        raise CertificateError(
+            f"The certificate {path} cannot be read ({error.strerror}).", "Put it back, then try again."
+        ) from None
+    if released_digest(entry.data, entry.table, certificate) != certificate.release.digest.value:
+        raise CertificateError(
+            "The released data were changed since they were certified.", "Put the original file back."
+        )
+    released = read_table(entry.data, table=entry.table, schema=schema)
+    order = _order(entry) if certificate.release.shuffled else None
+    return audit_release(
+        project.typed_table(), released, schema, certificate=certificate, order=order, **shared
+    )
+
+
+def _order(entry: Released) -> list[int] | None:
+    """Whose row is whose after shuffling, which only internal figures tell."""
+    if entry.internal is None:
+        return None
+    try:
+        return [int(place) for place in json.loads(Path(entry.internal).read_text())["row_order"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise DataError(
+            f"The internal figures {entry.internal} cannot be read.", "Put the file back."
+        ) from None
+
+
+def _shown(audit: Audit) -> dict[str, Any]:
+    """What the page shows; an open end of an interval is null."""
+    known = all_attacks()
+    return {
+        "level": audit.level.value,
+        "verdict": audit.verdict,
+        "people": audit.people,
+        "rows": audit.rows,
+        "control": audit.control,
+        "seconds": audit.seconds,
+        "promised": None
+        if audit.promised is None
+        else {name: getattr(audit.promised, name) for name in ("method", "status", "label", "odds")},
+        "notes": list(audit.notes),
+        "not_run": [[known[n.attack].title, n.reason] for n in audit.not_run],
+        "findings": [_finding(finding) for finding in audit.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    attack, numbers = all_attacks()[finding.attack], finding.estimate
+    return {
+        "title": attack.title,
+        "story": attack.story,
+        "statistic": finding.statistic,
+        "level": finding.level.value,
+        "measured": shown(numbers, finding.unit),
+        "baseline": shown(finding.baseline, finding.unit),
+        "baseline_story": finding.baseline_story,
+        "words": finding.words,
+        "drawn": finding.unit in (Unit.SHARE, Unit.AREA),
+        "area": finding.unit is Unit.AREA,
+        "bar": [_unit(n) for n in (numbers.value, numbers.low, numbers.high, finding.baseline.value)],
+    }
+
+
+def _unit(number: float) -> float | None:
+    """On the axis from 0 to 1; chance can leave an estimate a little outside."""
+    return min(max(number, 0.0), 1.0) if math.isfinite(number) else None
+
+
+def _page(project: Project, audit: Audit) -> str:
+    """The report, under a name that says what is inside: a cancelled job cannot leave another one's page."""
+    content = audit_page(audit).encode()
+    name = f"audit-{hashlib.sha256(content).hexdigest()[:16]}.html"
+    stage_bytes(content, project.folder / name, force=True, private=True).publish()
+    last = project.folder / "audit.json"
+    needed = {name, json.loads(last.read_text())["found"]["page"] if last.exists() else ""}
+    for old in project.folder.glob("audit-*.html"):
+        if old.name not in needed:
+            old.unlink()
+    return name

@@ -1,0 +1,105 @@
+"""A preview of the chosen release: seeded noise on a declared sample, counted before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from coterie.methods import get_method
+from coterie.release import protect
+from coterie.report.ranking import UNITS, WORDS, readable
+from coterie.studio.counts import counted
+from coterie.studio.project import Choice, Project
+from coterie.studio.sampling import SEED, drawn_sample
+from coterie.utility import all_measures
+from coterie.utility.correlation_error import correlations
+from coterie.utility.measure import Measure, Measured, Settings
+from coterie.utility.pair import Pair, bring_together
+
+Tell = Callable[[float | None, str], None]
+MOST_CORRELATED = 16  # attributes of a matrix that can still be read
+
+
+def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """`parameters`: choice, rows, synthetic."""
+    tell(0.02, "Drawing the sample")
+    choice = Choice.model_validate(parameters["choice"])
+    sample = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
+    done: list[str] = []
+
+    def protected(name: str) -> None:
+        done.append(name)
+        tell(0.1 + 0.4 * len(done) / len(sample.schema.protected), "Protecting the sample")
+
+    tell(0.1, "Protecting the sample")
+    release = protect(
+        sample.table,
+        sample.schema,
+        method=choice.method,
+        epsilon=choice.epsilon or None,
+        k=choice.k,
+        grouping=choice.grouping,
+        clip=choice.clip,
+        seed=SEED,
+        progress=protected,
+    )
+    tell(0.5, "Counting before and after")
+    # Not shuffled, whatever was chosen: the order of the rows changes no figure here, and errors need it.
+    synthetic = get_method(choice.method).synthesis is not None
+    pair = bring_together(sample.table, release.table, sample.schema, shuffled=synthetic)
+    attributes = [counted(column, pair.released[name]) for name, column in pair.original.items()]
+    measures = []
+    for place, measure in enumerate(all_measures().values()):
+        tell(0.55 + 0.45 * place / len(all_measures()), f"Measuring: {measure.title}")
+        if measure.name != "classification":  # which column is the class, only a person can say
+            measures.append(_measured(measure, pair))
+    return {
+        **sample.told(),
+        "attributes": attributes,
+        "correlation": _correlation(pair),
+        "measures": measures,
+        "words": _in_words(measures, synthetic=synthetic),
+        "notes": list(pair.notes),
+    }
+
+
+def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
+    if measure.needs_linkage and pair.unlinked is not None:
+        found = Measured(None, reason=f"needs linked rows: {pair.unlinked}")
+    else:
+        found = measure.compute(pair, Settings(seed=SEED))
+    return {
+        "name": measure.name,
+        "title": measure.title,
+        "meaning": measure.meaning,
+        "value": _finite(found.value),
+        "reason": found.reason,
+        "attributes": {name: _finite(value) for name, value in found.attributes.items()},
+    }
+
+
+def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
+    """What the errors mean, as a comparison puts it: of rows that stand for people, or of distributions."""
+    ranked = ("sse-matched", "jensen-shannon") if synthetic else ("sse", "semantic-distance")
+    said = []
+    for measure in measures:
+        values = [value for value in measure["attributes"].values() if value is not None]
+        if measure["name"] in ranked and values:
+            error = sum(values) / len(values)
+            words = next(words for least, words in WORDS[measure["name"]] if error >= least)
+            said.append(f"{words} ({UNITS[measure['name']]}: {readable(error)})")
+    return "; ".join(said)
+
+
+def _correlation(pair: Pair) -> dict[str, Any] | None:
+    names = pair.numeric[:MOST_CORRELATED]
+    if len(names) < 2:
+        return None
+    before, after = (correlations([values(name) for name in names]) for values in (pair.before, pair.after))
+    left_out = len(pair.numeric) - len(names)
+    return {"names": names, "before": before.tolist(), "after": after.tolist(), "left_out": left_out}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

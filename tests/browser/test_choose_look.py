@@ -1,0 +1,170 @@
+"""Choose and Look in a real browser: by keyboard, live, cancelled, out of date, in both themes and at three widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from studio_driving import Page, until
+
+LEFT, SPACE, TAB = "\ue012", " ", "\ue004"
+WIDTHS = ("phone", "desk", "wide")
+
+
+@pytest.fixture
+def chosen(page: Page) -> Page:
+    """Invented people, on the Choose page."""
+    page.submit("Use invented people")
+    page.sees("5,000 rows")
+    return page.open(page.path.replace("/load", "/choose"))
+
+
+def pick(page: Page, method: str) -> None:
+    page.one(f"#method-{method}").click()
+    until(lambda: method in page.one("#summary").text, f"{method} in the summary")
+
+
+def looking(page: Page, method: str = "idp-cbls") -> Page:
+    pick(page, method)
+    page.submit("Save and look")
+    page.sees("Each attribute before and after")
+    return page
+
+
+def test_the_slider_moves_the_odds_by_keyboard(chosen: Page, browser: Any) -> None:
+    page = chosen
+    assert "No method chosen yet" in page.one("#summary").text
+    assert "73 %" in page.one("#summary").text
+    pick(page, "laplace")
+    assert "1-DP" in page.one("#summary").text
+    browser.execute_script("document.getElementById('epsilon-slider').focus()")
+    page.press(*[LEFT] * 20)  # a tenth
+    until(lambda: "0.1-DP" in page.one("#summary").text, "the label of ε = 0.1")
+    assert "52 %" in page.one("#summary").text
+    assert page.field("exactly, as a decimal").get_attribute("value") == "0.1"
+    assert page.focused.get_attribute("id") == "epsilon-slider"
+    assert page.focused.get_attribute("aria-valuetext") == "ε = 0.1"
+    page.fill("exactly, as a decimal", "0.25")
+    until(lambda: "0.25-DP" in page.one("#summary").text, "the exact text counts")
+    assert "--epsilon 0.25" in page.one("#ways").text
+    assert page.console() == []
+
+
+def test_settings_change_the_label_of_every_card(chosen: Page) -> None:
+    page = chosen
+    pick(page, "dp-mdav")
+    assert "not differentially private" in page.one("#summary").text
+    page.one("#shuffle").click()
+    until(lambda: "8-DP" in page.one("#summary").text, "the label of a shuffled release")
+    assert page.one("#method-dp-mdav").is_selected()
+    page.fill("exactly, from 1 to 5,000", "100")
+    until(lambda: "q = 50)" in page.one("#cards").text, "the label of idp-cbls follows k")
+
+
+def test_a_method_is_chosen_by_keyboard_and_saved(chosen: Page, browser: Any) -> None:
+    page = chosen
+    page.submit("Save")
+    assert "No method is chosen." in page.problem()
+    browser.execute_script("document.getElementById('method-laplace').focus()")
+    page.press(SPACE)
+    until(lambda: "laplace" in page.one("#summary").text, "laplace in the summary")
+    assert page.focused.get_attribute("id") == "method-laplace", "the focus stays"
+    page.submit("Save")
+    page.sees("This choice is saved.")
+
+
+def test_moving_epsilon_on_look_restarts_by_itself(chosen: Page, browser: Any) -> None:
+    page = looking(chosen)
+    browser.execute_script("window.here = true; document.getElementById('epsilon-slider').focus()")
+    before = page.one("#preview").text
+    page.press(*[LEFT] * 20)
+    until(lambda: "heuristic" in page.one("#promise").text and _epsilon(page) == "0.1", "ε = 0.1")
+    until(
+        lambda: page.one("#preview").text not in ("", before) and not page.all("#preview .job"), "new figures"
+    )
+    until(lambda: not page.all("#stale"), "figures of the settings of now")
+    assert browser.execute_script("return window.here === true"), "the page was not loaded anew"
+    assert page.focused.get_attribute("id") == "epsilon-slider"
+    assert "--epsilon 0.1" in page.one(".equivalent").text
+    assert page.console() == []
+
+
+def _epsilon(page: Page) -> str:
+    return str(page.field("exactly, as a decimal").get_attribute("value"))
+
+
+def test_a_slip_on_look_is_told_beside_the_field(chosen: Page) -> None:
+    page = looking(chosen)
+    page.fill("exactly, as a decimal", "-1")
+    page.click("Look again")
+    until(lambda: "epsilon" in page.one("#look-problem").text, "the problem")
+    page.fill("exactly, as a decimal", "2")
+    page.click("Look again")
+    until(lambda: not page.one("#look-problem").is_displayed(), "the problem is gone")
+
+
+def test_a_comparison_can_be_cancelled_at_once(chosen: Page) -> None:
+    page = looking(chosen)
+    page.one("#compare-mdav").click()
+    page.submit("Compare")
+    page.submit("Cancel")
+    page.sees("Cancelled. Nothing was changed.")
+
+
+def test_figures_of_other_settings_are_marked(chosen: Page) -> None:
+    page = looking(chosen)
+    page.open(page.path.replace("/look", "/choose"))
+    pick(page, "laplace")
+    page.submit("Save")
+    page.open(page.path.replace("/choose", "/look"))
+    page.sees("Made with other settings (idp-cbls, ε = 1, k = 10, 5,000 rows)")
+    page.click("Look again with the settings of now")
+    page.sees_not("Made with other settings")
+    assert "no better than publishing means" in page.one("#preview").text
+
+
+def test_two_tabs_do_not_overwrite_each_other(chosen: Page, browser: Any) -> None:
+    page = chosen
+    first, address = browser.current_window_handle, page.path
+    browser.switch_to.new_window("tab")
+    page.open(address)
+    pick(page, "laplace")
+    page.submit("Save")
+    browser.switch_to.window(first)
+    pick(page, "dp-ir")
+    page.submit("Save")
+    assert "another tab" in page.problem()
+
+
+def test_every_figure_has_its_numbers(chosen: Page) -> None:
+    page = looking(chosen)
+    figures = page.all("figure.chart")
+    assert len(figures) == 8 + 3
+    for figure in figures:
+        assert figure.find_elements("css selector", "table tbody tr")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_pages_are_accessible_and_fit(
+    chosen: Page, axe: Callable[[], None], screenshot: Callable[[str], None], scheme: str
+) -> None:
+    page = chosen
+    page.theme(scheme)
+    pick(page, "dp-copula")
+    for width in WIDTHS:
+        page.size(width)
+        assert page.too_wide() <= 0
+        screenshot(f"choose-{scheme}-{width}")
+    axe()
+    page.size("desk")
+    looking(page, "dp-copula")
+    page.submit("Compare")
+    page.sees("Risk and utility", 180)
+    until(lambda: not page.all("#compared .job"), "the end of the comparison")
+    for width in WIDTHS:
+        page.size(width)
+        assert page.too_wide() <= 0
+        screenshot(f"look-{scheme}-{width}")
+    axe()
+    assert page.console() == []

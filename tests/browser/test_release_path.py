@@ -1,0 +1,353 @@
+"""From a file to a verified certificate as a person does it, and everything that must not release twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studio_driving import Page, Studio, until
+
+from coterie.ledger import Ledger
+from coterie.studio.home import Home
+from coterie.studio.plan import read_plan
+from coterie.studio.project import Project
+from release_world import ledger, ready_project, spent
+
+Shot = Callable[[str], None]
+GO_ON = "Go on: see everything before it happens"
+CLEAN = "name,age,stay,ward\n" + "".join(
+    f"person {n},{20 + n * 7 % 60},{1 + n * n % 29},{('north', 'south', 'west')[n % 3]}\n" for n in range(300)
+)
+
+
+def project_of(page: Page, studio: Studio) -> Project:
+    return Project(studio.home / "projects" / page.path.split("/")[2])
+
+
+def verified(data: Path) -> None:
+    """By the command, as a recipient would."""
+    words = ["certificate", "verify", str(data), f"{data}.certificate.json"]
+    start = [sys.executable, "-c", "from coterie.cli import main; main()"]
+    subprocess.run([*start, *words], check=True, capture_output=True, timeout=120)
+
+
+def tick(page: Page, label: str) -> None:
+    field = page.field(label)
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
+    field.click()
+
+
+def describe_ages_and_stays(page: Page) -> None:
+    page.choose("Role of ward", "keep (untouched)")
+    for name, upper in (("age", "120"), ("stay", "365")):
+        page.choose(f"Role of {name}", "protect")
+        page.choose(f"Type of {name}", "integer")
+        page.fill(f"Lower bound of {name}", "0")
+        page.fill(f"Upper bound of {name}", upper)
+
+
+def choose(page: Page, method: str, epsilon: str) -> None:
+    page.fill("exactly, as a decimal", epsilon)
+    page.one(f"#method-{method}").click()
+    page.sees("A ledger is charged")
+    page.submit("Save")
+
+
+def test_from_a_clean_file_to_a_verified_certificate(
+    page: Page, studio: Studio, tmp_path: Path, screenshot: Shot, axe: Callable[[], None]
+) -> None:
+    source = tmp_path / "stays.csv"
+    source.write_text(CLEAN)
+    page.fill("Path", str(source))
+    page.submit("Open")
+    page.sees("300 rows, 4 columns.")
+    page.click("Go on: describe the columns")
+    describe_ages_and_stays(page)
+    page.submit("Save and go on")
+    choose(page, "dp-copula", "2")
+    project = project_of(page, studio)
+
+    page.click("Audit")
+    page.submit("Attack")
+    page.sees("Verdict")
+    page.sees("What is promised")
+    screenshot("audit")
+    axe()
+
+    page.click("Release")
+    page.sees("Who counts the ε")
+    axe()
+    page.fill("Population", "patients")
+    page.fill("Lifetime ε", "5")
+    page.submit("Make it")
+    page.sees("remaining 5")
+    screenshot("release")
+    page.submit(GO_ON)
+    page.sees("Release this?")
+    page.sees("Remaining after")
+    assert page.one("#after").text == "3"
+    page.sees("Released untouched: ward.")
+    page.sees("sure after seeing")
+    screenshot("release-confirm")
+    axe()
+    page.click("Release now")  # not ticked: the browser itself holds it back
+    assert page.path.endswith("/release/confirm")
+    tick(page, "I understand that this spends ε = 2 and draws the noise once. It cannot be taken back.")
+    page.submit("Release now")
+    page.sees("Verified: these bytes belong to this certificate")
+    page.sees("remaining 3")
+    screenshot("released")
+    axe()
+    released = tmp_path / "stays-released.csv"
+    verified(released)
+    page.click("Download the data")
+    page.click("Download the certificate")
+    downloads = tmp_path / "downloads"
+    for name in (released.name, f"{released.name}.certificate.json"):
+        until((downloads / name).exists, name)
+    until(lambda: (downloads / released.name).read_bytes() == released.read_bytes(), "the whole file")
+    verified(downloads / released.name)
+    assert Ledger.inspect(tmp_path / "ledger.sqlite").balance("patients").spent == 2
+    certificate = json.loads((tmp_path / f"{released.name}.certificate.json").read_text())
+    assert certificate["guarantee"]["status"] == Project(project.folder).state.released[0].status
+
+    page.click("Attack this release")
+    page.sees("Release 1: dp-copula")
+    page.submit("Attack")
+    page.sees("Release 1 as it was published")
+    assert page.console() == []
+
+
+def test_from_a_dirty_file_to_a_verified_certificate(
+    page: Page, studio: Studio, tmp_path: Path, screenshot: Shot
+) -> None:
+    source = tmp_path / "dirty stays.csv"
+    source.write_text(CLEAN.replace("person 3,41", "person 3,?").replace("person 9,23", "person 9,230"))
+    page.give_file(page.all("#upload label")[0].text, source)
+    page.submit("Upload and read")
+    page.sees("300 rows, 4 columns.")
+    page.click("Go on: describe the columns")
+    describe_ages_and_stays(page)
+    page.submit("Save and check the table")
+    page.sees("holds text that is not a number")
+    page.click("More about age")
+    page.fill("Texts that mean missing, one a line of age", "?")
+    page.choose("Missing cells of age", "drop row")
+    page.submit("Save and check the table")
+    page.sees("outside its bounds")
+    page.click("More about age")
+    page.choose("Values outside the bounds of age", "cut to the bound")
+    page.submit("Save and check the table")
+    page.sees("1 of 300 rows are left out")
+    page.submit("Save and go on")
+    choose(page, "laplace", "1")
+    page.click("Release")
+    page.fill("Folder", str(tmp_path))
+    page.fill("Name", "dirty")
+    page.choose("Format", ".parquet")
+    tick(page, "No ledger")
+    tick(page, "Also write internal figures")
+    page.submit(GO_ON)
+    page.sees("No ledger counts this.")
+    page.sees("299")
+    screenshot("release-confirm-dirty")
+    tick(page, "I understand that this spends ε = 1 and draws the noise once. It cannot be taken back.")
+    page.submit("Release now")
+    page.sees("Verified: these bytes belong to this certificate")
+    page.sees("rows with missing values were dropped".capitalize())
+    verified(tmp_path / "dirty.parquet")
+    assert (tmp_path / "dirty.parquet.internal.json").stat().st_mode & 0o077 == 0
+
+
+@pytest.fixture
+def ready(page: Page, studio: Studio, tmp_path: Path) -> Project:
+    ledger(tmp_path)
+    return ready_project(Home(studio.home), tmp_path, people=20_000)
+
+
+def to_confirmation(page: Page, project: Project, name: str = "out") -> None:
+    page.open(f"/p/{project.id}/release")
+    page.fill("Name", name)
+    page.fill("Population", "people")
+    page.submit(GO_ON)
+    page.sees("Release this?")
+    page.one("#understood").click()
+
+
+def test_a_double_click(page: Page, ready: Project, tmp_path: Path, screenshot: Shot) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    to_confirmation(page, ready)
+    ActionChains(page.driver).double_click(page.button("Release now")).perform()
+    until(lambda: "Releasing" in page.text or "Verified" in page.text, "the release")
+    screenshot("releasing")
+    page.sees("Verified")
+    page.driver.back()  # to the confirmation, and once more
+    page.open(f"/p/{ready.id}/release/confirm")
+    page.sees("Verified")
+    page.driver.refresh()
+    page.sees("Verified")
+    assert spent(tmp_path) == 1
+    assert len(Project(ready.folder).state.released) == 1
+
+
+def test_two_tabs(page: Page, browser: Any, ready: Project, studio: Studio, tmp_path: Path) -> None:
+    to_confirmation(page, ready)
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    other = Page(browser, studio.root)
+    other.open(f"/p/{ready.id}/release/confirm")
+    other.one("#understood").click()
+    browser.switch_to.new_window("tab")
+    old = browser.current_window_handle
+    third = Page(browser, studio.root)
+    third.open(f"/p/{ready.id}/release/confirm")
+    third.one("#understood").click()
+    browser.switch_to.window(first)
+    page.submit("Release now")
+    browser.switch_to.window(browser.window_handles[1])
+    other.submit("Release now")
+    other.sees("Verified")
+    browser.switch_to.window(first)
+    page.sees("Verified")
+    assert spent(tmp_path) == 1
+    to_confirmation(page, ready, "second")
+    page.sees("spends ε = 1 again")
+    browser.switch_to.window(old)  # still shows the confirmation of the first release
+    third.submit("Release now")
+    assert "older plan" in third.problem()
+    assert spent(tmp_path) == 1
+    assert not (tmp_path / "second.csv").exists()
+
+
+def test_killed_in_the_middle(
+    page: Page, ready: Project, studio: Studio, tmp_path: Path, screenshot: Shot
+) -> None:
+    """The page that is open finds the studio again, and says what became of the release."""
+    to_confirmation(page, ready)
+    page.click("Release now")
+    until(lambda: read_plan(ready).state == "begun", "the release under way")  # type: ignore[union-attr]
+    studio.kill()
+    studio.start()
+    page.open(f"/p/{ready.id}/release/outcome")
+    until(lambda: "Nothing was published" in page.text or "Verified" in page.text, "what became of it")
+    screenshot("release-after-a-kill")
+    charged = spent(tmp_path)
+    assert charged == (tmp_path / "out.csv").exists()
+    if not charged:
+        page.click("Begin anew")
+        to_confirmation(page, ready)
+        page.submit("Release now")
+    page.sees("Verified")
+    assert spent(tmp_path) == 1
+    verified(tmp_path / "out.csv")
+
+
+def test_restarted_between_plan_and_confirmation(
+    page: Page, ready: Project, studio: Studio, tmp_path: Path
+) -> None:
+    to_confirmation(page, ready)
+    studio.restart()
+    page.submit("Release now")
+    page.sees("Verified")
+    assert spent(tmp_path) == 1
+
+
+def test_more_than_is_left(page: Page, ready: Project, tmp_path: Path, screenshot: Shot) -> None:
+    assert ready.state.choice is not None
+    ready.change(choice=ready.state.choice.model_copy(update={"epsilon": "11"}))
+    page.open(f"/p/{ready.id}/release")
+    page.fill("Name", "mine")
+    page.fill("Population", "people")
+    page.submit(GO_ON)
+    assert "has epsilon 10 left of 10; this release asks for 11" in page.problem()
+    assert page.field("Name").get_attribute("value") == "mine"
+    screenshot("release-too-much")
+    assert spent(tmp_path) == 0
+
+
+def test_with_the_keyboard_only(page: Page, ready: Project, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(f"/p/{ready.id}/release")
+    until(lambda: _tab_to(page, "population"), "the field for the population")
+    page.press("people", Keys.ENTER)  # Enter goes on, and makes no ledger
+    page.sees("Release this?")
+    until(lambda: _tab_to(page, "understood"), "the box")
+    page.press(Keys.SPACE, Keys.TAB, Keys.ENTER)
+    page.sees("Verified")
+    assert spent(tmp_path) == 1
+
+
+def _tab_to(page: Page, identity: str) -> bool:
+    from selenium.webdriver.common.keys import Keys
+
+    page.press(Keys.TAB)
+    return bool(page.focused.get_attribute("id") == identity)
+
+
+def test_small_and_dark(page: Page, ready: Project, screenshot: Shot, axe: Callable[[], None]) -> None:
+    to_confirmation(page, ready)
+    page.theme("dark")
+    axe()
+    page.size("phone")
+    assert page.too_wide() == 0
+    screenshot("release-confirm-phone-dark")
+    page.submit("Release now")
+    page.sees("Verified")
+    for path, name in (("release/1", "released"), ("release", "release"), ("audit", "audit-empty")):
+        page.open(f"/p/{ready.id}/{path}")
+        assert page.too_wide() == 0
+        screenshot(f"{name}-phone-dark")
+        axe()
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Another page of the same machine, with a form that sends itself to the studio."""
+
+    def do_GET(self) -> None:
+        action = self.path.partition("?")[2]
+        page = f'<form method="post" action="{action}"><button>x</button></form><script>document.forms[0].submit()</script>'
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_another_page_cannot_press_our_buttons(page: Page, studio: Studio, ready: Project) -> None:
+    """Another port of this machine is the same site to a browser, so it sends our cookie along."""
+    server = HTTPServer(("127.0.0.1", 0), _Elsewhere)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        page.open(f"http://127.0.0.1:{server.server_port}/?{studio.root}/p/{ready.id}/forget")
+        page.sees("This request comes from another page")
+        assert ready.folder.exists()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_wrong_and_a_used_address(browser: Any, studio: Studio) -> None:
+    stranger = Page(browser, studio.root)
+    stranger.open("/")
+    stranger.sees("The studio does not know this browser")
+    stranger.open("/?token=guess")
+    stranger.sees("The token in this address is wrong or was used before")
+    stranger.open(studio.address)
+    stranger.sees("Projects on this machine")
+    assert "token" not in browser.current_url
+    browser.delete_all_cookies()
+    stranger.open(studio.address)
+    stranger.sees("The token in this address is wrong or was used before")
+    stranger.open(studio.new_address())
+    stranger.sees("Projects on this machine")

@@ -1,0 +1,112 @@
+"""A run out of core that is killed (SIGKILL) and started again: one release, the same bytes, one charge, no half output."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from mixed_table import mixed_schema, mixed_table
+
+from coterie import Ledger, protect
+
+# Little memory, so that every attribute goes through buckets on disk; and a pause at each note in `finished.json`.
+SCRIPT = """
+import sys, time
+from coterie import large
+from coterie.cli import main
+large.room_for_work = lambda limit: 400_000
+add = large._Finished.add
+def slowly(self, names):
+    add(self, names)
+    time.sleep(0.15)
+large._Finished.add = slowly
+main()
+"""
+EARLIER = b"an earlier release"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pq.write_table(mixed_table(), tmp_path / "in.parquet", row_group_size=301)
+    (tmp_path / "schema.yaml").write_text(mixed_schema().to_yaml())
+    (tmp_path / "out.parquet").write_bytes(EARLIER)
+    return tmp_path
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    line = ["protect", "in.parquet", "--schema", "schema.yaml", "--output", "out.parquet", "--force"]
+    line += ["--method", "dp-ir", "--epsilon", "1", "--k", "7", "--memory", "6GB", *more]
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *line],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def finished(folder: Path) -> int:
+    """How many attributes the notes of a running process name."""
+    try:
+        noted = (folder / ".out.parquet.coterie-work" / "finished.json").read_text()
+    except OSError:
+        return -1
+    names = re.search(r'"attributes": \[(.*?)\]', noted)
+    return names[1].count('"') // 2 if names else -1
+
+
+def kill_at(folder: Path, process: subprocess.Popen[str], attributes: int) -> None:
+    deadline = time.monotonic() + 240
+    while finished(folder) < attributes and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
+
+
+def test_killed_at_several_points_and_run_again_it_gives_the_same_bytes(folder: Path) -> None:
+    before = (folder / "in.parquet").read_bytes()
+    for attributes in (0, 3, 7):  # the notes are made, in the middle, before the last attribute
+        kill_at(folder, start(folder, "--seed", "5"), attributes)
+        assert (folder / "in.parquet").read_bytes() == before
+        assert (folder / "out.parquet").read_bytes() == EARLIER
+        assert not (folder / "out.parquet.certificate.json").exists()
+        assert finished(folder) >= attributes  # what was done is not done again
+    last = start(folder, "--seed", "5")
+    _, said = last.communicate(timeout=240)
+    assert last.returncode == 0, said
+    expected = protect(mixed_table(), mixed_schema(), method="dp-ir", epsilon=1, k=7, seed=5).table
+    assert pq.read_table(folder / "out.parquet").equals(expected)
+    assert (folder / "in.parquet").read_bytes() == before
+    assert not list(folder.glob(".*coterie*"))
+
+
+def test_a_killed_run_is_charged_once_and_its_noise_is_drawn_once(folder: Path) -> None:
+    Ledger.add_population(folder / "ledger.sqlite", "people", "5")
+    charged = ("--ledger", "ledger.sqlite", "--population", "people")
+    kill_at(folder, start(folder, *charged), 4)
+    assert Ledger.inspect(folder / "ledger.sqlite").balance("people").spent == 0
+    work = folder / ".out.parquet.coterie-work"
+    drawn = {path.name: path.read_bytes() for path in work.glob("attribute-[0-2]-rows-*")}
+    assert drawn
+    kill_at(folder, start(folder, *charged), 7)
+    assert {name: (work / name).read_bytes() for name in drawn} == drawn
+    last = start(folder, *charged)
+    _, said = last.communicate(timeout=240)
+    assert last.returncode == 0, said
+    assert Ledger.inspect(folder / "ledger.sqlite").balance("people").spent == 1
+    verify = ["certificate", "verify", "out.parquet", "out.parquet.certificate.json"]
+    code = "from coterie.cli import main; main()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(
+        [sys.executable, "-c", code, *verify], cwd=folder, check=True, capture_output=True, env=environment
+    )
+    assert not [path.name for path in folder.iterdir() if "coterie-" in path.name or ".lock" in path.name]

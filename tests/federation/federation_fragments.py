@@ -1,0 +1,96 @@
+"""An experiment of 003 over the real services, and the same in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coterie.budget import parse_epsilon
+from coterie.federation.seeds import owner_seed
+from coterie.release import protect
+from coterie.schema import Schema
+
+SEED = 7
+METHOD = "idp-ls"
+
+
+def dealt(table: pa.Table, rows: Sequence[int]) -> list[pa.Table]:
+    """Rows dealt to the owners as in run SEED of the experiments (coterie.papers.fragments_003)."""
+    order = np.random.Generator(np.random.PCG64(SEED)).permutation(table.num_rows)
+    return [table.take(pa.array(part)) for part in np.split(order, np.cumsum(rows)[:-1])]
+
+
+def declared(schema: Schema) -> dict[str, Any]:
+    """The papers' bounds and labels, declared: owners take none that were taken from data."""
+    found: dict[str, Any] = {}
+    for a in schema.attributes:
+        found[a.name] = {"role": "protect", "type": a.type.value}
+        if a.categories is None:
+            found[a.name]["domain"] = {"lower": a.bounds().lower, "upper": a.bounds().upper}
+        else:
+            found[a.name]["categories"] = {"labels": list(a.categories.labels or ()), "order": "listed"}
+    return found
+
+
+def over_the_services(shared: Any, homes: list[Any], tables: list[pa.Table], study: Any) -> pa.Table:
+    """Every owner a process of its own."""
+    for home, table in zip(homes, tables, strict=True):
+        names = [name for name in table.column_names if name != "person"]
+        shared.give(home, table, attributes=names, seeded=True)
+    running = [shared.run_owner(home, "--until-done") for home in homes]
+    shared.await_state(study, "RELEASED")
+    assert [process.wait(120) for process in running] == [0] * len(homes), shared.logs()
+    assert "reproducible: not private" in str(shared.certificate(study).notes)
+    return pq.read_table(shared.aggregator.release(study.id))
+
+
+def rows_in_one_process(
+    parts: Sequence[pa.Table], owners: Sequence[str], attributes: Mapping[str, Any], k: int
+) -> pa.Table:
+    schema = Schema.from_dict({"attributes": dict(attributes)})
+    made = [
+        protect(part, schema, method=METHOD, epsilon="1", k=k, seed=owner_seed(SEED, owner)).table
+        for owner, part in zip(owners, parts, strict=True)
+    ]
+    return pa.concat_tables(made)
+
+
+def attributes_in_one_process(
+    table: pa.Table, held: Mapping[str, Sequence[str]], attributes: Mapping[str, Any], k: int
+) -> pa.Table:
+    columns = {}
+    for owner, names in held.items():
+        schema = Schema.from_dict({"attributes": {name: attributes[name] for name in names}})
+        share = parse_epsilon("1") / len(held)
+        made = protect(
+            table.select(list(names)), schema, method=METHOD, epsilon=share, k=k, seed=owner_seed(SEED, owner)
+        ).table
+        columns.update({name: made.column(name) for name in made.column_names})
+    return pa.table({name: columns[name] for name in table.column_names})
+
+
+def with_ids(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    ids = pa.array([f"P{number}" for number in range(table.num_rows)])
+    return table.select(list(names)).append_column("person", ids)
+
+
+def vertical(shared: Any, held: Mapping[str, Sequence[str]], attributes: Mapping[str, Any], k: int) -> Any:
+    return shared.study(
+        {owner: list(names) for owner, names in held.items()},
+        attributes=dict(attributes),
+        fragmentation="vertical",
+        identifier="person",
+        lead="owner-1",
+        k=k,
+        epsilon="1",
+        seed=SEED,
+        method=METHOD,
+    )
+
+
+def horizontal(shared: Any, owners: Sequence[str], attributes: Mapping[str, Any], k: int) -> Any:
+    return shared.study(list(owners), attributes=dict(attributes), k=k, epsilon="1", seed=SEED, method=METHOD)

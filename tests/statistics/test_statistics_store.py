@@ -1,0 +1,126 @@
+"""Without a ledger too: asked twice, drawn once; kept privately, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from statistics_people import document, population
+
+from coterie.errors import OutputError, ParameterError
+from coterie.ledger import Ledger
+from coterie.statistics import publishing, read_specification, release
+from coterie.statistics.release_store import store_folder
+
+
+def test_another_file_gets_the_same_bytes_and_nothing_is_drawn(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    first = release(specification, population(), tmp_path / "one.csv")
+    second = release(specification, population(), tmp_path / "two.csv")
+    assert (first.again, second.again) == (False, True)
+    assert second.content == first.content == (tmp_path / "two.csv").read_bytes()
+    assert second.certificate == first.certificate
+    assert release(specification, population(), tmp_path / "one.csv").again
+
+
+def test_other_data_or_another_plan_are_another_release(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    first = release(specification, population(), tmp_path / "one.csv")
+    others = [
+        release(specification, population(seed=12), tmp_path / "two.csv"),
+        release(read_specification(document(budget={"epsilon": "1"})), population(), tmp_path / "three.csv"),
+        release(specification, population(), tmp_path / "four.csv", allocator="uniform"),
+    ]
+    assert not any(other.again or other.content == first.content for other in others)
+
+
+def test_other_data_do_not_get_the_file_of_these(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    release(specification, population(), tmp_path / "one.csv")
+    with pytest.raises(OutputError, match="exists already"):
+        release(specification, population(seed=12), tmp_path / "one.csv")
+
+
+def test_another_ending_is_refused_with_a_ledger_and_without(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    release(specification, population(), tmp_path / "one.csv")
+    with pytest.raises(OutputError, match=r"stored already, as \.csv"):
+        release(specification, population(), tmp_path / "one.json")
+    Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
+    release(specification, population(), tmp_path / "paid.csv", ledger=tmp_path / "ledger.sqlite")
+    with pytest.raises(OutputError, match=r"stored already, as \.csv"):
+        release(specification, population(), tmp_path / "paid.json", ledger=tmp_path / "ledger.sqlite")
+
+
+def test_what_is_kept_is_the_owners_alone_and_no_data(tmp_path: Path) -> None:
+    table = population()
+    rare = "west-of-nowhere"
+    table = table.set_column(0, "region", pa.array([rare] * table.num_rows))
+    release(read_specification(document()), table, tmp_path / "one.csv")
+    (entry,) = store_folder().glob("*.json")
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert stat.S_IMODE(store_folder().stat().st_mode) == 0o700
+    assert rare not in entry.read_text()
+    assert {path.name for path in store_folder().iterdir()} == {entry.name}
+
+
+def test_a_crash_after_the_draw_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    specification = read_specification(document())
+
+    def crash(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_published", crash)
+        with pytest.raises(KeyboardInterrupt):
+            release(specification, population(), tmp_path / "one.csv")
+    assert not list(tmp_path.glob("one.csv*"))
+    (entry,) = store_folder().glob("*.json")
+    found = release(specification, population(), tmp_path / "one.csv")
+    assert found.again
+    assert found.content.decode() == json.loads(entry.read_text())["content"]
+
+
+def test_a_damaged_entry_is_refused_and_not_drawn_over(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    release(specification, population(), tmp_path / "one.csv")
+    (entry,) = store_folder().glob("*.json")
+    for damage in ("", "[]", '{"ending": ".csv"}', '{"certificate": "{}", "content": "", "ending": ".csv"}'):
+        entry.write_text(damage)
+        with pytest.raises((OutputError, ParameterError), match="cannot be read"):
+            release(specification, population(), tmp_path / "two.csv")
+        assert not (tmp_path / "two.csv").exists()
+
+
+def test_a_store_that_cannot_be_written_is_said_before_anything_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(OutputError, match="XDG_STATE_HOME"):
+        release(read_specification(document()), population(), tmp_path / "one.csv")
+    assert not (tmp_path / "one.csv").exists()
+
+
+def _ask(number: int, folder: str, results: multiprocessing.Queue[bytes]) -> None:
+    specification = read_specification(document())
+    results.put(release(specification, population(), Path(folder) / f"{number}.csv").content)
+
+
+def test_two_processes_draw_once(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    results = context.Queue()
+    workers = [context.Process(target=_ask, args=(n, str(tmp_path), results)) for n in range(2)]
+    for worker in workers:
+        worker.start()
+    contents = {results.get(timeout=120) for _ in workers}
+    for worker in workers:
+        worker.join(timeout=60)
+    assert len(contents) == 1
+    assert len(list(store_folder().glob("*.json"))) == 1
+    assert os.environ["XDG_STATE_HOME"] in str(store_folder())

@@ -1,0 +1,134 @@
+"""The audit step: a preview or a real release is attacked in the background, and the page says what was found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studio_client import finished, visiting
+from test_release_once import confirmed, ended, planned
+
+from coterie import demo_population
+from coterie.io.publication import stage
+from coterie.studio.project import Project
+from coterie.studio.same_audit import audit_lines
+from release_world import CHOICE, ledger, ready_project
+
+World = tuple[Any, Project, Path]
+FORM = {"of": "0", "seconds": "60", "known": "4", "control": "", "rows": "400"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with visiting(tmp_path / "home") as (client, home):
+        ledger(tmp_path)
+        client.follow_redirects = False
+        yield client, ready_project(home, tmp_path), tmp_path
+
+
+def attacked(client: Any, project: Project, **changes: str) -> str:
+    answer = client.post(f"/p/{project.id}/audit", data={**FORM, **changes})
+    assert answer.status_code == 303, answer.text
+    job = finished(client, project, "audit")
+    assert job["state"] == "done", job["problem"]
+    return str(client.get(f"/p/{project.id}/audit").text)
+
+
+def test_a_preview_is_attacked(world: World) -> None:
+    client, project, _ = world
+    assert "Nothing was attacked yet" in client.get(f"/p/{project.id}/audit").text
+    page = attacked(client, project)
+    assert "does not protect the people in it" in page, "the verdict comes first, in words"
+    assert "A preview with seeded noise" in page
+    assert "400 of 600 rows" in page, "the sample is declared"
+    assert "severe risk" in page
+    assert "status-heuristic" in page
+    assert "What was not run, and why" in page, "without a control group some attacks cannot run"
+    assert "<svg" in page
+    assert "older settings" not in page
+    report = client.get(f"/p/{project.id}/audit/report")
+    assert "audit-DO-NOT-PUBLISH.html" in report.headers["content-disposition"]
+    assert "DO NOT PUBLISH" in report.text
+    project.change(choice=CHOICE.model_copy(update={"k": 20}))
+    assert "This is of older settings" in client.get(f"/p/{project.id}/audit").text
+
+
+def test_a_control_file(world: World) -> None:
+    client, project, folder = world
+    others = demo_population(people=300, seed=99)
+    place = others.column_names.index("person")
+    others = others.set_column(place, "person", [[f"other {number}" for number in range(300)]])
+    stage(others, folder / "others.csv", force=False).publish()
+    page = attacked(client, project, control=str(folder / "others.csv"))
+    assert "300 people as control" in page
+    assert "Membership by distance" in page
+    assert len(list(project.folder.glob("audit-*.html"))) == 1
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_the_real_release_is_attacked(world: World, shuffled: bool) -> None:
+    client, project, folder = world
+    project.change(choice=CHOICE.model_copy(update={"shuffle": shuffled}))
+    confirmed(client, project, planned(client, project, folder, internal="yes"))
+    assert f'href="/p/{project.id}/audit?of=1"' in ended(client, project).text
+    assert '<option value="1" selected' in client.get(f"/p/{project.id}/audit?of=1").text
+    page = attacked(client, project, of="1")
+    assert "Release 1 as it was published: 600 rows" in page
+    assert "Linkage cannot be scored" not in page, "internal figures tell whose row is whose"
+    project.change(choice=CHOICE.model_copy(update={"k": 20}))
+    assert "older settings" not in client.get(f"/p/{project.id}/audit").text, "a release stays what it was"
+    (folder / "out.csv").write_text("x")
+    client.post(f"/p/{project.id}/audit", data={**FORM, "of": "1"})
+    job = finished(client, project, "audit")
+    assert "changed since they were certified" in job["problem"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"known": "100"}, "not a percentage from 0 to below 100"),
+        ({"known": "many"}, "not a percentage from 0 to below 100"),
+        ({"seconds": "soon"}, "The time is not a whole number"),
+        ({"seconds": "-1"}, "a second and ten rows at least"),
+        ({"rows": "3"}, "a second and ten rows at least"),
+        ({"of": "7"}, "There is no such release"),
+        ({"of": "x"}, "not a whole number"),
+    ],
+)
+def test_what_cannot_be(world: World, changes: dict[str, str], words: str) -> None:
+    client, project, _ = world
+    answer = client.post(f"/p/{project.id}/audit", data={**FORM, **changes})
+    assert answer.status_code == 400
+    assert words in answer.text
+
+
+def test_a_control_file_that_is_not_there(world: World) -> None:
+    client, project, folder = world
+    client.post(f"/p/{project.id}/audit", data={**FORM, "control": str(folder / "none.csv")})
+    assert "There is no file" in finished(client, project, "audit")["problem"]
+
+
+def test_the_same_without_the_page(world: World) -> None:
+    client, project, folder = world
+    attacked(client, project)
+    made = {"of": 0, "seconds": 60, "known": 0.04, "control": "", "rows": 400}
+    made["choice"] = CHOICE.model_dump()
+    (_, commands), (_, python) = audit_lines(project, made)
+    page = client.get(f"/p/{project.id}/audit").text
+    done = run(folder, [sys.executable, "-c", python])
+    verdict = done.stdout.strip()
+    assert verdict.split(".")[0] in page
+    assert verdict.replace("'", "&#39;") in page, "Python attacks the very same preview"
+    program = f"{sys.executable} -c 'from coterie.cli import main; main()'"
+    run(folder, ["bash", "-ec", f'coterie() {{ {program} "$@"; }}\n{commands}'])
+    assert (folder / "audit" / "audit.html").exists()
+
+
+def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done

@@ -1,0 +1,363 @@
+"""Describe: what is typed becomes the schema that the command reads; what leaks is marked; faults name the attribute."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+from studio_client import finished, made_project, visiting
+from typer.testing import CliRunner
+
+from coterie import Schema
+from coterie.cli.app import app
+from coterie.io.draft import draft_schema
+from coterie.schema import Attribute, Role, Source
+from coterie.studio.describing import attribute_of, row_of
+from coterie.studio.home import Home
+from coterie.studio.project import Project
+
+Visit = tuple[httpx.Client, Home]
+
+TABLE = pa.table(
+    {
+        "name": [f"person {n}" for n in range(40)],
+        "age": [20 + n for n in range(40)],
+        "income": [1000.5 * n for n in range(40)],
+        "ward": [("north", "south", "west")[n % 3] for n in range(40)],
+        "ok": [n % 2 == 0 for n in range(40)],
+    }
+)
+EVERYTHING = """\
+attributes:
+  a: {role: identifier}
+  b: {type: integer, role: protect, domain: {lower: 0, upper: 120}, unit: years, missing_marks: ["?", "-9"]}
+  c: {type: continuous, role: protect, domain: {lower: -0.5, upper: 1e20}, decimals: 2, weight: 1/3, outside: clip}
+  d: {type: continuous, role: protect, domain: {lower: 0, upper: 9, source: dp, search: upper, share: 1/4}}
+  e: {type: date, role: protect, domain: {lower: 1900-01-01, upper: 2030-12-31}, missing: impute, impute: 2000-02-29}
+  f: {type: timestamp, role: protect, domain: {lower: "2000-01-01", upper: "2030-12-31T23:59:59"}}
+  g: {type: ordinal, role: protect, categories: {labels: [low, middle, high]}}
+  h: {type: boolean, role: protect, missing: own category}
+  i: {type: categorical, role: protect, categories: {labels: ["01", "a, b", "yes"], source: data, order: listed, most: 7}}
+  j: {type: categorical, role: protect, categories: {taxonomy: "adult:occupation", order: path}}
+  k: {type: categorical, role: keep}
+  l: {type: integer, role: protect, domain: {lower: 0, upper: 7, source: data}}
+  m: {type: continuous, role: protect}
+"""
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    with visiting(tmp_path_factory.mktemp("describe") / "home") as (client, home):
+        yield client, home
+
+
+@pytest.fixture
+def project(visit: Visit) -> Project:
+    return made_project(visit[1], TABLE, Schema.from_yaml(draft_schema(TABLE)))
+
+
+def sent(visit: Visit, project: Project, **changes: str) -> httpx.Response:
+    """Press a button with the page's own fields, changed: `age_lower="0"`, or a button's name."""
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    names = [unescape(name) for name in re.findall(r'name="name" value="([^"]*)"', page)]
+    data: dict[str, Any] = {"version": str(Project(project.folder).state.version), "name": names}
+    for place, attribute in enumerate(Project(project.folder).schema().attributes):
+        row = row_of(attribute)
+        data |= {
+            f"a{place}.{entry}": getattr(row, entry) for entry in row.__dataclass_fields__ if entry != "name"
+        }
+    for entry, value in changes.items():
+        attribute_name, _, rest = entry.partition("_")
+        key = f"a{names.index(attribute_name)}.{rest}" if attribute_name in names else entry
+        data[key] = value
+    return visit[0].post(f"/p/{project.id}/describe", data=data)
+
+
+def now(project: Project) -> Schema:
+    return Project(project.folder).schema()
+
+
+@pytest.mark.parametrize("attribute", Schema.from_yaml(EVERYTHING).attributes, ids=lambda a: a.name)
+def test_the_page_holds_everything_that_a_schema_says(attribute: Attribute) -> None:
+    back = attribute_of(row_of(attribute))
+    same = attribute.model_copy(update={"impute": back.impute}) if attribute.impute is not None else attribute
+    assert back == same
+
+
+def test_bounds_and_labels_are_saved_and_open_the_next_step(visit: Visit, project: Project) -> None:
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    assert "3 of 5 attributes still need what is public about them" in page
+    assert "needs bounds" in page
+    done = sent(
+        visit,
+        project,
+        age_lower="0",
+        age_upper="120",
+        income_lower="0",
+        income_upper="1e5",
+        ward_labels="north\r\nsouth\r\n west \r\n",
+        income_weight="2",
+        onward="yes",
+    )
+    assert str(done.url).endswith("/choose")
+    schema = now(project)
+    assert (schema["age"].bounds().lower, schema["age"].bounds().upper) == (0, 120)
+    assert schema["ward"].categories is not None
+    assert schema["ward"].categories.labels == ("north", "south", "west")
+    assert schema["income"].weight == 2
+    assert Project(project.folder).described
+    assert "The description is complete." in visit[0].get(f"/p/{project.id}/describe").text
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"age_lower": "0"}, "Attribute 'age' has only one bound."),
+        ({"age_lower": "9", "age_upper": "1"}, "Attribute 'age': domain: the domain is inverted"),
+        ({"age_lower": "x", "age_upper": "1"}, "a bound must be a number"),
+        ({"age_lower": "0.5", "age_upper": "1"}, "needs whole numbers as bounds"),
+        ({"income_decimals": "two"}, "Attribute 'income': decimals is not a whole number."),
+        ({"income_weight": "-1"}, "Attribute 'income': weight"),
+        ({"ward_labels": "a\na"}, "Attribute 'ward': categories: a label is listed twice"),
+        ({"ward_labels": "a\nb", "ward_taxonomy": "adult:occupation"}, "not both or neither"),
+        (
+            {"ward_taxonomy": "adult:ocupation"},
+            "Attribute 'ward': Coterie ships no taxonomy of Adult's 'ocupation'.",
+        ),
+        ({"ward_taxonomy": "nowhere.csv"}, "Attribute 'ward':"),
+        ({"ward_type": "ordinal", "ward_taxonomy": "adult:occupation"}, "needs its labels in order"),
+        ({"age_missing": "own category"}, "is for categories"),
+        ({"age_role": "hide"}, "Attribute 'age': role: there is no such choice"),
+        ({"bulk": "yes", "bulk_to": "role: keep"}, "No attribute is selected."),
+        ({"bulk": "yes", "selected": "0"}, "Nothing was chosen"),
+    ],
+)
+def test_a_fault_names_the_attribute_and_saves_nothing(
+    visit: Visit, project: Project, changes: dict[str, str], problem: str
+) -> None:
+    before = project.schema_path.read_text()
+    answer = sent(visit, project, **changes)
+    assert answer.status_code == 400
+    assert problem in unescape(answer.text)
+    assert project.schema_path.read_text() == before
+    for value in set(changes.values()) - {"hide"}:  # no list has that
+        assert value.split("\n")[0] in unescape(answer.text), "what was typed is kept"
+
+
+def test_all_faults_are_shown_at_once(visit: Visit, project: Project) -> None:
+    answer = sent(visit, project, age_lower="1", income_upper="1")
+    assert "2 attributes are not right yet" in answer.text
+    assert answer.text.count("has only one bound") == 2
+
+
+def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: Project) -> None:
+    assert all(not attribute.domain_from_data for attribute in now(project).attributes)
+    page = sent(visit, project, suggest="1").text
+    age = now(project)["age"].bounds()
+    assert (age.lower, age.upper, age.source) == (0, 89, Source.DATA)  # 1.5 · 59, outward
+    assert "from your data: leaks; the certificate will say so" in page
+    sent(visit, project, suggest="all")
+    schema = now(project)
+    assert schema["ward"].categories is not None
+    assert schema["ward"].categories.labels == ("north", "south", "west")
+    assert all(schema[name].domain_from_data for name in ("age", "income", "ward"))
+    # The same file as the command's draft.
+    drafted = Schema.from_yaml(draft_schema(TABLE, bounds_from_data=1.5))
+    assert [(a.domain, a.categories) for a in schema.attributes] == [
+        (a.domain, a.categories) for a in drafted.attributes
+    ]
+    # Saved again it stays so; written anew, or said to be public, it is declared.
+    sent(visit, project, income_unit="EUR")
+    assert now(project)["age"].domain_from_data
+    sent(visit, project, age_upper="120", ward_accepted="yes")
+    schema = now(project)
+    assert not schema["age"].domain_from_data
+    assert not schema["ward"].domain_from_data
+    assert schema["income"].domain_from_data
+
+
+def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
+    table = pa.table({"day": pa.array([0, 1, 2], pa.date32()), "text": ["a", "b", "c"], "zero": [0, 0, 0]})
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "day": {"type": "date", "role": "protect"},
+                "text": {"type": "integer", "role": "protect"},
+                "zero": {"type": "integer", "role": "protect"},
+            }
+        }
+    )
+    project = made_project(visit[1], table, schema)
+    for place, problem in (
+        (0, "'day' is a date"),
+        (1, "'text' give no bounds"),
+        (2, "'zero' give no bounds"),
+    ):
+        answer = sent(visit, project, suggest=str(place))
+        assert answer.status_code == 400
+        assert problem in unescape(answer.text)
+
+
+def test_many_attributes_at_once(visit: Visit) -> None:
+    names = [f"column {n}" for n in range(200)]
+    table = pa.table({name: [1, 2, 3] for name in names})
+    project = made_project(visit[1], table, Schema.from_yaml(draft_schema(table)))
+    data = {"version": "1", "name": names, "bulk": "yes", "bulk_to": "role: identifier"}
+    data |= {f"a{n}.type": "integer" for n in range(200)} | {"selected": [str(n) for n in range(150)]}
+    page = visit[0].post(f"/p/{project.id}/describe", data=data).text
+    assert "50 of 200 attributes still need" in page
+    assert [len(now(project).with_role(role)) for role in (Role.IDENTIFIER, Role.PROTECT)] == [150, 50]
+
+
+def test_two_tabs_do_not_overwrite_each_other(visit: Visit, project: Project) -> None:
+    old = str(Project(project.folder).state.version)
+    sent(visit, project, age_lower="0", age_upper="120")
+    answer = sent(visit, project, age_lower="0", age_upper="999", version=old)
+    assert answer.status_code == 400
+    assert "changed in another tab" in answer.text
+    assert 'value="120"' in answer.text, "what stands now is shown"
+    assert now(project)["age"].bounds().upper == 120
+
+
+def test_a_column_with_spaces_around_its_name(visit: Visit) -> None:
+    table = pa.table({" age ": [1, 2, 3]})
+    project = made_project(visit[1], table, Schema.from_yaml(draft_schema(table)))
+    data = {"version": "1", "name": [" age "], "a0.type": "integer", "a0.lower": "0", "a0.upper": "9"}
+    assert visit[0].post(f"/p/{project.id}/describe", data=data).status_code == 200
+    assert now(project)[" age "].bounds().upper == 9
+
+
+def test_the_schema_goes_out_and_comes_in_again(visit: Visit, project: Project, tmp_path: Path) -> None:
+    client = visit[0]
+    sent(visit, project, suggest="all")
+    answer = client.get(f"/p/{project.id}/schema.yaml")
+    assert "attachment" in answer.headers["content-disposition"]
+    assert Schema.from_yaml(answer.text).attributes == now(project).attributes
+    edited = answer.text.replace("upper: 89", "upper: 120").replace("source: data", "source: declared")
+    version = Project(project.folder).state.version
+    client.post(f"/p/{project.id}/describe/import", data={"version": version, "yaml": edited})
+    assert now(project)["age"].bounds().upper == 120
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "No schema was given."),
+        ("hello", "This is not a Coterie schema."),
+        ("attributes:\n  age: {role: protct}\n", "Attribute 'age': role: there is no such choice"),
+        ("attributes:\n  age: [\n", "The schema is not valid YAML at line 3"),
+        ("attributes:\n  aeg: {role: keep}\n", "The schema describes 'aeg', which the table does not have."),
+        ("attributes:\n  age: {role: keep}\n", "that the schema does not describe"),
+    ],
+)
+def test_a_wrong_schema_gets_a_sentence(visit: Visit, project: Project, text: str, problem: str) -> None:
+    before = project.schema_path.read_text()
+    data = {"version": Project(project.folder).state.version, "yaml": text}
+    answer = visit[0].post(f"/p/{project.id}/describe/import", data=data)
+    assert answer.status_code == 400
+    assert problem in unescape(answer.text)
+    assert text.strip() in unescape(answer.text)
+    assert project.schema_path.read_text() == before
+
+
+def test_a_taxonomy_comes_with_its_file(visit: Visit, project: Project) -> None:
+    client = visit[0]
+    tree = b"north;up;all\nsouth;down;all\nwest;down;all\n"
+    bad = client.post(f"/p/{project.id}/describe/taxonomy?name=wards.txt", content=tree)
+    assert bad.status_code == 400
+    assert "ending" in bad.json()["problem"]
+    good = client.post(f"/p/{project.id}/describe/taxonomy?name=..%2Fwards.csv", content=tree)
+    assert good.json() == {"taxonomy": "taxonomies/wards.csv", "labels": 3}
+    sent(visit, project, ward_taxonomy="taxonomies/wards.csv")
+    page = client.get(f"/p/{project.id}/describe").text
+    assert '<option value="taxonomies/wards.csv">' in page
+    exported = Schema.from_yaml(client.get(f"/p/{project.id}/schema.yaml").text)["ward"].categories
+    assert exported is not None
+    assert Path(exported.taxonomy or "").is_file(), "the downloaded file works in any folder"
+    large = client.post(f"/p/{project.id}/describe/taxonomy?name=x.csv", content=b"x" * 20_000_001)
+    assert large.status_code == 413
+
+
+def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
+    table = pa.table(
+        {
+            "fits": [1, 2, 3, 4],
+            "outside": [1, 2, 300, 400],
+            "cut": [1, 2, 300, 4],
+            "gaps": [1, None, 3, 4],
+            "dropped": [1, None, 3, 4],
+            "label": ["a", "b", "secret-value", "a"],
+            "number": ["1", "2", "secret-value", "3"],
+            "open": [1, 2, 3, 4],
+            "gone": ["w", "x", "y", "z"],
+        }
+    )
+    bounds = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 99}}
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "fits": bounds,
+                "outside": bounds,
+                "cut": {**bounds, "outside": "clip"},
+                "gaps": bounds,
+                "dropped": {**bounds, "missing": "drop row"},
+                "label": {"type": "categorical", "role": "protect", "categories": {"labels": ["a", "b"]}},
+                "number": bounds,
+                "open": {"type": "integer", "role": "protect"},
+                "gone": {"role": "identifier"},
+            }
+        }
+    )
+    project = made_project(visit[1], table, schema)
+    sent(visit, project, check="yes")
+    assert finished(visit[0], project, "describe")["state"] == "done"
+    page = unescape(visit[0].get(f"/p/{project.id}/describe").text)
+    for words in (
+        "5 attributes do not fit.",
+        "2 values are outside its bounds",
+        "1 value is outside its bounds: cut to them",
+        "1 value is missing. Choose",
+        "1 value is missing: these rows are left out",
+        "has 1 value(s) that are not among its 2 labels",
+        "holds text that is not a number",
+        "still open",
+    ):
+        assert words in page, words
+    assert "secret-value" not in page, "counts only"
+    sent(visit, project, open_lower="0", open_upper="9")
+    later = visit[0].get(f"/p/{project.id}/describe").text
+    assert "do not fit" not in later, "a result of an older description is not shown"
+
+
+def test_the_commands_of_the_page_run(
+    visit: Visit, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent(visit, project, suggest="all")
+    page = visit[0].get(f"/p/{project.id}/describe").text
+    command, python = (unescape(text) for text in re.findall(r"<code>(.*?)</code></pre>", page, re.DOTALL))
+    run = CliRunner()
+    monkeypatch.chdir(tmp_path)
+    for line in command.splitlines():
+        if not line.startswith("#"):
+            done = run.invoke(app, shlex.split(line)[1:])
+            assert done.exit_code == 0, done.output
+    assert Path("schema.yaml").exists()
+    space: dict[str, Any] = {}
+    exec(python, space)
+    assert space["schema"] == now(project)
+    assert space["table"].num_rows == 40
+    assert space["draft"].startswith("# A draft")
+
+
+def test_a_step_without_a_table_waits(visit: Visit) -> None:
+    from coterie.studio.project import Origin
+
+    project = Project.new(visit[1].projects, "x", Origin(kind="demo", shown="x"))
+    assert "Load a table first." in visit[0].get(f"/p/{project.id}/describe").text

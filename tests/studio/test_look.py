@@ -1,0 +1,364 @@
+"""Look: what the page shows is what protect() with a seed does to the declared sample."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from studio_client import finished, made_project, visiting
+
+from coterie.errors import CoterieError
+from coterie.io.publication import stage
+from coterie.methods import all_methods
+from coterie.population import demo_population, demo_schema
+from coterie.release import protect
+from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+from coterie.studio.counts import counted, shared_edges
+from coterie.studio.home import Home
+from coterie.studio.project import Choice, Origin, Project
+from coterie.studio.sampling import SEED, drawn_sample, sample_rows
+from coterie.studio.work import compare as compare_work
+from coterie.studio.work import look as look_work
+from coterie.utility.evaluation import evaluate
+from coterie.utility.pair import bring_together
+
+MIXED = Schema(
+    attributes=(
+        Attribute(
+            name="age", type=AttributeType.INTEGER, role=Role.PROTECT, domain=Domain(lower=0, upper=120)
+        ),
+        Attribute(
+            name="town",
+            type=AttributeType.CATEGORICAL,
+            role=Role.PROTECT,
+            categories=Categories(labels=tuple(f"town {place}" for place in range(20))),
+        ),
+        Attribute(
+            name="grade",
+            type=AttributeType.ORDINAL,
+            role=Role.PROTECT,
+            categories=Categories(labels=("low", "middle", "high")),
+        ),
+        Attribute(
+            name="since", type=AttributeType.DATE, role=Role.PROTECT, domain=Domain(lower=0, upper=20000)
+        ),
+        Attribute(
+            name="seen", type=AttributeType.TIMESTAMP, role=Role.PROTECT, domain=Domain(lower=0, upper=2**31)
+        ),
+    )
+)
+
+
+def mixed(rows: int = 300) -> pa.Table:
+    draw = np.random.default_rng(1)
+    return pa.table(
+        {
+            "age": draw.integers(18, 90, rows),
+            "town": [f"town {code}" for code in draw.integers(0, 20, rows) // 2],
+            "grade": np.array(["low", "middle", "high"])[draw.integers(0, 3, rows)],
+            "since": pa.array(draw.integers(0, 20000, rows).astype(np.int32)).cast(pa.date32()),
+            "seen": pa.array(draw.integers(0, 2**31, rows)).cast(pa.timestamp("s")),
+        }
+    )
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Iterator[tuple[httpx.Client, Home]]:
+    with visiting(tmp_path / "home") as found:
+        yield found
+
+
+def quiet(share: float | None, words: str) -> None:
+    assert share is None or 0 <= share <= 1
+
+
+def choice_of(method: str, k: int = 10) -> Choice:
+    recipe = all_methods()[method]
+    own_k = None if recipe.fixed_k or recipe.public_k else k
+    return Choice(method=method, epsilon="1" if recipe.adds_noise else "", k=own_k, shuffle=True)
+
+
+@pytest.mark.parametrize("method", all_methods())
+def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str) -> None:
+    project, choice = made_project(Home(tmp_path)), choice_of(method)
+    found = look_work.work(project, {"choice": choice.model_dump(), "rows": 400, "synthetic": False}, quiet)
+    sample = sample_rows(demo_population(), 400, SEED)
+    release = protect(
+        sample, demo_schema(), method=method, epsilon=choice.epsilon or None, k=choice.k, seed=SEED
+    )
+    synthetic = all_methods()[method].synthesis is not None
+    told = evaluate(sample, release.table, demo_schema(), shuffled=synthetic)
+    for measure in found["measures"]:
+        assert measure["value"] == told.measures[measure["name"]].value
+        assert measure["reason"] == told.measures[measure["name"]].reason
+    pair = bring_together(sample, release.table, demo_schema(), shuffled=synthetic)
+    assert found["attributes"] == [
+        counted(column, pair.released[name]) for name, column in pair.original.items()
+    ]
+    for attribute in found["attributes"]:
+        assert sum(attribute["before"]) == sum(attribute["after"]) == 400
+    before = np.array(found["correlation"]["before"])
+    assert before[0, 1] == pytest.approx(np.corrcoef(pair.before("age"), pair.before("schooling"))[0, 1])
+    assert found["words"]
+
+
+def test_every_type_of_attribute_is_counted(tmp_path: Path) -> None:
+    project = made_project(Home(tmp_path), mixed(), MIXED)
+    parameters = {"choice": choice_of("dp-copula").model_dump(), "rows": 300, "synthetic": False}
+    found = {one["name"]: one for one in look_work.work(project, parameters, quiet)["attributes"]}
+    assert {name: one["kind"] for name, one in found.items()} == {
+        "age": "bins", "town": "labels", "grade": "labels", "since": "bins", "seen": "bins",
+    }  # fmt: skip
+    assert found["grade"]["labels"] == ["low", "middle", "high"]
+    assert found["town"]["labels"][-1] == "8 other labels"
+    assert found["since"]["dates"]
+    assert found["seen"]["edges"][-1] < 30_000, "timestamps are counted in days"
+    for one in found.values():
+        assert sum(one["before"]) == sum(one["after"]) == 300
+
+
+finite = st.floats(-1e12, 1e12)
+
+
+@given(st.lists(finite, min_size=2, max_size=50), st.lists(finite, min_size=2, max_size=50), st.booleans())
+def test_bins_are_equal_and_few_and_hold_the_middle(
+    before: list[float], after: list[float], whole: bool
+) -> None:
+    one, other = np.array(before), np.array(after)
+    if whole:
+        one, other = np.rint(one), np.rint(other)
+    edges = np.array(shared_edges(one, other, whole=whole))
+    steps = np.diff(edges)
+    assert 1 <= len(steps) <= 32
+    assert np.allclose(steps, steps[0], rtol=1e-6)
+    low, high = np.quantile(np.concatenate([one, other]), [0.3, 0.7])
+    room = 1e-6 * max(abs(edges[0]), abs(edges[-1]), 1e-9)
+    assert edges[0] - room <= np.median(one) <= edges[-1] + room
+    assert low <= high
+
+
+def test_a_sample_is_the_same_every_time_and_of_the_table() -> None:
+    table = demo_population(1000)
+    pieces = pa.concat_tables([table.slice(start, 64) for start in range(0, 1000, 64)])
+    sample = sample_rows(pieces, 100)
+    assert sample.num_rows == 100
+    assert sample.equals(sample_rows(table, 100))
+    rows = {tuple(row.values()) for row in table.to_pylist()}
+    assert all(tuple(row.values()) in rows for row in sample.to_pylist())
+    assert len({row["person"] for row in sample.to_pylist()}) == 100
+    assert sample_rows(table, 1000) is table
+    assert not sample_rows(table, 100, seed=1).equals(sample)
+
+
+def test_invented_rows_know_nothing_of_the_table(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    one, other = made_project(home), made_project(home, demo_population(5000, seed=9))
+    invented = [drawn_sample(project, 500, synthetic=True) for project in (one, other)]
+    assert invented[0].table.equals(invented[1].table)
+    assert "person" not in invented[0].table.column_names
+
+
+def test_a_comparison_gives_every_cell_and_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare_work, "SECONDS", 0.5)
+    project = made_project(Home(tmp_path))
+    methods = ["laplace", "dp-copula", "idp-cbls"]
+    asked = {"methods": methods, "epsilons": ["0.1", "1"], "ks": [2, 10], "rows": 300, "synthetic": False}
+    found = compare_work.work(project, asked, quiet)
+    assert [(one["method"], one["epsilon"]) for one in found["best"]] == [
+        (method, epsilon) for epsilon in ("0.1", "1") for method in methods
+    ]
+    assert {(one["method"], one["k"]) for one in found["skipped"]} == {("idp-cbls", 2)}
+    assert len(found["map"]) == 3
+    assert all(0 <= one["low"] <= one["high"] <= 1 for one in found["map"])
+    assert "300 records" in found["headline"]
+    assert {one["method"] for one in found["errors"]["sse"]} == {"laplace", "idp-cbls"}
+
+
+def test_the_page_from_the_first_look_to_a_stale_one(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    project = made_project(home, choice=Choice(method="idp-cbls", epsilon="1", k=10))
+    assert 'class="job"' in client.get(f"/p/{project.id}/look").text, "the first look begins by itself"
+    assert finished(client, project, "look")["state"] == "done"
+    text = client.get(f"/p/{project.id}/look").text
+    assert "seeded noise on all 5,000 rows; not for publication" in text
+    assert text.count("<svg") == 8 + 3
+    assert "Made with other settings" not in text
+    answer = looked(client, project, epsilon="0.1", rows="1000")
+    assert answer.status_code == 200
+    assert Project(project.folder).state.choice == Choice(method="idp-cbls", epsilon="0.1", k=10)
+    finished(client, project, "look")
+    text = client.get(f"/p/{project.id}/look").text
+    assert "a sample of 1,000 of 5,000 rows" in text
+    changed = Choice(method="laplace", epsilon="2")
+    Project(project.folder).change(choice=changed)
+    text = client.get(f"/p/{project.id}/look").text
+    assert "Made with other settings" in text
+    assert "idp-cbls, ε = 0.1, k = 10" in text
+    assert "Look again with the settings of now" in text
+
+
+def looked(client: httpx.Client, project: Project, **fields: str) -> httpx.Response:
+    form = {"version": str(Project(project.folder).state.version), "epsilon": "1", "k": "10", "rows": "500"}
+    return client.post(f"/p/{project.id}/look", data={**form, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": ""}, "privacy budget"),
+        ({"k": "x"}, "k is not a whole number"),
+        ({"k": "600"}, "larger than the sample of 500 rows"),
+        ({"k": "5001"}, "larger than the number of records"),
+        ({"version": "0"}, "another tab"),
+    ],
+)
+def test_bad_input_gets_a_sentence(
+    studio: tuple[httpx.Client, Home], fields: dict[str, str], words: str
+) -> None:
+    client, home = studio
+    choice = Choice(method="idp-cbls", epsilon="1", k=10)
+    project = made_project(home, choice=choice)
+    answer = looked(client, project, **fields)
+    assert answer.status_code == 400
+    assert words in unescape(re.findall(r'class="problem" role="alert">(.*?)</div>', answer.text, re.S)[0])
+    assert Project(project.folder).state.choice == choice
+
+
+def test_a_comparison_is_started_shown_and_used(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    project = made_project(home, demo_population(300), choice=Choice(method="laplace", epsilon="1"))
+    page = client.get(f"/p/{project.id}/look").text
+    ticked = re.findall(r'name="methods" id="compare-([a-z-]+)" value="[a-z-]+" checked', page)
+    assert "laplace" in ticked
+    assert len(ticked) == 4
+    asked = {
+        "methods": ["laplace", "dp-sorted"],
+        "epsilons": "1",
+        "ks": "10, 20",
+        "rows": "200",
+        "on": "invented",
+    }
+    slips: list[tuple[dict[str, Any], str]] = [
+        ({"ks": "10, a"}, "whole number"),
+        ({"epsilons": ""}, "No ε"),
+        ({"methods": []}, "No method"),
+        ({"ks": "250"}, "larger than the sample"),
+    ]
+    for wrong, words in slips:
+        answer = client.post(f"/p/{project.id}/compare", data={**asked, **wrong})
+        assert answer.status_code == 400
+        assert words in answer.text
+        assert f'name="ks" value="{wrong.get("ks", "10, 20")}"' in answer.text, "what was typed is kept"
+    client.post(f"/p/{project.id}/compare", data=asked)
+    assert finished(client, project, "compare")["state"] == "done"
+    text = unescape(client.get(f"/p/{project.id}/look").text)
+    assert "200 invented rows, drawn from the public bounds alone" in text
+    assert "--tune-on synthetic" in text
+    assert "Made with another table or description" not in text
+    version = str(Project(project.folder).state.version)
+    use = {"version": version, "method": "dp-sorted", "epsilon": "1", "k": "20"}
+    assert client.post(f"/p/{project.id}/compare/use", data=use).url.path == f"/p/{project.id}/look"
+    assert Project(project.folder).state.choice == Choice(method="dp-sorted", epsilon="1", k=20)
+    client.post(f"/p/{project.id}/jobs/look/cancel")
+    Project(project.folder).change(schema=demo_schema().to_yaml().replace("400000", "500000"))
+    assert "Made with another table or description" in client.get(f"/p/{project.id}/look").text
+
+
+def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    project = made_project(home, demo_population(20_000), choice=Choice(method="mdav", epsilon="", k=3))
+    client.get(f"/p/{project.id}/look")
+    assert looked(client, project, k="3", rows="20000").status_code == 200
+    answer = client.post(f"/p/{project.id}/jobs/look/cancel")
+    assert answer.url.path == f"/p/{project.id}/look"
+    assert "Cancelled" in answer.text
+    looked(client, project, k="3", rows="100")
+    assert finished(client, project, "look")["state"] == "done"
+
+
+def test_moving_a_slider_does_not_wait_for_a_comparison(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    project = made_project(home, demo_population(300), choice=Choice(method="laplace", epsilon="1"))
+    client.get(f"/p/{project.id}/look")
+    finished(client, project, "look")
+    asked = {"methods": ["laplace", "idp-cbls"], "epsilons": "1", "ks": "10", "rows": "300"}
+    client.post(f"/p/{project.id}/compare", data=asked)
+    looked(client, project, k="", epsilon="2")
+    job = client.get(f"/p/{project.id}/jobs/compare").json()
+    assert job["state"] in ("waiting", "running", "done")
+    assert finished(client, project, "look")["state"] == "done"
+    assert finished(client, project, "compare")["state"] == "done"
+
+
+def test_a_failure_is_told_without_a_value(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    narrow = demo_schema().to_yaml().replace("upper: 100.0", "upper: 17.0")
+    project = made_project(home, choice=Choice(method="laplace", epsilon="1"))
+    project.change(schema=narrow)
+    client.get(f"/p/{project.id}/look")
+    job = finished(client, project, "look")
+    assert job["state"] == "failed"
+    assert "outside its declared domain" in job["problem"]
+    assert "outside its declared domain" in client.get(f"/p/{project.id}/look").text
+
+
+@pytest.mark.slow
+def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, Home], tmp_path: Path) -> None:
+    client, home = studio
+    people = tmp_path / "people.csv"
+    table = demo_population(300)
+    stage(table, people, force=True).publish()
+    project = made_project(home, table, choice=Choice(method="idp-cbls", epsilon="1", k=10))
+    project.change(origin=Origin(kind="file", shown=str(people)))
+    client.get(f"/p/{project.id}/look")
+    finished(client, project, "look")
+    text = client.get(f"/p/{project.id}/look").text
+    command, python, compared = (unescape(one) for one in re.findall(r"<code>(.*?)</code></pre>", text, re.S))
+    start = f"{sys.executable} -c 'from coterie.cli import main; main()'"
+    for line in (
+        re.sub(r"^coterie", start, command, flags=re.M),
+        re.sub(r"^coterie", start, compared) + " --no-risk",
+    ):
+        done = subprocess.run(["sh", "-ec", line], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "comparison" / "report.html").exists()
+    said = subprocess.run(
+        [sys.executable, "-c", python], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert said.returncode == 0, said.stderr
+    shown = dict(line.split() for line in said.stdout.splitlines())
+    found = look_work.work(Project(project.folder), _parameters(project, 300), quiet)
+    for measure in found["measures"]:
+        assert shown[measure["name"]] == str(measure["value"])
+
+
+def _parameters(project: Project, rows: int) -> dict[str, Any]:
+    choice = Project(project.folder).state.choice
+    assert choice is not None
+    return {"choice": choice.model_dump(), "rows": rows, "synthetic": False}
+
+
+def test_the_step_waits_for_a_choice(studio: tuple[httpx.Client, Home]) -> None:
+    client, home = studio
+    project = made_project(home)
+    assert "Choose a method first." in client.get(f"/p/{project.id}/look").text
+    assert "Choose a method first." in client.post(f"/p/{project.id}/look", data={}).text
+
+
+def test_a_k_that_no_sample_has_fails_with_advice(tmp_path: Path) -> None:
+    project = made_project(Home(tmp_path))
+    parameters = {"choice": choice_of("dp-ir", 500).model_dump(), "rows": 400, "synthetic": False}
+    with pytest.raises(CoterieError, match="larger than the number of records"):
+        look_work.work(project, parameters, quiet)

@@ -1,0 +1,193 @@
+"""The studio killed (-9) at any moment of a release, and started again: one charge, one draw, files whole or none."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from coterie.certificate import Certificate
+from coterie.ledger import Ledger
+from coterie.studio.gate import COOKIE
+from coterie.studio.home import Home
+from coterie.studio.plan import read_plan
+from coterie.studio.project import Project
+from coterie.verification import released_digest
+from release_world import form, ledger, leftovers, ready_project, spent
+
+PEOPLE = 8_000  # enough for the writing to take its time
+
+
+class Machine:
+    """A studio that can be switched off."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-c", "from coterie.cli import main; main()", "studio", "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, "--json", "--home", str(self.home.folder)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        root = json.loads(self.process.stdout.readline())["address"].split("/?")[0]
+        self.client = httpx.Client(
+            base_url=root,
+            headers={"Origin": root},
+            cookies={COOKIE: self.home.session},
+            timeout=60,
+            trust_env=False,
+        )
+
+    def end(self, how: int) -> None:
+        self.process.send_signal(how)
+        self.process.wait(60)
+        self.client.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def plan(self, project: Project, folder: Path, **changes: Any) -> str:
+        answer = self.client.post(f"/p/{project.id}/release", data=form(project, folder, **changes))
+        assert answer.status_code == 303, answer.text
+        page = self.client.get(f"/p/{project.id}/release/confirm").text
+        return str(re.findall(r'name="plan" value="([0-9a-f]+)"', page)[0])
+
+    def confirm(self, project: Project, plan: str) -> httpx.Response:
+        data = {"plan": plan, "understood": "yes"}
+        return self.client.post(f"/p/{project.id}/release/confirm", data=data)
+
+    def outcome(self, project: Project) -> httpx.Response:
+        for _ in range(1200):
+            answer = self.client.get(f"/p/{project.id}/release/outcome", follow_redirects=True)
+            if "data-state" not in answer.text:
+                return answer
+            time.sleep(0.05)
+        raise AssertionError("the release does not end")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(Home(tmp_path / "home"))
+    yield machine
+    machine.end(signal.SIGKILL)
+
+
+def soon(there: Callable[[], Any]) -> None:
+    ends = time.monotonic() + 60
+    while not there() and time.monotonic() < ends:
+        pass
+
+
+def moments(project: Project, folder: Path, name: str) -> dict[str, Callable[[], Any]]:
+    """What can be seen from outside of how far a release is."""
+    return {
+        "the intent is written": lambda: read_plan(project).state == "begun",  # type: ignore[union-attr]
+        "the data are staged": lambda: list(folder.glob(f".{name}.csv.coterie-*")),
+        "the certificate is staged": lambda: list(folder.glob(f".{name}.csv.certificate.json.coterie-*")),
+        "the certificate is in place": (folder / f"{name}.csv.certificate.json").exists,
+        "the data are in place": (folder / f"{name}.csv").exists,
+        "it is recorded": lambda: len(Project(project.folder).state.released) > 0,
+    }
+
+
+@pytest.mark.parametrize("counted", ["ledger", pytest.param("none", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moment", list(moments(None, Path(), "")))  # type: ignore[arg-type]
+def test_killed_when(machine: Machine, tmp_path: Path, moment: str, counted: str) -> None:
+    ledger(tmp_path)
+    project = ready_project(machine.home, tmp_path, people=PEOPLE)
+    plan = machine.plan(project, tmp_path, counted=counted)
+    machine.confirm(project, plan)
+    soon(moments(project, tmp_path, "out")[moment])
+    machine.end(signal.SIGKILL)
+    machine.start()
+    page = machine.outcome(project).text
+    settle(machine, project, tmp_path, "out", page, counted)
+    # The page of before the kill, sent again: nothing happens.
+    assert machine.confirm(project, plan).status_code == 303
+    settle(machine, project, tmp_path, "out", machine.outcome(project).text, counted)
+    if not (tmp_path / "out.csv").exists():  # given back: begin anew
+        machine.confirm(project, machine.plan(project, tmp_path, counted=counted))
+        page = machine.outcome(project).text
+        assert settle(machine, project, tmp_path, "out", page, counted)
+    assert spent(tmp_path) == (1 if counted == "ledger" else 0)
+    assert len(charged(project, tmp_path, counted)) == 1
+    assert len(Project(project.folder).state.released) == 1
+
+
+def settle(
+    machine: Machine, project: Project, folder: Path, name: str, page: str, counted: str, before: int = 0
+) -> bool:
+    """Either everything is there, charged once and verified; or nothing is there, and nothing is charged."""
+    data, certificate = folder / f"{name}.csv", folder / f"{name}.csv.certificate.json"
+    assert leftovers(folder) == []
+    done = data.exists()
+    assert done == certificate.exists()
+    assert len(charged(project, folder, counted)) == before + done
+    if done:
+        assert "Verified: these bytes belong to this certificate" in page
+        document = Certificate.from_json(certificate.read_bytes())
+        assert released_digest(str(data), None, document) == document.release.digest.value
+    else:
+        assert "Nothing was published, and nothing is charged" in page
+    return done
+
+
+def charged(project: Project, folder: Path, counted: str) -> list[str]:
+    book = folder / "ledger.sqlite" if counted == "ledger" else project.folder / "journal.sqlite"
+    if not book.exists():
+        return []
+    return [entry.release for entry in Ledger.inspect(book).entries.values() if entry.state.charged]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment(machine: Machine, tmp_path: Path) -> None:
+    ledger(tmp_path, "100")
+    project = ready_project(machine.home, tmp_path, people=PEOPLE)
+    machine.confirm(project, machine.plan(project, tmp_path, name="first"))
+    started = time.monotonic()
+    assert "Verified" in machine.outcome(project).text
+    whole, draw, done = time.monotonic() - started, random.Random(7), 1
+    for attempt in range(12):
+        name = f"round-{attempt}"
+        machine.confirm(project, machine.plan(project, tmp_path, name=name))
+        time.sleep(whole * draw.uniform(0, 1.1))
+        machine.end(signal.SIGKILL)
+        machine.start()
+        page = machine.outcome(project).text
+        done += settle(machine, project, tmp_path, name, page, "ledger", before=done)
+        assert spent(tmp_path) == done
+        assert len(Project(project.folder).state.released) == done
+
+
+def test_a_kill_between_plan_and_confirmation(machine: Machine, tmp_path: Path) -> None:
+    ledger(tmp_path)
+    project = ready_project(machine.home, tmp_path)
+    plan = machine.plan(project, tmp_path)
+    machine.end(signal.SIGKILL)
+    machine.start()
+    assert machine.confirm(project, plan).status_code == 303, "the open page goes on after a restart"
+    assert "Verified" in machine.outcome(project).text
+    assert spent(tmp_path) == 1
+
+
+def test_ctrl_c_lets_the_release_end(machine: Machine, tmp_path: Path) -> None:
+    ledger(tmp_path)
+    project = ready_project(machine.home, tmp_path, people=PEOPLE)
+    machine.confirm(project, machine.plan(project, tmp_path))
+    machine.end(signal.SIGINT)
+    assert (tmp_path / "out.csv").exists()
+    assert leftovers(tmp_path) == []
+    machine.start()
+    assert "Verified" in machine.outcome(project).text
+    assert spent(tmp_path) == 1
