@@ -83,9 +83,9 @@ def test_the_form_shows_what_it_would_write_again(bench: Bench) -> None:
         {"kind": "count", "where": {"smoker": "yes", "age": {"from": 18, "below": 65}, "region": ["north", "west"]}},
         {"kind": "mean", "of": "cost", "by": {"smoker": ["yes", "no"]}, "expected": {"yes": [30, 40], "no": 16}},
         {"kind": "sum", "of": ["age", "cost"], "weight": 3, "tolerance": 0.5, "summary": "p95", "route": "direct"},
-        {"kind": "proportion", "that": {"smoker": "yes"}, "at_least": 100},
+        {"kind": "proportion", "that": {"smoker": "yes"}, "at_least": 100, "about": {"yes": {"size": 600, "mean": 3.5}}},
         {"kind": "histogram", "of": "age", "bins": [0, 40.5, 120], "complete": True, "expected": 800},
-        {"kind": "quantile", "of": "cost", "quantile": 0.9, "density": 0.01, "candidates": 64, "expected": [9, 13]},
+        {"kind": "quantile", "of": "cost", "quantile": 0.9, "candidates": 64, "expected": [9, 13]},
     ]  # fmt: skip
     for written in entries:
         fields = statistic.fields_of("x", written)

@@ -149,6 +149,22 @@ def test_a_file_changed_later_is_told(bench: Bench, tmp_path: Path) -> None:
     bench.get("/released/2", 404)
 
 
+def test_a_pilot_pays_for_what_nobody_expects(bench: Bench, tmp_path: Path) -> None:
+    bench.specify(**PLAIN, pilot="0.1")
+    page = bench.get()
+    assert "split at the release, after the pilot" in page
+    assert 'type="range"' not in page
+    ask(bench, tmp_path)
+    assert "A share of 0.1 of the budget paid for a pilot" in confirm(bench)
+    assert remaining(tmp_path) == 3
+
+
+def test_without_statistics_there_is_nothing_to_release(bench: Bench) -> None:
+    Desk(bench.project).change(None, text="")
+    assert "Nothing yet" in bench.get("/release")
+    assert "Nothing yet" in bench.get("/release/confirm")
+
+
 def test_files_of_the_desk_are_for_their_owner_only(bench: Bench, tmp_path: Path) -> None:
     ask(bench, tmp_path)
     for name in ("statistics-desk.json", "statistics.yaml", "split.yaml", "statistics-release.json"):

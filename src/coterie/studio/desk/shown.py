@@ -31,8 +31,7 @@ def shown(desk: Desk) -> dict[str, Any]:
         "parallel": design.parallel,
         "step": as_text(grid_of(design)),
         "score": chosen.score,
-        "score_shown": number(chosen.score),
-        "score_times": number(chosen.score / even.score) if even.score else "1",
+        "score_words": _score(chosen.score, even.score),
         "rule": desk.state.rule,
         "shares": _shares(desk, chosen, total),
         "errors": [
@@ -42,6 +41,12 @@ def shown(desk: Desk) -> dict[str, Any]:
             )
         ],
     }
+
+
+def _score(now: float, even: float) -> str:
+    times = f"{now / even:.2f}" if even else "1.00"
+    against = "as good as an equal split" if times == "1.00" else f"{times} times that of an equal split"
+    return f"Score {number(now)}: {against}. Smaller is better."
 
 
 def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
@@ -76,7 +81,7 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
         "median": number(error.median),
         "p95": number(error.p95),
         "exact": [error.mean, error.median, error.p95],
-        "approximate": error.basis is Basis.ASSUMED,
+        "assumed": error.basis is Basis.ASSUMED,
         "times": f"{times:.2f}",
         "bar": round(min(times, 2.0) * 100, 2),  # 100: as with an equal split; 200: twice as far off, or more
         "tolerance": "" if target.tolerance is None else number(target.tolerance),

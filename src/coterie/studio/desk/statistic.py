@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from coterie.errors import ParameterError, SchemaError
 from coterie.schema import Attribute, AttributeType, Schema
 from coterie.studio.forms import Sent
@@ -23,7 +25,8 @@ KINDS = {
 NUMERIC = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 CONDITIONS = 4  # rows of the form; a condition left empty does not count
 GROUPS = 2
-_PLAIN = ("quantile", "at_least", "weight", "tolerance", "density", "candidates")
+_PLAIN = ("quantile", "at_least", "weight", "tolerance", "candidates")
+_NESTED = ("about", "shape")  # written as YAML, for those who know the specification
 
 
 def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
@@ -51,6 +54,9 @@ def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
     for name in _PLAIN:
         if form.text(name) and not (name == "quantile" and kind != "quantile"):
             entry[name] = plain(form.text(name))
+    for name in _NESTED:
+        if form.text(name):
+            entry[name] = _nested(form.text(name), name)
     for name, usual in (("summary", "mean"), ("route", "auto")):
         if form.text(name) not in ("", usual):
             entry[name] = form.text(name)
@@ -81,6 +87,12 @@ def fields_of(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
     for part in ("bins", "values"):
         fields[part] = _listed(entry[part]) if part in entry else ""
     fields["expected"] = expected_text(entry.get("expected"))
+    for part in _NESTED:
+        fields[part] = (
+            yaml.safe_dump(entry[part], sort_keys=False).removesuffix("\n...\n").strip()
+            if part in entry
+            else ""
+        )
     for part in (*_PLAIN, "summary", "route"):
         fields[part] = str(entry.get(part, ""))
     return fields
@@ -119,6 +131,15 @@ def expected_of(text: str) -> Any:
             )
         groups[label.strip()] = _expected(value.strip())
     return groups
+
+
+def _nested(text: str, name: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ParameterError(
+            f"`{name}` cannot be read.", "Write one line an entry, such as size: 600 or mean: 36."
+        ) from None
 
 
 def _expected(text: str) -> Any:

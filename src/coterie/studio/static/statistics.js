@@ -72,7 +72,7 @@ if (desk) {
       if (typed !== document.activeElement || row !== held) typed.value = share.budget;
     });
     document.getElementById("used").textContent = told.used_shown;
-    document.getElementById("score").textContent = `Score ${told.score_shown}: ${told.score_times} times that of an equal split. Smaller is better.`;
+    document.getElementById("score").textContent = told.score_words;
     document.querySelectorAll(".equivalent code").forEach((code, index) => { code.textContent = told.equivalent[index]; });
     const rows = document.querySelectorAll("#errors tbody tr");
     told.errors.forEach((error, index) => {

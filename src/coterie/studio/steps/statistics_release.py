@@ -27,6 +27,8 @@ router = APIRouter()
 @router.get("/p/{project}/statistics/release")
 def release_form(project: Opened) -> Response:
     desk = Desk(project)
+    if not desk.document.get("statistics"):
+        return RedirectResponse(f"/p/{project.id}/statistics", 303)
     return _form(project, desk, asked_first(desk))
 
 
@@ -80,7 +82,7 @@ def confirm(project: Opened, form: Form) -> Response:
 
 def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = None) -> Response:
     paying = planned(desk)
-    if paying is None:
+    if paying is None or not desk.document.get("statistics"):
         return RedirectResponse(f"/p/{project.id}/statistics/release", 303)
     for place, entry in enumerate(desk.state.released, 1):
         if entry.id == paying.id and problem is None:
