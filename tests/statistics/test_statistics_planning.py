@@ -311,3 +311,11 @@ def test_solving_chooses_direct_or_sums_at_the_budget_it_finds() -> None:
     forced = document(statistics={"sd": {**entry, "route": "sums"}}, equations={}, budget={"epsilon": "1"})
     held = solve_budget(read_specification(forced))
     assert free.specification.budget.epsilon < held.specification.budget.epsilon  # type: ignore[operator]
+
+
+def test_a_proportion_of_its_own_group_is_planned() -> None:
+    """All smokers smoke: silly, but the size of the group must not be looked for in itself for ever."""
+    yes = {"smoker": "yes"}
+    entry = {"kind": "proportion", "where": yes, "that": yes, "expected": 1, "at_least": 100}
+    chosen = plan(read_specification(document(statistics={"p": entry}, equations={})), report_losses=False)
+    assert chosen.errors[0].mean < 0.1

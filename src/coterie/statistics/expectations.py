@@ -72,7 +72,9 @@ class Expectations:
             if statistic.where == where and statistic.about.size is not None:
                 return statistic.about.size
         for statistic in self.specification.statistics:
-            inside = statistic.that is not None and statistic.where & statistic.that == where
+            inside = (
+                statistic.that is not None and statistic.where & statistic.that == where != statistic.where
+            )
             if inside and statistic.name in self.given:
                 whole = self.stated_size(statistic.where)
                 return None if whole is None else whole * self.given[statistic.name]

@@ -133,6 +133,14 @@ def warnings_on(design: Design) -> tuple[str, ...]:
             "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
             "the values checked."
         )
+    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
+    shapeless = [s.name for s in quantiles if s.shape is None]
+    if shapeless:
+        warnings.append(
+            f"No `shape` is declared for {_listed(shapeless)}: errors and intervals rest on an assumed one (a normal "
+            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
+            "values lie twice as dense the error is about half as large, and the other way round."
+        )
     return tuple(warnings)
 
 
@@ -144,14 +152,6 @@ def notes_on(design: Design) -> tuple[str, ...]:
         notes.append(
             "Groups that share no record are paid for in parallel: their budgets add up to more than the total, "
             "and no single record costs more than it."
-        )
-    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
-    shapeless = [s.name for s in quantiles if s.shape is None]
-    if shapeless:
-        notes.append(
-            f"No `shape` is declared for {_listed(shapeless)}: errors are predicted for an assumed one (a normal "
-            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
-            "values lie twice as dense the error is about half as large, and the other way round."
         )
     unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
     if unstated and not specification.pilot:
