@@ -15,6 +15,7 @@ from federation_world import command, environment, people, until
 from coterie.federation.canonical import canonical
 from coterie.federation.keys import SEALING, SIGNING
 from coterie.federation.owner.client import Client
+from coterie.federation.owner.home import Home
 from coterie.federation.pseudonyms import normalised, pseudonyms
 from coterie.federation.tls import pinned_context
 
@@ -65,6 +66,8 @@ def test_a_copied_folder(federation: Any) -> None:
         (second, second.communicate()[1]) if second.poll() is not None else (first, federation.logs())
     )
     assert ended.poll() == 16
+    diary = Home.open(copy if ended is second else home.folder).journal.diary()
+    assert diary[-1]["event"] == "turned away"
     assert "Another process acts with this owner" in str(text)
     assert [line for line in federation.diary("second process") if line["owner"] == "original"]
 
