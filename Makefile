@@ -18,7 +18,7 @@ $(STAMP): requirements/dev.txt pyproject.toml tools/ensure_venv.sh
 demo: $(STAMP) ## protect the embedded population by every method; writes demo/
 	@$(BIN)/coterie demo --output demo --force
 
-demo-federation: $(STAMP) ## an aggregator and three owners as real processes; one horizontal, one vertical study
+demo-federation: $(STAMP) ## an aggregator and three owners as real processes; horizontal, vertical and blinded studies
 	@$(BIN)/python tools/demo_federation.py --output demo-federation
 
 system: ## install or name the system packages that the tests need

@@ -1,4 +1,4 @@
-"""make demo-federation: an aggregator and three owners as real processes, one horizontal and one vertical study.
+"""make demo-federation: an aggregator and three owners as real processes; a horizontal, a vertical and a blinded study.
 
 Everything is done by the commands that an administrator would type. Where the system allows it (root, iproute2), each
 party also lives in a network namespace of its own, and nobody listens in the owners' ones.
@@ -82,6 +82,7 @@ def demo(folder: Path, address: str, aggregator: Party, owners: dict[str, Party]
             # The same people everywhere now: another population, another table, other attributes.
             pq.write_table(people.select(["person", *HOLDS[name]]), folder / name / "people.parquet")
         _vertical(folder, place, aggregator)
+        _blinded(folder, place, aggregator)
         for name, party in owners.items():
             _seen_by_owner(folder, name, party)
         _seen_by_aggregator(folder, place)
@@ -127,6 +128,7 @@ def _join(
         "methods": ["idp-ls", "dp-ir"],
         "aggregators": [joined["aggregator"]],
         "disjoint": True,
+        "blinded": True,
     }
     (folder / name / "policy.yaml").write_text(yaml.safe_dump(policy, sort_keys=False))
 
@@ -143,17 +145,23 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
         "attributes": {attribute: described[attribute] for attribute in wanted},
         **content,
     }
-    path = folder / f"{spec['fragmentation']}.yaml"
+    kind = spec.get("join", spec["fragmentation"]).replace(" ", "-")
+    path = folder / f"{kind}.yaml"
     path.write_text(yaml.safe_dump(spec, sort_keys=False))
     study = aggregator.run("aggregator", "study", "new", str(place), str(path))["id"]
     print(f"  study {study[:12]} is published; waiting for the owners …", flush=True)
-    output = folder / f"{spec['fragmentation']}.parquet"
+    output = folder / f"{kind}.parquet"
     released = aggregator.run(
         "aggregator", "study", "release", str(place), study, "--output", str(output), "--wait", "600"
     )
     table = pq.read_table(output)
     print(f"  released {table.num_rows} rows × {table.num_columns} attributes to {output}")
     print(f"  promise: {released['status']}. {released['label']}.")
+    certificate = json.loads(Path(released["certificate"]).read_text())["document"]
+    for learned in certificate["aggregator_learned"]:
+        print(f"  the aggregator learned: {learned}")
+    for note in certificate["notes"]:
+        print(f"  note: {note}")
 
 
 def _horizontal(folder: Path, place: Path, aggregator: Party) -> None:
@@ -188,20 +196,46 @@ def _vertical(folder: Path, place: Path, aggregator: Party) -> None:
     )
 
 
+def _blinded(folder: Path, place: Path, aggregator: Party) -> None:
+    say("Two of them alone, joined by blinded ids: they find their common people, and send only those.")
+    holds = {name: HOLDS[name] for name in OWNERS[:2]}
+    _study(
+        folder,
+        place,
+        aggregator,
+        "one table from two",
+        fragmentation="vertical",
+        join="blinded ids",
+        owners=holds,
+        identifier="person",
+        wanted=[name for names in holds.values() for name in names],
+    )
+
+
 def _seen_by_owner(folder: Path, name: str, party: Party) -> None:
     book = party.run("owner", "ledger", "--home", str(folder / name))
     [account] = book["populations"]
-    say(f"What {name} saw: its own table, the studies, two releases.")
+    own = pq.read_metadata(folder / name / "people.parquet")
+    say(
+        f"What {name} saw: its own {own.num_rows} rows, what it was asked, and the joined releases; nobody else's part."
+    )
     print(f"  budget: spent {account['spent']} of {account['lifetime']}, remaining {account['remaining']}")
+    for release in account["releases"]:
+        print(
+            f"  charged ε {release['epsilon']} for {release['method']}: {release['status']}, {release['state']}"
+        )
+    for path in sorted((folder / name / "studies").glob("*/release.parquet")):
+        table = pq.read_metadata(path)
+        print(
+            f"  its copy of {path.parent.name[:12]}: {table.num_rows} rows × {table.num_columns} attributes"
+        )
     for entry in book["diary"]:
         print(f"  {entry['at']}  {entry['event']:10} {entry.get('study', '')[:12]}")
     print(f"  seal of its diary: {book['diary'][-1]['seal'][:16]}…")
 
 
 def _seen_by_aggregator(folder: Path, place: Path) -> None:
-    say(
-        "What the aggregator holds now: documents, states and the two releases; no part, no pseudonym, no id."
-    )
+    say("What the aggregator holds now: documents, states and the releases; no part, no pseudonym, no id.")
     for path in sorted(place.rglob("*")):
         if path.is_file():
             print(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
-from federation_world import ATTRIBUTES, Look, people, until
+from federation_world import ATTRIBUTES, Look, command, environment, people, until
 
 from coterie.cli import main
 from coterie.federation import errors as tree
@@ -206,6 +208,30 @@ def test_two_processes_in_one_folder(coterie: Any, shared: Any) -> None:
     assert (code, wrong["error"]) == (16, "Conflict")
 
 
+def test_the_approval_page_speaks_json(shared: Any) -> None:
+    home = shared.join("paged")
+    home.journal.see(
+        "1" * 64,
+        {"id": "1" * 64, "study": {}, "state": "PUBLISHED", "contribution": "INVITED"}
+        | dict.fromkeys(("reason", "contribution_reason", "group_key", "receipt", "release")),
+    )
+    words = command("owner", "page", "--home", str(home.folder), "--json")
+    page = subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE, text=True)
+    shared.processes.append(page)
+    assert page.stdout is not None
+    started = json.loads(page.stdout.readline())
+    assert (started["event"], started["owner"]) == ("listening", "paged")
+    with httpx.Client(trust_env=False, timeout=60, follow_redirects=True) as http:
+        assert http.get(started["address"]).status_code == 200
+        secret = started["address"].partition("secret=")[2]
+        form = {"secret": secret, "study": "1" * 64, "decision": "refuse", "reason": "no"}
+        assert http.post(started["address"].partition("?")[0], data=form).status_code == 200
+    assert json.loads(page.stdout.readline()) == {"event": "decided", "study": "1" * 64, "decision": "refuse"}
+    page.kill()
+    page.wait()
+    page.stdout.close()
+
+
 def test_exit_codes_are_documented_and_unique() -> None:
     classes = [
         value
@@ -214,7 +240,9 @@ def test_exit_codes_are_documented_and_unique() -> None:
     ]
     codes = {kind.__name__: kind.exit_code for kind in classes}
     assert sorted(codes.values()) == list(range(11, 20))
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8")
     for name, code in codes.items():
+        assert f"| {code} | {name} |" in page
         assert f"{name} " in (tree.__doc__ or "")
         assert f"exit {code}" in (tree.__doc__ or "")
 

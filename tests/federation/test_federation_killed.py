@@ -37,6 +37,10 @@ def test_the_aggregator_is_killed() -> None:
     assert kills("aggregator-vertical", 14) >= 4
 
 
+def test_an_owner_is_killed_while_ids_are_blinded() -> None:
+    assert kills("owner-blinded", 30) >= 2
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("kind", ["", "-vertical", "-blinded"])

@@ -65,7 +65,7 @@ async def protocol(request: Request, service: Serving) -> Response:
 @router.post(
     "/enrol",
     openapi_extra=document_body(Enrolment),
-    responses=responses(401, 410, 413, 422, 426),
+    responses=responses(401, 409, 410, 413, 422, 426),
     summary="Use an invitation: once, with the key that signs this request",
 )
 async def enrol_route(request: Request, service: Serving) -> Response:

@@ -60,6 +60,8 @@ def _forget(aggregator: Aggregator) -> None:
     for study in ended:
         with aggregator.database.writing() as connection:
             forget_parcels(connection, study)
+        aggregator.database.holds_erased = True
+    aggregator.database.scrub()
 
 
 def _tend(aggregator: Aggregator, study: str) -> bool:
@@ -90,6 +92,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         with aggregator.database.reading() as connection:
             after = study_row(connection, study)
         assert after is not None
+        aggregator.database.holds_erased |= is_final(after.state)
         told = {"event": "study", "study": study, "state": after.state.value}
         log.info("study %s is %s", study[:12], after.state, extra=told)
     return moved

@@ -62,6 +62,10 @@ class Agent:
                 self.say(event, None, f"{problem} Next try in {pause:.1f} s.")
                 time.sleep(pause)
                 continue
+            except Conflict as error:
+                # Whose key is used twice should find it in its own diary too.
+                self.home.journal.note("turned away", reason=error.problem)
+                raise
             if once or (until_done and content["studies"] and all(map(self._done, content["studies"]))):
                 return
 

@@ -27,6 +27,7 @@ class Database:
     def __init__(self, engine: Engine, url: str) -> None:
         self.engine = engine
         self.shown = without_credentials(url)
+        self.holds_erased = True  # of a process before this one, perhaps
 
     @classmethod
     def open(cls, url: str) -> Database:
@@ -65,6 +66,17 @@ class Database:
             connection.begin(),
         ):
             yield connection
+
+    def scrub(self) -> None:
+        """SQLite keeps old pages in its log until they are overwritten: what was erased must not be read there."""
+        if self.engine.dialect.name != "sqlite" or not self.holds_erased:
+            return
+        with self.engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert driver is not None
+            # Outside of a transaction; `busy` while somebody reads, then it is done at the next look.
+            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        self.holds_erased = bool(busy)
 
     def close(self) -> None:
         self.engine.dispose()
@@ -114,6 +126,7 @@ def _for_sqlite(engine: Engine) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a receipt must survive a power cut
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # keys and parcels that were erased are overwritten
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from coterie.federation.errors import Conflict
 from coterie.federation.invitation import token_hash
 from coterie.federation.storage.audit import note
 from coterie.federation.storage.tables import invitations, nonces, owners, tokens
@@ -37,8 +38,13 @@ def enrol(connection: Connection, token: str, key: str, sealing_key: str) -> str
     if row.used_by is not None:
         # The answer to the first attempt was lost on the way: the same keys get it again.
         return str(row.name) if row.used_by == key and known and known.sealing_key == sealing_key else None
-    if moment(row.expires) < now() or known is not None:
+    if moment(row.expires) < now():
         return None
+    if known is not None:
+        raise Conflict(
+            "This key is another owner's already.",
+            "Two owners cannot share a key: join in a new folder, which makes new ones. The invitation is still good.",
+        )
     taken = connection.execute(select(owners.c.id).where(owners.c.name == row.name)).first()
     if taken is not None:
         return None

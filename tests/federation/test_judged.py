@@ -1,0 +1,130 @@
+"""What somebody tries who wants to break it, against real processes: replays, copied keys, a look into the database."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import httpx
+import pyarrow as pa
+from federation_world import command, environment, people, until
+
+from coterie.federation.canonical import canonical
+from coterie.federation.keys import SEALING, SIGNING
+from coterie.federation.owner.client import Client
+from coterie.federation.owner.home import Home
+from coterie.federation.pseudonyms import normalised, pseudonyms
+from coterie.federation.tls import pinned_context
+
+
+def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:
+    home = federation.join("recorded")
+    federation.join("other")
+    study = federation.study(["recorded", "other"])
+    target, body = f"/v1/studies/{study.id}/progress", canonical({"state": "WITHDRAWN"})
+    with Client(home.url, home.aggregator, home.tls, home.keys, session="the-recorded-process") as client:
+        headers = client.signed_headers("POST", target, body)
+
+    def sent() -> int:
+        context = pinned_context(home.tls)
+        with httpx.Client(base_url=home.url, verify=context, timeout=60, trust_env=False) as http:
+            return http.post(target, content=body, headers=headers).status_code
+
+    assert sent() == 200
+    assert sent() == 401
+    federation.kill_server()
+    federation.serve()
+    assert sent() == 401
+    assert federation.part(study, "recorded")["state"] == "WITHDRAWN"
+    assert federation.diary("turned away")
+
+
+def test_a_copied_folder(federation: Any) -> None:
+    """Of two processes with one key one goes on and one ends with a sentence; the diary has both."""
+    home = federation.join("original")
+    first = federation.run_owner(home)
+    until(lambda: (home.folder / "session").exists(), "the first process")
+
+    def polls() -> bool:
+        with federation.aggregator.database.reading() as connection:
+            found = connection.exec_driver_sql("SELECT session FROM owners WHERE name = 'original'").scalar()
+        return found is not None
+
+    until(polls, "the first process to be heard")
+    copy = federation.root / "copy"
+    shutil.copytree(home.folder, copy, ignore=shutil.ignore_patterns("run.log"))
+    words = command("owner", "run", "--home", str(copy), "--json")
+    second = subprocess.Popen(
+        words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    federation.processes.append(second)
+    until(lambda: first.poll() is not None or second.poll() is not None, "one of them to end")
+    ended, text = (
+        (second, second.communicate()[1]) if second.poll() is not None else (first, federation.logs())
+    )
+    assert ended.poll() == 16
+    diary = Home.open(copy if ended is second else home.folder).journal.diary()
+    assert diary[-1]["event"] == "turned away"
+    assert "Another process acts with this owner" in str(text)
+    assert [line for line in federation.diary("second process") if line["owner"] == "original"]
+
+
+def test_two_owners_with_one_key(shared: Any, tmp_path: Any) -> None:
+    home = shared.join("keyholder")
+    (tmp_path / "home").mkdir()
+    for name in (SIGNING, SEALING):
+        shutil.copy(home.folder / name, tmp_path / "home" / name)
+    invitation = tmp_path / "second.invitation"
+    invitation.write_text(shared.invitation("second").to_text())
+
+    def join(folder: str) -> subprocess.CompletedProcess[str]:
+        words = command("owner", "join", str(invitation), "--home", str(tmp_path / folder), "--json")
+        return subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+
+    refused = join("home")
+    assert refused.returncode == 11, refused.stderr
+    assert "another owner's already" in json.loads(refused.stderr)["problem"]
+    assert join("new").returncode == 0, "the invitation was not spent"
+
+
+def test_what_the_aggregator_keeps_of_a_vertical_study(federation: Any) -> None:
+    """Neither an id, nor a pseudonym, nor the group key, nor a raw value: not in the database, not in its log."""
+    homes = [federation.join(name) for name in ("clinic", "registry")]
+    raw = people(60, 7)
+    marked = raw.set_column(
+        2,
+        "stay",
+        pa.array([number + 0.123456789 for number in range(60)])[:60].take(
+            pa.array([number % 50 for number in range(60)])
+        ),
+    )
+    federation.give(homes[0], raw.select(["patient", "age", "ward"]))
+    federation.give(homes[1], marked.select(["patient", "stay"]))
+    study = federation.study(
+        {"clinic": ["age", "ward"], "registry": ["stay"]},
+        fragmentation="vertical", identifier="patient", lead="clinic",
+    )  # fmt: skip
+    running = [federation.run_owner(home, "--until-done") for home in homes]
+    federation.await_state(study, "RELEASED")
+    assert [process.wait(60) for process in running] == [0, 0], federation.logs()
+    folder = federation.aggregator.folder
+    until(lambda: not list((folder / "chunks").iterdir()), "the parts to be forgotten")
+    key = (homes[0].study(study.id) / "group.key").read_bytes()
+    ids = [normalised(name) for name in raw.column("patient").to_pylist()]
+    names = [bytes(value) for value in pseudonyms(ids, key, study.id).values.to_pylist()]
+    hidden = [*(text.encode() for text in ids), *names, *(name.hex().encode() for name in names), key]
+    hidden += [base64.b64encode(key), key.hex().encode(), b".123456789", b"PRIVATE KEY-----"]
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix not in (".pem", ".key"):
+            held = path.read_bytes()
+            assert not [text for text in hidden if text in held or text in held.lower()], path.name
+    assert not list((folder / "work").iterdir())
+
+    def erased() -> bool:
+        with federation.aggregator.database.reading() as connection:
+            return connection.exec_driver_sql("SELECT shuffle_key FROM studies").scalar() is None
+
+    assert erased()
