@@ -283,3 +283,29 @@ def test_a_value_in_nine_of_ten_rows_costs_at_most_twice(spark: Any) -> None:
                 times.append(tree_seconds() - start)
             spark.catalog.clearCache()
     assert min(taken[1]) < 2 * min(taken[0])
+
+
+def in_pieces() -> list[str]:
+    from coterie.large_chain import check_grouping
+    from coterie.methods import all_methods
+
+    def works(name: str) -> bool:
+        try:
+            check_grouping(all_methods()[name])
+        except ParameterError:
+            return False
+        return True
+
+    return [name for name in all_methods() if works(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", in_pieces())
+def test_every_method_of_pieces_on_every_kind_of_column(spark: Any, method: str) -> None:
+    """Numbers of all kinds, categories by marginality, ordinals; for dp-mdav all of them in one clustering."""
+    from coterie.methods import get_method
+
+    schema, table = without_frequency(), mixed_table()
+    options = {"method": method, "epsilon": 1, "k": None if get_method(method).fixed_k else 7, "seed": 5}
+    released = protect(frame_of(spark, table, 3), schema, **options).data.toArrow()
+    assert same(released, protect(table, schema, **options).table)
