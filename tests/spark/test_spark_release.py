@@ -122,6 +122,7 @@ def test_adult_is_the_same_for_any_number_of_partitions(spark: Any, partitions: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a fault of time would end the session that all tests share
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_a_million_rows_are_the_same_for_any_number_of_partitions(spark: Any, partitions: int) -> None:
     draw = np.random.Generator(np.random.PCG64(4))
