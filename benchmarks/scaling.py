@@ -1,11 +1,10 @@
-"""How the cost grows with records, attributes, k and cores; and what that makes of a billion × 50 on Spark.
+"""How the cost in memory grows with records, attributes, k and cores. (Spark's: benchmarks.spark.)
 
-Processor seconds, not wall-clock: they can be compared on a busy machine. COTERIE_SPARK_ROWS=1000000 measures Spark too.
+Processor seconds, not wall-clock: they can be compared on a busy machine.
 """
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter, process_time
 
@@ -19,7 +18,7 @@ BASE = {"records": 1_000_000, "attributes": 4, "k": 10}
 
 
 def run() -> None:
-    protect(*_table(60_000, 1), method="dp-ir", epsilon=1, k=10)  # loads the compiled code
+    protect(*uniform_table(60_000, 1), method="dp-ir", epsilon=1, k=10)  # loads the compiled code
     for name, choices in (
         ("records", (250_000, 1_000_000, 4_000_000)),
         ("attributes", (2, 4, 8)),
@@ -33,19 +32,16 @@ def run() -> None:
                 f"{name} = {choice:,}: {seconds:.2f} s of processor, {seconds / cells * 1e9:.0f} ns a value"
             )
     _cores()
-    rows = int(os.environ.get("COTERIE_SPARK_ROWS", 0))
-    if rows:
-        _spark(rows)
 
 
 def _protect(records: int, attributes: int, k: int) -> float:
-    table, schema = _table(records, attributes)
+    table, schema = uniform_table(records, attributes)
     start = process_time()
     protect(table, schema, method="dp-ir", epsilon=1, k=k)
     return process_time() - start
 
 
-def _table(records: int, attributes: int) -> tuple[pa.Table, Schema]:
+def uniform_table(records: int, attributes: int) -> tuple[pa.Table, Schema]:
     draw = np.random.Generator(np.random.PCG64(1))
     names = [f"a{number}" for number in range(attributes)]
     domain = Domain(lower=0, upper=1)
@@ -68,29 +64,6 @@ def _cores() -> None:
             list(pool.map(lambda column: local.rank(column, 10), columns))
         ratios.append(one / (perf_counter() - start))
     print(f"cores: 2 threads are {max(ratios):.2f} times as fast as 1 (best of 3)")
-
-
-def _spark(rows: int) -> None:
-    from coterie.spark_session import session
-
-    spark = session("local[2]")
-    table, schema = _table(rows, 2)
-    frame = spark.createDataFrame(table)
-    start = perf_counter()
-    released = protect(frame, schema, method="dp-ir", epsilon=1, k=10).data
-    count = released.toArrow().num_rows
-    seconds = perf_counter() - start
-    executors = spark.sparkContext._jsc.sc().statusStore().executorList(True)
-    summaries = [executors.apply(number) for number in range(executors.size())]
-    moved = sum(summary.totalShuffleWrite() for summary in summaries)
-    busy = sum(summary.totalDuration() for summary in summaries) / 1000
-    cells = count * 2
-    print(
-        f"Spark: {seconds:.0f} s, {busy:.0f} core-seconds, {busy / cells * 1e6:.2f} µs and "
-        f"{moved / cells:.0f} bytes of shuffle a value"
-    )
-    print(estimate(10**9, 50, core_seconds=busy / cells, bytes_moved=moved / cells, nodes=20, cores=16))
-    spark.stop()
 
 
 def estimate(

@@ -82,8 +82,11 @@ class _Plan:
         same_columns(frame.columns, schema)
         if not schema.protected:
             raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-        with told():
-            kinds = frame.limit(0).toArrow().schema
+        kinds = {
+            a.name: _arrow_type(frame.schema[a.name])
+            for a in schema.attributes
+            if a.role is not Role.IDENTIFIER
+        }
         likes = []
         for attribute in schema.protected:
             if attribute.domain is not None and attribute.domain.source is Source.DP:
@@ -95,7 +98,7 @@ class _Plan:
                     f"'{attribute.name}' is ordered by frequency, which needs the whole column.",
                     "Choose `order: marginality` or list the order in the schema.",
                 )
-            likes.append(column_of(pa.chunked_array([], kinds.field(attribute.name).type), attribute, schema))
+            likes.append(column_of(pa.chunked_array([], kinds[attribute.name]), attribute, schema))
         return cls(schema, method, tuple(likes), frame.rdd.getNumPartitions())
 
     def checked(self, frame: Any) -> Any:
@@ -199,6 +202,19 @@ class _Plan:
                 yield pa.RecordBatch.from_pydict(columns)
 
         return joined.mapInArrow(restored, layout)
+
+
+def _arrow_type(field: Any) -> Any:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkException:
+        raise DataError(
+            f"Column '{field.name}' holds {field.dataType.simpleString()}, which cannot leave Spark.",
+            "Cast it to numbers, text, dates or truth values, or drop it (`role: identifier`).",
+        ) from None
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A real disk that is full: a small file system in memory. Nothing is released or lost, and the sentence says so."""
+"""A disk that is really full (a small file system in memory): nothing is released, nothing lost, and a sentence says so."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 from coterie import Schema, protect
 from coterie.certificate import Digest
 from coterie.cli.app import app
-from coterie.errors import DataError, MissingExtra, ParameterError
+from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Role
 
 pytestmark = [
@@ -121,6 +122,7 @@ def test_adult_is_the_same_for_any_number_of_partitions(spark: Any, partitions: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # a fault of time would end the session that all tests share
 @pytest.mark.parametrize("partitions", [1, 2, 7])
 def test_a_million_rows_are_the_same_for_any_number_of_partitions(spark: Any, partitions: int) -> None:
     draw = np.random.Generator(np.random.PCG64(4))
@@ -159,6 +161,42 @@ def test_faults_of_the_data_come_back_as_themselves(spark: Any) -> None:
         protect(nested, schema, method="laplace", epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("column", "role", "message"),
+    [
+        ("struct(1 AS a)", Role.PROTECT, "not numbers"),
+        ("map('a', 1)", Role.PROTECT, "not numbers"),
+        ("array(1.5)", Role.PROTECT, "not numbers"),
+        ("X'00'", Role.PROTECT, "not numbers"),
+        ("make_interval(1)", Role.PROTECT, "cannot leave Spark"),
+        ("make_interval(1)", Role.KEEP, "cannot leave Spark"),
+    ],
+)
+def test_nested_and_unsupported_types_are_told_by_name(
+    spark: Any, column: str, role: Role, message: str
+) -> None:
+    domain = Domain(lower=0, upper=1)
+    other = Attribute(name="y", role=role, domain=domain if role is Role.PROTECT else None)
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=domain), other))
+    with pytest.raises(DataError, match=message) as told:
+        protect(spark.sql(f"SELECT 0.5D AS x, {column} AS y"), schema, method="laplace", epsilon=1)
+    assert "'y'" in told.value.problem
+
+
+def test_what_is_dropped_may_be_of_any_type(spark: Any) -> None:
+    schema = Schema(
+        attributes=(
+            Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),
+            Attribute(name="nested", role=Role.KEEP),
+            Attribute(name="who", role=Role.IDENTIFIER),
+        )
+    )
+    frame = spark.sql("SELECT 0.5D AS x, struct(id) AS nested, make_interval(id) AS who FROM range(4)")
+    released = protect(frame, schema, method="laplace", epsilon=1).data
+    assert released.columns == ["x", "nested"]
+    assert [row["id"] for row in released.toArrow()["nested"].to_pylist()] == [0, 1, 2, 3]
+
+
 def test_choices_that_spark_does_not_have_are_refused(spark: Any) -> None:
     frame = frame_of(spark, mixed_table(), 1)
     for change in ({"shuffle": True}, {"method": "mdav"}, {}):  # the last: an order by frequency
@@ -185,22 +223,90 @@ def test_the_command_writes_part_files_that_verify(spark: Any, tmp_path: Path) -
     assert CliRunner().invoke(app, verify).exit_code != 0
 
 
-def test_missing_parts_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import sys
-
-    from coterie import spark_session
-
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
+@pytest.mark.parametrize(
+    ("says", "code", "problem"),
+    [
+        (None, 5, "there is none"),
+        ('openjdk version "11.0.2"', 5, "Java 11"),
+        ('java version "1.8.0_402"', 5, "Java 8"),
+    ],
+)
+def test_a_java_that_is_missing_or_too_old_is_told_with_what_to_install(
+    says: str | None, code: int, problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(ParameterError, match="there is none"):
-        spark_session.check_java()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
-    java.chmod(0o755)
-    with pytest.raises(ParameterError, match="Java 11"):
-        spark_session.check_java()
-    java.write_text("#!/bin/sh\necho 'java version \"1.8.0_402\"' >&2\n")
-    assert spark_session.java_version() == 8
+    if says:
+        java = tmp_path / "bin" / "java"
+        java.parent.mkdir()
+        java.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+        java.chmod(0o755)
+    assert_told(tmp_path, code, problem, "openjdk-17-jre-headless")
+
+
+def test_a_missing_extra_is_told_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(MissingExtra, match=r"coterie\[spark\]"):
-        spark_session.session(None)
+    assert_told(tmp_path, 10, "Spark engine", "pip install 'coterie[spark]'")
+
+
+def assert_told(folder: Path, code: int, problem: str, advice: str) -> None:
+    """By the whole command; nothing is written."""
+    (folder / "schema.yaml").write_text("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 1}}\n")
+    line = ["protect", folder / "in.parquet", "--schema", folder / "schema.yaml", "--output", folder / "out"]
+    line += ["--method", "laplace", "--epsilon", "1", "--engine", "spark"]
+    result = CliRunner().invoke(app, [*map(str, line)])
+    assert isinstance(result.exception, CoterieError)
+    assert result.exception.exit_code == code
+    assert problem in result.exception.problem
+    assert advice in result.exception.advice
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_value_in_nine_of_ten_rows_costs_at_most_twice(spark: Any) -> None:
+    """Seconds of processor of Java and of the Python workers, in turns: other processes do not count."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from benchmarks.processor import tree_seconds
+
+    draw = np.random.Generator(np.random.PCG64(4))
+    even = draw.random(300_000)
+    skewed = np.where(draw.random(len(even)) < 0.9, 0.0, even)
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
+    taken: tuple[list[float], list[float]] = ([], [])
+    for turn in range(4):
+        for values, times in zip((even, skewed), taken, strict=True):
+            frame = frame_of(spark, pa.table({"x": values}), 4)
+            start = tree_seconds()
+            released = protect(frame, schema, method="dp-ir", epsilon=1, k=10).data
+            released.write.format("noop").mode("overwrite").save()
+            if turn:  # the first starts the workers
+                times.append(tree_seconds() - start)
+            spark.catalog.clearCache()
+    assert min(taken[1]) < 2 * min(taken[0])
+
+
+def in_pieces() -> list[str]:
+    from coterie.large_chain import check_grouping
+    from coterie.methods import all_methods
+
+    def works(name: str) -> bool:
+        try:
+            check_grouping(all_methods()[name])
+        except ParameterError:
+            return False
+        return True
+
+    return [name for name in all_methods() if works(name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", in_pieces())
+def test_every_method_of_pieces_on_every_kind_of_column(spark: Any, method: str) -> None:
+    """Numbers of all kinds, categories by marginality, ordinals; for dp-mdav all of them in one clustering."""
+    from coterie.methods import get_method
+
+    schema, table = without_frequency(), mixed_table()
+    options = {"method": method, "epsilon": 1, "k": None if get_method(method).fixed_k else 7, "seed": 5}
+    released = protect(frame_of(spark, table, 3), schema, **options).data.toArrow()
+    assert same(released, protect(table, schema, **options).table)
