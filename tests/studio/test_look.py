@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -18,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studio_client import finished, made_project, visiting
 
+from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.io.publication import stage
 from coterie.methods import all_methods
@@ -26,6 +29,7 @@ from coterie.release import protect
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
 from coterie.studio.counts import counted, shared_edges
 from coterie.studio.home import Home
+from coterie.studio.jobs import key_of
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
 from coterie.studio.work import compare as compare_work
@@ -362,3 +366,61 @@ def test_a_k_that_no_sample_has_fails_with_advice(tmp_path: Path) -> None:
     parameters = {"choice": choice_of("dp-ir", 500).model_dump(), "rows": 400, "synthetic": False}
     with pytest.raises(CoterieError, match="larger than the number of records"):
         look_work.work(project, parameters, quiet)
+
+
+@pytest.mark.parametrize("names", [("town",), ("age",), ("age", "town", "grade", "since", "seen")])
+def test_any_kind_of_table_is_compared_and_drawn(
+    studio: tuple[httpx.Client, Home], monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(compare_work, "SECONDS", 0.3)
+    client, home = studio
+    schema = Schema(attributes=tuple(MIXED[name] for name in names))
+    project = made_project(
+        home, mixed(120).select(list(names)), schema, Choice(method="laplace", epsilon="1")
+    )
+    asked = {
+        "methods": ["laplace", "dp-copula", "dp-ir"],
+        "epsilons": ["1"],
+        "ks": [5],
+        "rows": 120,
+        "synthetic": True,
+    }
+    for kind, parameters, work in (
+        ("look", _parameters(project, 120), look_work),
+        ("compare", asked, compare_work),
+    ):
+        made = {
+            "coterie": __version__,
+            "key": key_of(project, kind, parameters),
+            "parameters": parameters,
+            "found": work.work(project, parameters, quiet),
+        }
+        (project.folder / f"{kind}.json").write_text(json.dumps(made, allow_nan=False))
+    text = client.get(f"/p/{project.id}/look").text
+    assert "Made with" not in text
+    assert text.count("<svg") >= len(names) + 2
+    assert "changes the data least" in text
+
+
+@pytest.mark.slow
+def test_a_million_rows_do_not_freeze_the_page(studio: tuple[httpx.Client, Home]) -> None:
+    """Only the sample is read; pages answer while the work goes on."""
+    client, home = studio
+    draw = np.random.default_rng(0)
+    table = pa.table({f"x{place}": draw.random(1_000_000) for place in range(20)})
+    bounds = Domain(lower=0, upper=1)
+    schema = Schema(
+        attributes=tuple(
+            Attribute(name=name, type=AttributeType.CONTINUOUS, role=Role.PROTECT, domain=bounds)
+            for name in table.column_names
+        )
+    )
+    project = made_project(home, table, schema, Choice(method="idp-cbls", epsilon="1", k=10))
+    waited = []
+    for address in ("choose", "look", "look", "look", "choose"):
+        began = time.monotonic()
+        client.get(f"/p/{project.id}/{address}")
+        waited.append(time.monotonic() - began)
+    assert max(waited) < 10, "generous: the machine of a test run may be busy"
+    assert finished(client, project, "look")["state"] == "done"
+    assert "a sample of 5,000 of 1,000,000 rows" in client.get(f"/p/{project.id}/look").text
