@@ -265,3 +265,24 @@ def test_the_folder_is_its_owners(machine: Machine) -> None:
         assert path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0
     assert machine.home.folder.stat().st_mode & 0o077 == 0
     assert (machine.home.folder / "session").stat().st_mode & 0o077 == 0
+
+
+def test_a_fault_inside_is_told_by_its_kind_only(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The text of an exception may hold a value of the data: it reaches neither the page nor the terminal."""
+
+    def broken(*_: object) -> object:
+        raise ValueError("salary 91,234 of Jane")
+
+    monkeypatch.setattr("coterie.studio.front.Project.all", broken)
+    answer = world[0].get("/")
+    assert answer.status_code == 500
+    assert "ValueError" in answer.text
+    said = capfd.readouterr()
+    for text in (answer.text, said.out, said.err, caplog.text):
+        assert "Jane" not in text
+    assert answer.headers["content-security-policy"]

@@ -58,12 +58,5 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
             return refusal(404, "There is no such page.", "Go to the list of projects.")
         return refusal(error.status_code, str(error.detail), "Go back and try again.")
 
-    @app.exception_handler(Exception)
-    async def _unexpected(request: Request, error: Exception) -> Response:
-        # An exception's own text may hold data values: name its kind only.
-        return refusal(
-            500, f"Something went wrong inside Coterie ({type(error).__name__}).", "This is a bug: report it."
-        )
-
     app.add_middleware(Gate, home=home, port=port, boot=boot)
     return app

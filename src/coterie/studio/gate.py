@@ -42,15 +42,29 @@ class Gate:
             await self.app(scope, receive, send)
             return
 
+        answering = False
+
         async def guarded(message: Message) -> None:
+            nonlocal answering
             if message["type"] == "http.response.start":
+                answering = True
                 headers = MutableHeaders(scope=message)
                 headers.update(_HEADERS)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        answer = self._answer(scope)
-        await (answer or self.app)(scope, receive, guarded)
+        try:
+            await (self._answer(scope) or self.app)(scope, receive, guarded)
+        except Exception as error:
+            # Caught here, not by the framework, which would print the traceback: its text may hold data values.
+            if answering:
+                return
+            wrong = refusal(
+                500,
+                f"Something went wrong inside Coterie ({type(error).__name__}).",
+                "This is a bug: please report what you did. Your work is kept.",
+            )
+            await wrong(scope, receive, guarded)
 
     def _answer(self, scope: Scope) -> Response | None:
         """A refusal or a redirection; None lets the request in."""
