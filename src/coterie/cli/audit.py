@@ -71,6 +71,10 @@ def release_command(
     released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table.")],
     schema_file: Annotated[Path, typer.Option("--schema", "-s", help="The schema of the original.")],
     output: Output,
+    table: Annotated[
+        str | None, typer.Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     control: Annotated[
         str | None, typer.Option(help="People of the same population who are not in the release.")
     ] = None,
@@ -96,7 +100,7 @@ def release_command(
     schema = Schema.from_yaml(schema_file)
     with _progress(quiet=as_json) as tell:
         audit = audit_release(
-            read_table(original, schema=schema),
+            read_table(original, table=table, query=query, schema=schema),
             read_table(released, schema=schema),
             schema,
             control=None if control is None else read_table(control, schema=schema),

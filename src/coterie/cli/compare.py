@@ -39,6 +39,11 @@ def compare_command(
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results, figures and report.")],
     k: Annotated[str, typer.Option("--k", "-k", help="Records a group, separated by commas.")] = "",
+    table_name: Annotated[
+        str | None,
+        typer.Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     runs: Annotated[int, typer.Option(help="Runs a cell; the figures are their mean.")] = 10,
     seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
     bins: Annotated[str, typer.Option(help="Histograms: domain, value or auto.")] = "auto",
@@ -72,7 +77,7 @@ def compare_command(
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
     schema = Schema.from_yaml(schema_file)
-    table, sample = read_table(data, schema=schema), None
+    table, sample = read_table(data, table=table_name, query=query, schema=schema), None
     if tune_on == "synthetic":
         table, sample = (
             synthetic_sample(schema, table.num_rows, seed),

@@ -29,6 +29,10 @@ def evaluate_command(
     schema_file: Annotated[
         Path, typer.Option("--schema", "-s", help="The schema that the release was made with.")
     ],
+    table: Annotated[
+        str | None, typer.Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     measures: Annotated[
         str | None, typer.Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
     ] = None,
@@ -65,7 +69,7 @@ def evaluate_command(
     )
     schema = Schema.from_yaml(schema_file)
     found = evaluate(
-        read_table(original, schema=schema),
+        read_table(original, table=table, query=query, schema=schema),
         read_table(released, schema=schema),
         schema,
         measures=chosen,

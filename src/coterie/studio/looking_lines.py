@@ -17,10 +17,8 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
     schema = ["--schema", str(project.schema_path)]
     unshuffled = choice.model_copy(update={"shuffle": False})
     made = ["coterie", "protect", source, *named, *schema, *choice_options(unshuffled)]
-    evaluated = ["coterie", "evaluate", source, "preview.parquet", *schema]
-    command = wrapped([*made, "--seed", str(SEED), "--output", "preview.parquet"])
-    if not named:  # `evaluate` reads files
-        command += "\n" + wrapped(evaluated)
+    evaluated = ["coterie", "evaluate", source, "preview.parquet", *named, *schema]
+    command = wrapped([*made, "--seed", str(SEED), "--output", "preview.parquet"]) + "\n" + wrapped(evaluated)
     python = [
         _IMPORTS,
         "from coterie.methods import get_method",
@@ -39,9 +37,7 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
 
 def comparison_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
     source, named = source_of(project)
-    if named:  # `compare` reads files
-        source = str(project.table_path)
-    words = ["coterie", "compare", source, "--schema", str(project.schema_path)]
+    words = ["coterie", "compare", source, *named, "--schema", str(project.schema_path)]
     words += ["--methods", ",".join(asked["methods"]), "--epsilon", ",".join(asked["epsilons"])]
     if asked["ks"]:
         words += ["--k", ",".join(map(str, asked["ks"]))]

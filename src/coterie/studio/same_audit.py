@@ -50,7 +50,7 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
             options += ["--order", entry.internal]
             lines.insert(0, "import json")
             call.append(f"order=json.load(open({entry.internal!r}))['row_order']")
-    audit = ["coterie", "audit", source, released, *described, *options, "--output", "audit"]
+    audit = ["coterie", "audit", source, released, *named, *described, *options, "--output", "audit"]
     commands.append(wrapped(audit))
     lines.append(f"audit = audit_release(table, released, schema, {', '.join(call)})")
     lines.append("print(audit.verdict)")
