@@ -39,7 +39,9 @@ def test_a_table_of_a_database_gives_what_the_file_gives(run: Any, tmp_path: Pat
             output = ("--output", tmp_path / f"{command}{number}") if command == "audit" else ()
             ran = run(command, source, released, *named, *described, *options, *output, "--json")
             assert ran.code == 0, ran.words
-            answers.append({key: value for key, value in ran.json.items() if key != "seconds"})
+            found = ran.json.get("findings", ran.json.get("measures"))
+            answers.append([entry["estimate"] for entry in found] if command == "audit" else found)
+        assert answers[0]
         assert answers[0] == answers[1]
     grid = ("--methods", "dp-ir", "--epsilon", "1", "--k", "10", "--runs", "2", "--no-risk", "--json")
     both = [
