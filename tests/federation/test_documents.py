@@ -262,7 +262,7 @@ def test_the_compose_file_can_be_read() -> None:
 def test_the_examples_of_the_guide() -> None:
     """What the guide tells to write is what the code reads."""
     text = (ROOT / "docs" / "how-to" / "federate.md").read_text(encoding="utf-8")
-    horizontal, vertical, policy = (
+    horizontal, vertical, blinded, policy = (
         yaml.safe_load(part.split("```")[0]) for part in text.split("```yaml")[1:]
     )
 
@@ -273,4 +273,5 @@ def test_the_examples_of_the_guide() -> None:
     assert study_from(horizontal, Keys.generate().public, find).minimum == 3
     both = study_from({**horizontal, "minimum": 2, **vertical}, Keys.generate().public, find)
     assert [str(both.share(name)) for name in ("hospital-a", "registry")] == ["1/3", "2/3"]
+    assert study_from({**horizontal, "minimum": 2, **blinded}, Keys.generate().public, find).blinded
     assert Policy.model_validate(policy).maximum_epsilon == "1"
