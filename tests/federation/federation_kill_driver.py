@@ -64,7 +64,6 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (tending, "move_study"),
     (tending, "move_contribution"),
     (tending, "_move"),
-    (tending, "_forget"),
     (tending, "forget_parcels"),
     (assembly, "_write"),
     (assembly, "certify"),
