@@ -28,15 +28,26 @@ def test_another_file_gets_the_same_bytes_and_nothing_is_drawn(tmp_path: Path) -
     assert release(specification, population(), tmp_path / "one.csv").again
 
 
-def test_other_data_or_another_plan_are_another_release(tmp_path: Path) -> None:
+def test_other_data_or_another_name_are_another_release(tmp_path: Path) -> None:
     specification = read_specification(document())
     first = release(specification, population(), tmp_path / "one.csv")
     others = [
         release(specification, population(seed=12), tmp_path / "two.csv"),
-        release(read_specification(document(budget={"epsilon": "1"})), population(), tmp_path / "three.csv"),
-        release(specification, population(), tmp_path / "four.csv", allocator="uniform"),
+        release(read_specification(document(release="another")), population(), tmp_path / "three.csv"),
     ]
     assert not any(other.again or other.content == first.content for other in others)
+
+
+@pytest.mark.parametrize("change", ["budget", "allocator", "solve"])
+def test_a_changed_plan_of_the_same_name_is_refused_in_any_file(tmp_path: Path, change: str) -> None:
+    """It would draw again from the same people: the file it is asked into makes no difference."""
+    content = document(equations={"share": {"formula": "n[yes] / n[no]", "tolerance": 1}})
+    release(read_specification(content), population(), tmp_path / "one.csv")
+    content |= {"budget": {"epsilon": "1"}} if change == "budget" else {}
+    options = {"budget": {}, "allocator": {"allocator": "uniform"}, "solve": {"solve": True}}[change]
+    with pytest.raises(ParameterError, match="already published, under another plan"):
+        release(read_specification(content), population(), tmp_path / "two.csv", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "two.csv").exists()
 
 
 def test_other_data_do_not_get_the_file_of_these(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from coterie.statistics.statistics_certificate import StatisticsCertificate, cer
 from coterie.statistics.stored import (
     Published,
     certificate_path,
+    changed,
     in_ledger,
     on_disk,
     refuse_existing,
@@ -99,9 +100,11 @@ def _through_store(
     key: str | Path | None,
     progress: Callable[[str], None],
 ) -> Published:
-    with open_store(request.fingerprint(source)) as store:
+    with open_store(request.place(source)) as store:
         kept = store.find()
         if kept is not None:
+            if kept.certificate.request != request.digest:
+                raise changed(request.specification)
             require_ending(target, kept.ending)
         there = on_disk(target, request.digest, request.specification)
         if there is not None and (kept is None or there.content != kept.content):
