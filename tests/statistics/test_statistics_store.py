@@ -68,6 +68,30 @@ def test_another_ending_is_refused_with_a_ledger_and_without(tmp_path: Path) -> 
         release(specification, population(), tmp_path / "paid.json", ledger=tmp_path / "ledger.sqlite")
 
 
+@pytest.mark.parametrize("first_paid", [False, True])
+def test_with_a_ledger_and_without_one_the_same_draw_is_published(tmp_path: Path, first_paid: bool) -> None:
+    """Otherwise two draws would be out, and at most one of them paid for."""
+    specification, ledger = read_specification(document()), tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    found = [
+        release(specification, population(), tmp_path / f"{paid}.csv", ledger=ledger if paid else None)
+        for paid in (first_paid, not first_paid)
+    ]
+    assert found[0].content == found[1].content
+    with Ledger.open(ledger) as book:
+        assert [entry.purpose.epsilon for entry in book.book().releases("people")] == [2]
+
+
+def test_a_ledger_needs_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "state").write_text("a file in the way", encoding="utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
+    made = release(
+        read_specification(document()), population(), tmp_path / "a.csv", ledger=tmp_path / "ledger.sqlite"
+    )
+    assert made.path.exists()
+
+
 def test_what_is_kept_is_the_owners_alone_and_no_data(tmp_path: Path) -> None:
     table = population()
     rare = "west-of-nowhere"
