@@ -121,6 +121,15 @@ def test_a_crash_after_the_draw_costs_nothing(tmp_path: Path, monkeypatch: pytes
     assert found.content.decode() == json.loads(entry.read_text())["content"]
 
 
+def test_a_crash_between_certificate_and_data_is_finished(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    first = release(specification, population(), tmp_path / "one.csv")
+    (tmp_path / "one.csv").unlink()  # as if the process had died after the first of two renames
+    again = release(specification, population(), tmp_path / "one.csv")
+    assert again.again
+    assert (tmp_path / "one.csv").read_bytes() == first.content
+
+
 def test_a_damaged_entry_is_refused_and_not_drawn_over(tmp_path: Path) -> None:
     specification = read_specification(document())
     release(specification, population(), tmp_path / "one.csv")

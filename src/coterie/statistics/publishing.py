@@ -105,6 +105,9 @@ def _through_store(
 ) -> Published:
     with open_store(request.place(source)) as store:
         kept = _drawn(store, request, target)
+        if kept is not None and _half_written(kept, target):
+            stage_bytes(kept.content, target, force=False).publish()
+            return Published(target, certificate_path(target), kept.certificate, kept.content, True)
         there = on_disk(target, request.digest, request.specification)
         if there is not None and (kept is None or there.content != kept.content):
             raise OutputError(
@@ -126,6 +129,12 @@ def _drawn(store: ReleaseStore, request: Request, target: Path) -> Kept | None:
             raise changed(request.specification)
         require_ending(target, kept.ending)
     return kept
+
+
+def _half_written(kept: Kept, target: Path) -> bool:
+    """A crash left the certificate of this very release, and not yet the data."""
+    path = certificate_path(target)
+    return not target.exists() and path.is_file() and path.read_bytes() == kept.certificate.to_json().encode()
 
 
 def _finished(
