@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from mixed_people import mixed_schema, mixed_table
 
@@ -11,6 +12,7 @@ from coterie.compare import comparison
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.errors import OutputError
+from coterie.schema import Schema
 
 GRID = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "2"], [3, 6, 12], runs=2, seed=3)
 
@@ -94,6 +96,31 @@ def test_no_value_of_the_data_is_kept(tmp_path: Path) -> None:
     for name in ("job", "colour", "group"):
         for label in set(table.column(name).to_pylist()) - {"a", "b"}:
             assert label.encode() not in stored
+
+
+def test_another_taxonomy_under_the_same_name_is_another_comparison(tmp_path: Path) -> None:
+    """Cells of the old tree must not be taken for cells of the new one."""
+    table = pa.table({"pet": ["cat", "hen", "carp", "dog"] * 10})
+    described = "attributes: {pet: {type: categorical, role: protect, categories: {taxonomy: pets.csv}}}"
+    (tmp_path / "schema.yaml").write_text(described, encoding="utf-8")
+    schema = Schema.from_yaml(tmp_path / "schema.yaml")
+    grid, out = make_grid(["dp-ir"], ["1"], [5], runs=2), tmp_path / "out"
+    (tmp_path / "pets.csv").write_text("cat;a;*\nhen;a;*\ncarp;b;*\ndog;b;*\n", encoding="utf-8")
+    compare(table, schema, grid, folder=out)
+    (tmp_path / "pets.csv").write_text("cat;a;*\nhen;b;*\ncarp;b;*\ndog;a;*\n", encoding="utf-8")
+    with pytest.raises(OutputError, match="another comparison"):
+        compare(table, schema, grid, folder=out)
+
+
+def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "cells").mkdir()
+    (tmp_path / "cells" / "mine.csv").write_text("x", encoding="utf-8")
+    (tmp_path / "results.csv").write_text("y", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"holds a results\.csv that is not of a comparison"):
+        compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path)
+    assert not (tmp_path / "comparison.json").exists()
+    compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path, force=True)
+    assert (tmp_path / "cells" / "mine.csv").read_text(encoding="utf-8") == "x"
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:

@@ -84,6 +84,31 @@ def test_bounds_that_are_paid_for(methods: list[str]) -> None:
     same_as_protect(table, schema, methods, [5, 20], ("20", "40"))
 
 
+@pytest.mark.parametrize("paid", [False, True])
+def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> None:
+    draw = np.random.default_rng(5)
+    table = pa.table({"wild": draw.normal(0, 40, 400), "calm": draw.uniform(0, 9, 400)})
+    calm = "lower: 0, upper: 100, source: dp" if paid else "lower: 0, upper: 10"
+    schema = Schema.from_yaml(
+        "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
+        f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
+    )
+    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-copula"], [5, 40], ("20", "40"))
+
+
+@pytest.mark.parametrize("value", [0.1, 7.0, -0.0])
+def test_constant_columns(value: float) -> None:
+    """The rounded mean of equal decimals must not pass for a variance."""
+    table = pa.table({"same": [value] * 30, "other": np.linspace(0, 9, 30)})
+    domain = Domain(lower=-10, upper=10)
+    schema = Schema(
+        attributes=tuple(Attribute(name=n, role=Role.PROTECT, domain=domain) for n in ("same", "other"))
+    )
+    same_as_protect(table, schema, ["laplace", "ir", "dp-ir", "idp-cbls"], [6, 29, 30])
+    noisy = protect(table, schema, method="laplace", epsilon=1, seed=1).table
+    assert evaluate(table, noisy, schema, measures=["sse"]).measures["sse"].attributes["same"] == 1
+
+
 def test_one_column_of_each_kind() -> None:
     table, schema = mixed_table(), mixed_schema()
     for name in ("income", "job", "grade"):

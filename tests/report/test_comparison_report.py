@@ -154,7 +154,7 @@ def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     assert top.error == pytest.approx(numeric * np.mean(own))
     for text in (verdict(comparison, best).headline, page):
         assert f"{readable(top.error)} variances an attribute" in text
-        assert f"sse = {readable(float(np.mean(own)))} in results.csv and `coterie evaluate`" in text
+        assert f"sse = {readable(float(np.mean(own)))} in results.csv and in coterie evaluate" in text
         assert "divides by the 2 attributes that it measures once more" in text
     assert "means gives 1/2" in page
 
@@ -177,6 +177,14 @@ def test_publishing_the_means_is_one_variance_an_attribute_and_one_mth_of_a_tabl
     found = evaluate(table(), means, schema(), measures=["sse"]).measures["sse"]
     assert found.attributes[NAME] == pytest.approx(89 / 90)  # Eq. (4) has the variance of n − 1
     assert found.value == pytest.approx(89 / 90 / 2)
+
+
+def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
+    methods = ["laplace", "ir", "dp-ir", "idp-cbls", "dp-um", "idp-ls"]
+    found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
+    write_comparison(found, table(), tmp_path, title="six")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not drawn, for want of room: idp-ls, k = 5." in text
 
 
 def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:

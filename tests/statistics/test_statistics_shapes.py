@@ -144,7 +144,7 @@ BAD: dict[str, tuple[Any, type[CoterieError], str]] = {
     "values outside": ({"values": {-1: 1}}, ParameterError, "outside the domain"),
     "negative share": ({"values": {1: -1}}, ParameterError, "not negative"),
     "no numbers": ({"values": {"a": 1}}, ParameterError, "not a number"),
-    "no file": ({"sample": "nowhere.csv"}, DataError, "no file"),
+    "no file": ({"sample": "nowhere.csv"}, DataError, "shape: there is no file nowhere.csv"),
     "stray mean": ({"values": {1: 1}, "mean": 3}, ParameterError, "belong to a `distribution`"),
 }  # fmt: skip
 

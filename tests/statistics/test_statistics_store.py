@@ -28,15 +28,26 @@ def test_another_file_gets_the_same_bytes_and_nothing_is_drawn(tmp_path: Path) -
     assert release(specification, population(), tmp_path / "one.csv").again
 
 
-def test_other_data_or_another_plan_are_another_release(tmp_path: Path) -> None:
+def test_other_data_or_another_name_are_another_release(tmp_path: Path) -> None:
     specification = read_specification(document())
     first = release(specification, population(), tmp_path / "one.csv")
     others = [
         release(specification, population(seed=12), tmp_path / "two.csv"),
-        release(read_specification(document(budget={"epsilon": "1"})), population(), tmp_path / "three.csv"),
-        release(specification, population(), tmp_path / "four.csv", allocator="uniform"),
+        release(read_specification(document(release="another")), population(), tmp_path / "three.csv"),
     ]
     assert not any(other.again or other.content == first.content for other in others)
+
+
+@pytest.mark.parametrize("change", ["budget", "allocator", "solve"])
+def test_a_changed_plan_of_the_same_name_is_refused_in_any_file(tmp_path: Path, change: str) -> None:
+    """It would draw again from the same people: the file it is asked into makes no difference."""
+    content = document(equations={"share": {"formula": "n[yes] / n[no]", "tolerance": 1}})
+    release(read_specification(content), population(), tmp_path / "one.csv")
+    content |= {"budget": {"epsilon": "1"}} if change == "budget" else {}
+    options = {"budget": {}, "allocator": {"allocator": "uniform"}, "solve": {"solve": True}}[change]
+    with pytest.raises(ParameterError, match="already published, under another plan"):
+        release(read_specification(content), population(), tmp_path / "two.csv", **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "two.csv").exists()
 
 
 def test_other_data_do_not_get_the_file_of_these(tmp_path: Path) -> None:
@@ -55,6 +66,30 @@ def test_another_ending_is_refused_with_a_ledger_and_without(tmp_path: Path) -> 
     release(specification, population(), tmp_path / "paid.csv", ledger=tmp_path / "ledger.sqlite")
     with pytest.raises(OutputError, match=r"stored already, as \.csv"):
         release(specification, population(), tmp_path / "paid.json", ledger=tmp_path / "ledger.sqlite")
+
+
+@pytest.mark.parametrize("first_paid", [False, True])
+def test_with_a_ledger_and_without_one_the_same_draw_is_published(tmp_path: Path, first_paid: bool) -> None:
+    """Otherwise two draws would be out, and at most one of them paid for."""
+    specification, ledger = read_specification(document()), tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    found = [
+        release(specification, population(), tmp_path / f"{paid}.csv", ledger=ledger if paid else None)
+        for paid in (first_paid, not first_paid)
+    ]
+    assert found[0].content == found[1].content
+    with Ledger.open(ledger) as book:
+        assert [entry.purpose.epsilon for entry in book.book().releases("people")] == [2]
+
+
+def test_a_ledger_needs_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "state").write_text("a file in the way", encoding="utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Ledger.add_population(tmp_path / "ledger.sqlite", "people", "10")
+    made = release(
+        read_specification(document()), population(), tmp_path / "a.csv", ledger=tmp_path / "ledger.sqlite"
+    )
+    assert made.path.exists()
 
 
 def test_what_is_kept_is_the_owners_alone_and_no_data(tmp_path: Path) -> None:
@@ -84,6 +119,15 @@ def test_a_crash_after_the_draw_costs_nothing(tmp_path: Path, monkeypatch: pytes
     found = release(specification, population(), tmp_path / "one.csv")
     assert found.again
     assert found.content.decode() == json.loads(entry.read_text())["content"]
+
+
+def test_a_crash_between_certificate_and_data_is_finished(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    first = release(specification, population(), tmp_path / "one.csv")
+    (tmp_path / "one.csv").unlink()  # as if the process had died after the first of two renames
+    again = release(specification, population(), tmp_path / "one.csv")
+    assert again.again
+    assert (tmp_path / "one.csv").read_bytes() == first.content
 
 
 def test_a_damaged_entry_is_refused_and_not_drawn_over(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -146,6 +148,27 @@ def test_values_are_compared_as_they_are_not_as_clipped() -> None:
     wild = table().set_column(1, "x", pa.array(np.append(table().column("x").to_numpy()[1:], 1000.0)))
     released = protect(wild, SCHEMA, method="ir", epsilon=1, k=5, seed=1).table
     assert evaluate(wild, released, SCHEMA, measures=["sse"]).measures["sse"].value > 0.2  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "whole"),
+    [
+        ("continuous", "lower: 40, upper: 71", pa.float64()),
+        ("integer", "lower: 40, upper: 71", pa.int64()),
+        ("date", "lower: 2000-01-01, upper: 2020-12-31", pa.date32()),
+    ],
+)
+def test_missing_values_are_imputed_as_the_release_imputed_them(
+    kind: str, bounds: str, whole: pa.DataType
+) -> None:
+    """The middle of the declared domain stands in, so a release without noise in groups of equals has no error."""
+    schema = Schema.from_yaml(
+        f"attributes: {{x: {{type: {kind}, role: protect, domain: {{{bounds}}}, missing: impute}}}}\n"
+    )
+    early = {"continuous": 41.0, "integer": 41, "date": date(2001, 1, 1)}[kind]
+    values = pa.table({"x": pa.array([None] * 10 + [early] * 10, whole)})
+    released = protect(values, schema, method="ir", epsilon=1, k=10, seed=1).table
+    assert evaluate(values, released, schema, measures=["sse"]).measures["sse"].value == 0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.columns.column import Floats, NumericColumn
 from coterie.errors import DataError, SchemaError
 from coterie.moments import as_number
-from coterie.schema import Attribute, AttributeType, Outside
+from coterie.schema import Attribute, AttributeType, Domain, Outside
 
 _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIMESTAMP: 1.0}
 
@@ -26,19 +27,26 @@ def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
         values = _moments(column, attribute)
     else:
         values = _numbers(column, attribute)
-    step = 10.0**-attribute.decimals if attribute.decimals is not None else _STEP.get(attribute.type)
-    return NumericColumn(attribute, values, attribute.bounds(), step, _restorer(kind, attribute))
+    return NumericColumn(
+        attribute, values, attribute.bounds(), step_of(attribute), _restorer(kind, attribute)
+    )
+
+
+def step_of(attribute: Attribute) -> float | None:
+    return 10.0**-attribute.decimals if attribute.decimals is not None else _STEP.get(attribute.type)
 
 
 def filled(column: NumericColumn, absent: NDArray[np.bool_]) -> NumericColumn:
-    """`missing: impute`: one public value stands in, the middle of the domain unless the schema names another."""
-    domain, attribute = column.domain, column.attribute
+    """`missing: impute`: one public value stands in."""
+    value = stand_in(column.attribute, column.domain, column.step)
+    return replace(column, values=np.where(absent, value, column.values))
+
+
+def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
+    """The middle of the domain unless the schema names another value."""
     middle = domain.lower + (domain.upper - domain.lower) / 2
-    value = middle if attribute.impute is None else _declared(column)
-    if column.step is not None:
-        value = round(value / column.step) * column.step
-    values = np.where(absent, value, column.values)
-    return NumericColumn(attribute, values, domain, column.step, column.restore)
+    value = middle if attribute.impute is None else _declared(attribute, domain)
+    return value if step is None else round(value / step) * step
 
 
 def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
@@ -56,8 +64,7 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
     return NumericColumn(attribute, clipped, domain, column.step, column.restore), outside
 
 
-def _declared(column: NumericColumn) -> float:
-    attribute, domain = column.attribute, column.domain
+def _declared(attribute: Attribute, domain: Domain) -> float:
     labels = attribute.categories.labels if attribute.categories else None
     try:
         value = float(labels.index(str(attribute.impute))) if labels else as_number(attribute.impute)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ from coterie.errors import OutputError
 
 MANIFEST = "comparison.json"
 PARTS = "cells"
+VISIBLE = ("report.html", "results.csv", "results.parquet", "attributes.parquet")
+_OURS = re.compile(
+    r"\.?[0-9a-f]{32}\.(parquet|tmp)"
+)  # what `keep` writes: other people's files are left alone
 
 
 def fingerprint(content: dict[str, Any]) -> str:
@@ -79,8 +84,14 @@ def open_checkpoint(
     mark = fingerprint(content)
     manifest = folder / MANIFEST
     try:
-        (folder / PARTS).mkdir(parents=True, exist_ok=True)
         known = _read(manifest)
+        taken = [name for name in VISIBLE if (folder / name).exists()]
+        if known is None and taken and not force:
+            raise OutputError(
+                f"{folder} holds a {taken[0]} that is not of a comparison.",
+                "Choose another folder, or give --force to overwrite it.",
+            )
+        (folder / PARTS).mkdir(parents=True, exist_ok=True)
         if known != mark:
             if known is not None and not force:
                 raise OutputError(
@@ -88,7 +99,8 @@ def open_checkpoint(
                     "Choose another folder, or give --force to start it anew.",
                 )
             for part in (folder / PARTS).iterdir():
-                part.unlink()
+                if _OURS.fullmatch(part.name):
+                    part.unlink()
             hidden = folder / f".{MANIFEST}.tmp"
             hidden.write_text(json.dumps({"fingerprint": mark}) + "\n", encoding="utf-8")
             os.replace(hidden, manifest)

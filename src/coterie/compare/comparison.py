@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.columns.column import Column, NumericColumn
@@ -24,6 +27,7 @@ from coterie.table import Checked, check
 from coterie.utility import all_measures, get_measure
 from coterie.utility.classification import check_classes
 from coterie.utility.measure import Measure, Settings
+from coterie.utility.pair import as_they_are
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
@@ -92,6 +96,7 @@ def compare(
             "coterie": __version__,
             "table": table_digest(table),
             "schema": schema.to_yaml(),
+            "categories": {name: _meaning(column) for name, column in checked.columns.items()},
             "seed": grid.seed,
             "runs": grid.runs,
             "measures": names,
@@ -106,7 +111,8 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        for block in _work(checked, schema, remaining, grid, chosen, settings):
+        original = _as_measured(table, schema, checked)
+        for block in _work(checked, original, schema, remaining, grid, chosen, settings):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
                 if checkpoint:
@@ -124,8 +130,30 @@ def compare(
     return Comparison(grid, schema, checked.records, results, tuple(skipped), resumed)
 
 
+def _meaning(column: Column) -> str | None:
+    """A taxonomy is a file of its own: what it says of the labels decides every cell, its name does not."""
+    if isinstance(column, NumericColumn):
+        return None
+    content = (
+        "\n".join(column.taxonomy.categories).encode() + column.distance.tobytes() + column.order.tobytes()
+    )
+    return hashlib.sha256(content).hexdigest()
+
+
+def _as_measured(table: pa.Table, schema: Schema, checked: Checked) -> dict[str, Column]:
+    """Methods see values clipped to their domain, measures see them as they were, as `evaluate` does."""
+    if not any(checked.values_clipped.values()):
+        return checked.columns
+    raw = as_they_are(table, schema).columns
+    return {
+        name: raw[name] if checked.values_clipped.get(name) else column
+        for name, column in checked.columns.items()
+    }
+
+
 def _work(
     checked: Checked,
+    original: Mapping[str, Column],
     schema: Schema,
     cells: Sequence[Cell],
     grid: Grid,
@@ -135,5 +163,5 @@ def _work(
     if not cells:
         return ()
     if pays_for_bounds(schema):
-        return run_paid_cells(checked, schema, cells, grid.runs, grid.seed, measures, settings)
-    return run_cells(sort_once(checked.columns), cells, grid.runs, grid.seed, measures, settings)
+        return run_paid_cells(checked, original, schema, cells, grid.runs, grid.seed, measures, settings)
+    return run_cells(sort_once(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)

@@ -6,7 +6,7 @@ are worked on as in any grid, and those that paid stand side by side in one tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,7 @@ def pays_for_bounds(schema: Schema) -> bool:
 
 def run_paid_cells(
     checked: Checked,
+    original: Mapping[str, Column],
     schema: Schema,
     cells: Sequence[Cell],
     runs: int,
@@ -40,7 +41,7 @@ def run_paid_cells(
     measures: Sequence[Measure],
     settings: Settings,
 ) -> Iterator[Block]:
-    """As `run_cells`. Methods that give every attribute the same ε find the same bounds."""
+    """As `run_cells`; measures see `original`. Methods that give every attribute the same ε find the same bounds."""
     share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
     alike: dict[int, tuple[Shares, list[Cell]]] = {}
     for cell in cells:
@@ -54,13 +55,14 @@ def run_paid_cells(
         together = [cell for cell in members if get_method(cell.method).grouping.multivariate]
         one_by_one = [cell for cell in members if cell not in set(together)]
         if one_by_one:
-            yield _one_by_one(checked, paid, one_by_one, seed, *rest)
+            yield _one_by_one(checked, original, paid, one_by_one, seed, *rest)
         if together:
-            yield _together(checked, paid, together, seed, *rest)
+            yield _together(checked, original, paid, together, seed, *rest)
 
 
 def _one_by_one(
     checked: Checked,
+    originals: Mapping[str, Column],
     paid: Sequence[Paid],
     cells: Sequence[Cell],
     seed: int,
@@ -71,7 +73,8 @@ def _one_by_one(
     found = _empty(cells, runs, names, measures)
     public = [name for name in names if name not in paid[0].spent]
     if public:
-        table = sort_once({name: checked.columns[name] for name in public})
+        seen, measured = ({n: columns[n] for n in public} for columns in (checked.columns, originals))
+        table = sort_once(seen, measured)
         left = Shares(paid[0].left)
         for block in run_cells(table, cells, runs, seed, measures, settings, shares=left):
             _fill(found, cells, block, slice(None), [names.index(name) for name in public])
@@ -83,7 +86,7 @@ def _one_by_one(
             own = f"{name}\x00{run}"  # no column of a file has such a name
             column = bounds.checked.columns[name]
             columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
-            original[own], streams[own], each[own] = checked.columns[name], (run, name), bounds.left[name]
+            original[own], streams[own], each[own] = originals[name], (run, name), bounds.left[name]
     table, shares = sort_once(columns, original, streams), Shares(each)
     for block in run_cells(table, cells, 1, seed, measures, settings, shares=shares):
         spent = [names.index(name) for name in paid[0].spent]
@@ -96,6 +99,7 @@ def _one_by_one(
 
 def _together(
     checked: Checked,
+    originals: Mapping[str, Column],
     paid: Sequence[Paid],
     cells: Sequence[Cell],
     seed: int,
@@ -106,7 +110,7 @@ def _together(
     names = list(checked.columns)
     found = _empty(cells, len(paid), names, measures)
     for run, bounds in enumerate(paid):
-        table, left = sort_once(bounds.checked.columns, checked.columns), Shares(bounds.left)
+        table, left = sort_once(bounds.checked.columns, originals), Shares(bounds.left)
         for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
     return Block(tuple(cells), found)

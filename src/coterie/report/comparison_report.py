@@ -108,19 +108,21 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
     few = dict(list(pairs.items())[:MOST_EXAMPLES])
     original = next(iter(pairs.values())).original
     drawn = {shown(cell): pair.released for cell, pair in few.items()}
+    left_out = [shown(cell) for cell in pairs if cell not in few]
+    rest = f" Not drawn, for want of room: {'; '.join(left_out)}." if left_out else ""
     made += [
         (
             "distributions",
             "Attributes before and after",
             "Example releases at the largest ε and each method's best k. Values beyond the shown range (the upper "
-            "half percent) are counted in the last bar.",
+            f"half percent) are counted in the last bar.{rest}",
             distributions(original, drawn),
         ),
         (
             "correlations",
             "Correlations before and after",
             "Orange is negative, purple positive. A release whose panel looks like the first keeps relations between "
-            "attributes.",
+            f"attributes.{rest}",
             correlation_matrices(original, drawn),
         ),
     ]

@@ -74,7 +74,7 @@ class Best:
         if self.divided_by == 1:
             return ""
         return (
-            f"{self.measure} = {readable(self.of_table)} in results.csv and `coterie evaluate`, where Eq. (5) of 000 "
+            f"{self.measure} = {readable(self.of_table)} in results.csv and in coterie evaluate, where Eq. (5) of 000 "
             f"divides by the {self.divided_by} attributes that it measures once more"
         )
 

@@ -17,7 +17,7 @@ from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.release_store import Kept, open_store
+from coterie.statistics.release_store import Kept, ReleaseStore, open_store
 from coterie.statistics.releasing import StatisticsRelease, make_release
 from coterie.statistics.request import Request
 from coterie.statistics.sources import Source, open_source
@@ -26,6 +26,7 @@ from coterie.statistics.statistics_certificate import StatisticsCertificate, cer
 from coterie.statistics.stored import (
     Published,
     certificate_path,
+    changed,
     in_ledger,
     on_disk,
     refuse_existing,
@@ -77,13 +78,16 @@ def release(
             return _through_store(request, source, target, key, progress)
         purpose = _purpose(request, source, target)
         turn = my_turn(Path(ledger), purpose.population, purpose.method)
-        with turn, Ledger.open(ledger) as book:
+        with turn, open_store(request.place(source), required=False) as store, Ledger.open(ledger) as book:
             stored = in_ledger(book, specification, request.digest, purpose, target)
             if stored is not None:
                 return stored
             refuse_existing(target)
             book.book().afford(purpose)
-            made = _finished(request, source, target, key, progress)
+            made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
+            if made is None:
+                made = _finished(request, source, target, key, progress)
+                store.keep(made)
             with book.charge(purpose) as charge:
                 # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
                 names = {path: temporary_for(path) for _, path in _parts(made, target)}
@@ -99,10 +103,11 @@ def _through_store(
     key: str | Path | None,
     progress: Callable[[str], None],
 ) -> Published:
-    with open_store(request.fingerprint(source)) as store:
-        kept = store.find()
-        if kept is not None:
-            require_ending(target, kept.ending)
+    with open_store(request.place(source)) as store:
+        kept = _drawn(store, request, target)
+        if kept is not None and _half_written(kept, target):
+            stage_bytes(kept.content, target, force=False).publish()
+            return Published(target, certificate_path(target), kept.certificate, kept.content, True)
         there = on_disk(target, request.digest, request.specification)
         if there is not None and (kept is None or there.content != kept.content):
             raise OutputError(
@@ -114,6 +119,22 @@ def _through_store(
         made = _finished(request, source, target, key, progress)
         store.keep(made)
         return _published(made, target, again=False)
+
+
+def _drawn(store: ReleaseStore, request: Request, target: Path) -> Kept | None:
+    """What was drawn under this name before; another plan would be a second draw."""
+    kept = store.find()
+    if kept is not None:
+        if kept.certificate.request != request.digest:
+            raise changed(request.specification)
+        require_ending(target, kept.ending)
+    return kept
+
+
+def _half_written(kept: Kept, target: Path) -> bool:
+    """A crash left the certificate of this very release, and not yet the data."""
+    path = certificate_path(target)
+    return not target.exists() and path.is_file() and path.read_bytes() == kept.certificate.to_json().encode()
 
 
 def _finished(

@@ -1,8 +1,8 @@
-"""Asked twice, drawn once, also without a ledger: every release is kept privately under what was asked of which data.
+"""Asked twice, drawn once, with a ledger and without: every release is kept privately under its name and its data.
 
     $XDG_STATE_HOME/coterie/statistics/   (~/.local/state/… by default; the folder and its files are yours alone)
 
-A second draw of the same statistics would tell more than the first promised. What is kept is the release itself:
+A second draw, by the same plan or a changed one, would tell more than the first promised. What is kept is the release:
 noise drawn, nothing of the data but their digest, in the file's name. The entry is written before the output, so a
 crash between the two costs nothing: asking again finds it.
 """
@@ -38,11 +38,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class ReleaseStore:
-    """The entry of one request on one table, held for this process alone."""
+    """The entry of one release of one table, held for this process alone."""
 
-    path: Path
+    path: Path | None  # None: there is no place to keep anything, and the ledger alone has to know
 
     def find(self) -> Kept | None:
+        if self.path is None:
+            return None
         try:
             entry = json.loads(self.path.read_bytes())
             certificate = StatisticsCertificate.from_json(entry["certificate"])
@@ -56,6 +58,8 @@ class ReleaseStore:
             ) from None
 
     def keep(self, kept: Kept) -> None:
+        if self.path is None:
+            return
         entry = {
             "certificate": kept.certificate.to_json(),
             "content": kept.content.decode(),
@@ -65,7 +69,7 @@ class ReleaseStore:
 
 
 @contextmanager
-def open_store(fingerprint: str) -> Iterator[ReleaseStore]:
+def open_store(place: str, *, required: bool = True) -> Iterator[ReleaseStore]:
     """Whoever holds an entry is alone with it: two processes must not both draw."""
     folder = store_folder()
     try:
@@ -73,10 +77,13 @@ def open_store(fingerprint: str) -> Iterator[ReleaseStore]:
         usable = os.access(folder, os.W_OK | os.X_OK)
     except OSError:
         usable = False
+    if not usable and not required:
+        yield ReleaseStore(None)
+        return
     if not usable:
         raise OutputError(
             f"Releases are kept in {folder}, which cannot be written.",
             "Set XDG_STATE_HOME to a folder of yours, or publish with a ledger.",
         )
-    with my_turn(folder / "releases", "", fingerprint):
-        yield ReleaseStore(folder / f"{fingerprint}.json")
+    with my_turn(folder / "releases", "", place):
+        yield ReleaseStore(folder / f"{place}.json")

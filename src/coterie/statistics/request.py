@@ -65,6 +65,11 @@ class Request:
         """What was asked of which data. A hash of the data confirms guesses about them: never published."""
         return hashlib.sha256(f"{self.digest} {source.identity}".encode()).hexdigest()
 
+    def place(self, source: Source) -> str:
+        """The release of this name on these data, whatever was asked of it: there is one, and no second draw."""
+        named = [self.specification.population, self.specification.release, source.identity]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
     @property
     def paid(self) -> Specification:
         """The specification with the budget that is charged."""

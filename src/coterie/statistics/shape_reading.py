@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import ParameterError, nearest
+from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import Schema
 from coterie.statistics.fields import members, number_of, positive_of
 from coterie.statistics.filters import Filter
@@ -64,6 +64,11 @@ class ShapeReader:
         """The column of a public file, filtered as the data will be."""
         if not isinstance(content, str):
             raise ParameterError(f"{place}: `sample` names a file.", "Write sample: last-year.csv.")
+        if not (self.folder / content).is_file():
+            raise DataError(
+                f"{place}: there is no file {content}.",
+                "Check its path, seen from the specification's folder.",
+            )
         with open_source(self.folder / content) as source:
             require_columns(source, {column, *(name for name, _ in chosen.conditions)})
             value = clipped(source.dialect, column, domain)

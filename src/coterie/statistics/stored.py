@@ -49,7 +49,7 @@ def in_ledger(
         if entry.purpose.method != purpose.method or not entry.state.charged:
             continue
         if entry.purpose.fingerprint != purpose.fingerprint:
-            raise _changed(specification)
+            raise changed(specification)
         earlier = Path(entry.purpose.target)
         found = on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
         if found is None:
@@ -83,11 +83,11 @@ def on_disk(target: Path, request: str, specification: Specification) -> Publish
     if hashlib.sha256(content).hexdigest() != certificate.digest.value:
         raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
     if certificate.request != request:
-        raise _changed(specification)
+        raise changed(specification)
     return Published(target, path, certificate, content, True)
 
 
-def _changed(specification: Specification) -> ParameterError:
+def changed(specification: Specification) -> ParameterError:
     return ParameterError(
         f"Release '{specification.release}' is already published, under another plan or for other data.",
         "Asking again with a changed plan spends again: if you mean it, choose another name under `release:` "

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, NumericColumn
 from coterie.taxonomy.marginality import marginality
+from coterie.utility.spread import variance
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -47,8 +48,7 @@ class Numbers:
 
     @cached_property
     def variance(self) -> Floats:
-        """Sample variance (000 Eq. (5), 003 Eq. (5))."""
-        return np.asarray(np.var(self.records, axis=1, ddof=1)[:, None])
+        return variance(self.records)[:, None]
 
     @cached_property
     def sanity_bound(self) -> Floats:

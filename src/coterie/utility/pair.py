@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
+from coterie.columns.numbers import stand_in, step_of
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.moments import LARGEST_BOUND
-from coterie.schema import Attribute, AttributeType, Domain, Role, Schema
+from coterie.schema import Attribute, AttributeType, Domain, Missing, Role, Schema
 from coterie.table import Checked, check
 
 Floats = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Pair:
 def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, shuffled: bool = False) -> Pair:
     """Check that one is a release of the other. `shuffled`: its rows are known to be in another order."""
     notes: list[str] = []
-    before = _columns(original, schema)
+    before = as_they_are(original, schema)
     visible = [attribute.name for attribute in schema.attributes if attribute.role is not Role.IDENTIFIER]
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
@@ -60,7 +61,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
             f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
             "Give the release of this very table. Rows that the schema drops are not counted.",
         )
-    after = _columns(released, _without_identifiers(schema))
+    after = as_they_are(released, _without_identifiers(schema))
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
@@ -80,7 +81,7 @@ def _values(column: Column) -> Floats:
     return column.values
 
 
-def _columns(table: pa.Table, schema: Schema) -> Checked:
+def as_they_are(table: pa.Table, schema: Schema) -> Checked:
     """The columns as they are, not as a policy would clip or refuse them; then the declared domain again."""
     opened = Schema(attributes=tuple(_opened(attribute) for attribute in schema.attributes))
     opened._folder = schema.folder
@@ -100,7 +101,10 @@ def _opened(attribute: Attribute) -> Attribute:
     widest = 2.0**53 if attribute.type is AttributeType.DATE else LARGEST_BOUND
     # Another tool's release of whole numbers may have fractions; they are measured, not refused.
     kind = AttributeType.CONTINUOUS if attribute.type is AttributeType.INTEGER else attribute.type
-    return attribute.model_copy(update={"domain": Domain(lower=-widest, upper=widest), "type": kind})
+    update: dict[str, object] = {"domain": Domain(lower=-widest, upper=widest), "type": kind}
+    if attribute.missing is Missing.IMPUTE:  # the middle of the declared domain, not of the opened one
+        update["impute"] = stand_in(attribute, attribute.bounds(), step_of(attribute))
+    return attribute.model_copy(update=update)
 
 
 def _without_identifiers(schema: Schema) -> Schema:

@@ -12,11 +12,12 @@ from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import Floats, Released
 from coterie.utility.mean_sse import by_record, scaled
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.spread import variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(scaled(error, float(np.var(column.values, ddof=1)) ** 2))
+    return float(scaled(error, float(variance(column.values)) ** 2))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:

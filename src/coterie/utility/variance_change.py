@@ -7,10 +7,11 @@ import numpy as np
 from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import Floats, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.spread import same, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return float(_change(np.var(column.values, ddof=1), np.asarray(np.var(released, ddof=1))))
+    return float(_change(variance(column.values), variance(released)))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -19,13 +20,15 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
     distance = released.values - numbers.mean[:, None]
     shift = released.over_records(distance)
-    variance = (released.over_squares(distance) - shift * shift / records) / (records - 1)
-    return _change(numbers.variance, variance)
+    after = (released.over_squares(distance) - shift * shift / records) / (records - 1)
+    if (numbers.variance <= 0).any():  # then any variance counts, even what rounding leaves
+        after = np.where(same(released.values), 0.0, after)
+    return _change(numbers.variance, after)
 
 
-def _change(before: Floats | np.floating, after: Floats) -> Floats:
+def _change(before: Floats, after: Floats) -> Floats:
     """A constant attribute that is constant no more counts as a change of 1."""
-    constant = np.asarray(before) <= 0
+    constant = before <= 0
     changed = np.abs(before - after) / np.where(constant, 1.0, before)
     return np.asarray(np.where(constant, after > 0, changed), dtype=np.float64)
 
