@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.studio.command_lines import arguments, choice_options, reading_lines, source_of, wrapped
+from coterie.studio.command_lines import (
+    arguments,
+    choice_options,
+    file_of,
+    reading_lines,
+    source_of,
+    wrapped,
+)
 from coterie.studio.project import Choice, Project
-from coterie.studio.sampling import SEED
+from coterie.studio.sampling import RUNS, SEED
 
 _IMPORTS = "from coterie import Schema, protect\nfrom coterie.io.reading import read_table"
 
@@ -17,10 +24,9 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
     schema = ["--schema", str(project.schema_path)]
     unshuffled = choice.model_copy(update={"shuffle": False})
     made = ["coterie", "protect", source, *named, *schema, *choice_options(unshuffled)]
-    evaluated = ["coterie", "evaluate", source, "preview.parquet", *schema]
+    evaluated = ["coterie", "evaluate", file_of(project), "preview.parquet", *schema]
     command = wrapped([*made, "--seed", str(SEED), "--output", "preview.parquet"])
-    if not named:  # `evaluate` reads files
-        command += "\n" + wrapped(evaluated)
+    command += "\n" + wrapped(evaluated)
     python = [
         _IMPORTS,
         "from coterie.methods import get_method",
@@ -38,13 +44,11 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
 
 
 def comparison_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str, str]]:
-    source, named = source_of(project)
-    if named:  # `compare` reads files
-        source = str(project.table_path)
-    words = ["coterie", "compare", source, "--schema", str(project.schema_path)]
+    words = ["coterie", "compare", file_of(project), "--schema", str(project.schema_path)]
     words += ["--methods", ",".join(asked["methods"]), "--epsilon", ",".join(asked["epsilons"])]
     if asked["ks"]:
         words += ["--k", ",".join(map(str, asked["ks"]))]
     if asked["synthetic"]:
         words += ["--tune-on", "synthetic"]
+    words += ["--runs", str(RUNS), "--seed", str(SEED)]  # the noise of the page, so the figures too
     return [("Compare (all rows)", wrapped([*words, "--output", "comparison"]))]

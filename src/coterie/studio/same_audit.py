@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.studio.command_lines import arguments, choice_options, reading_lines, source_of, wrapped
+from coterie.studio.command_lines import (
+    arguments,
+    choice_options,
+    file_of,
+    reading_lines,
+    source_of,
+    wrapped,
+)
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED
 
@@ -50,7 +57,7 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
             options += ["--order", entry.internal]
             lines.insert(0, "import json")
             call.append(f"order=json.load(open({entry.internal!r}))['row_order']")
-    audit = ["coterie", "audit", source, released, *described, *options, "--output", "audit"]
+    audit = ["coterie", "audit", file_of(project), released, *described, *options, "--output", "audit"]
     commands.append(wrapped(audit))
     lines.append(f"audit = audit_release(table, released, schema, {', '.join(call)})")
     lines.append("print(audit.verdict)")
