@@ -14,6 +14,7 @@ from coterie.errors import LedgerError
 from coterie.studio.charts.labels import label_bars
 from coterie.studio.charts.svg import text_width
 from coterie.studio.counted import last_account
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.shown import number
 from coterie.studio.home import Home
 from coterie.studio.planning import Asked, plan_of
@@ -135,3 +136,22 @@ def test_a_preview_speaks_of_noise_not_of_options(tmp_path: Path) -> None:
     choice = {"method": "laplace", "epsilon": "0.001"}
     found = look.work(project, {"choice": choice, "rows": 60, "synthetic": False}, lambda share, words: None)
     assert found["notes"] == [look._DROWNED]
+
+
+def test_a_database_file_is_pointed_to_the_form_for_databases(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "people.db").touch()
+    answer = bench.client.post("/new", data={"kind": "path", "path": str(tmp_path / "people.db")})
+    assert answer.status_code == 400
+    assert f"sqlite:///{tmp_path}/people.db" in answer.text
+
+
+def test_the_front_page_counts_released_statistics_too(bench: Bench) -> None:
+    counted_release(bench.project)
+    desk = Desk(bench.project)
+    made = ReleasedStatistics(
+        id="a", release="r", at="2027", data="s.csv", certificate="s.json", cost="1", status="proved", label="",
+        plan="p", command="", ledger="/books/s.sqlite", population="staff",
+    )  # fmt: skip
+    desk.change(None, released=(made,))
+    assert "<td>2</td>" in bench.client.get("/").text
+    assert last_account(bench.project) == ("/books/s.sqlite", "staff")
