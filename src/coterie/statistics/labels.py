@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema import Attribute, Categories
+from coterie.schema import Attribute, AttributeType, Categories
 from coterie.statistics.filters import Filter, OneOf, Value
 from coterie.statistics.specification import Specification, Statistic
 from coterie.taxonomy import adult, load_taxonomy
@@ -52,9 +52,14 @@ def unchecked_columns(specification: Specification) -> list[str]:
             attribute.name
             for statistic in specification.statistics
             for attribute, value in _asked(specification, statistic)
-            if isinstance(value, str) and attribute.categories is None
+            if isinstance(value, str) and attribute.categories is None and not _is_truth(attribute, value)
         }
     )
+
+
+def _is_truth(attribute: Attribute, value: str) -> bool:
+    """A boolean has its two labels by itself; nobody can declare them."""
+    return attribute.type is AttributeType.BOOLEAN and value in ("true", "false")
 
 
 def _asked(specification: Specification, statistic: Statistic) -> Iterator[tuple[Attribute, Value]]:

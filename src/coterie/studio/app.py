@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
@@ -56,7 +57,24 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
     async def _http(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404:
             return refusal(404, "There is no such page.", "Go to the list of projects.")
+        if error.status_code == 405 and request.method == "GET":
+            return RedirectResponse(_page_of(request.url.path), 303)
         return refusal(error.status_code, str(error.detail), "Go back and try again.")
+
+    @app.exception_handler(RequestValidationError)
+    async def _unreadable(request: Request, error: RequestValidationError) -> Response:
+        # Its own text repeats what was sent, which may be data.
+        if request.method == "GET":
+            return RedirectResponse(_page_of(request.url.path), 303)
+        return refusal(422, "The studio does not understand this request.", "Go back and try again.")
 
     app.add_middleware(Gate, home=home, port=port, boot=boot)
     return app
+
+
+def _page_of(address: str) -> str:
+    """The page that a form belongs to, for a browser that asks for the form's own address: back, or loaded again."""
+    parts = address.split("/")
+    if len(parts) < 4 or parts[1] != "p":
+        return "/"
+    return "/".join(parts[:4]) if parts[3] in {entry.name for entry in STEPS} else "/"

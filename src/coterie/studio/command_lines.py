@@ -6,6 +6,8 @@ import shlex
 
 from coterie.studio.project import Choice, Project
 
+SHOWN = 20  # rows of a first look
+
 
 def source_of(project: Project) -> tuple[str, list[str]]:
     """What the command reads, and the options that go with it. Invented people are read from the studio's copy."""
@@ -13,10 +15,8 @@ def source_of(project: Project) -> tuple[str, list[str]]:
     if origin.kind == "database":
         named = ["--table", origin.table] if origin.table else ["--query", str(origin.query)]
         return origin.shown, named
-    if origin.kind == "file":
-        return origin.shown, ["--table", origin.table] if origin.table else []
-    uploads = sorted(project.folder.glob("upload.*"))
-    return str(uploads[0] if uploads else project.table_path), []
+    sheet = ["--table", origin.table] if origin.table else []
+    return str(project.source or project.table_path), sheet
 
 
 def choice_options(choice: Choice) -> list[str]:
@@ -44,11 +44,29 @@ def arguments(choice: Choice) -> str:
 def reading_lines(project: Project) -> list[str]:
     """Python that reads the table and its description as the command does."""
     source, named = source_of(project)
-    more = "".join(f", {key[2:]}={value!r}" for key, value in zip(named[::2], named[1::2], strict=True))
     return [
         f"schema = Schema.from_yaml({str(project.schema_path)!r})",
-        f"table = read_table({source!r}{more}, schema=schema)",
+        f"table = read_table({source!r}{given_options(named)}, schema=schema)",
     ]
+
+
+def given_options(options: list[str]) -> str:
+    """`--table NAME` as the arguments of a function."""
+    return "".join(f", {key[2:]}={value!r}" for key, value in zip(options[::2], options[1::2], strict=True))
+
+
+def loading_lines(project: Project) -> list[tuple[str, str]]:
+    """What the page Load does: the table is read, and a first description of it drafted."""
+    source, named = source_of(project)
+    command = wrapped(["coterie", "schema", "draft", source, *named, "--output", "schema.yaml"])
+    python = [
+        "from coterie.io import draft_schema, read_table",
+        "",
+        f"table = read_table({source!r}{given_options(named)})",
+        f"print(table.num_rows, table.num_columns, table.slice(0, {SHOWN}))",
+        "print(draft_schema(table))",
+    ]
+    return [("Command", command), ("Python", "\n".join(python))]
 
 
 def wrapped(words: list[str]) -> str:

@@ -14,6 +14,7 @@ from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.reading import neighbours
 from coterie.ledger import without_credentials
 from coterie.studio.asking import AtHome, Opened, Releasing, Running
+from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
 from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
@@ -23,6 +24,7 @@ from coterie.studio.steps import STEPS
 from coterie.studio.steps.load import database_origin, read
 
 router = APIRouter()
+_DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
 @router.get("/")
@@ -31,10 +33,12 @@ def front(request: Request, home: AtHome) -> Response:
 
 
 def _front(request: Request, home: Home, problem: CoterieError | None = None, **typed: str) -> Response:
+    projects = Project.all(home.projects)
     return page(
         "front.html",
         status=400 if problem else 200,
-        projects=Project.all(home.projects),
+        projects=projects,
+        releases={p.id: len(p.state.released) + len(Desk(p).state.released) for p in projects},
         largest=request.app.state.largest_upload,
         endings=sorted(READERS),
         problem=problem,
@@ -53,6 +57,11 @@ def open_path(request: Request, home: AtHome, jobs: Running, path: Annotated[str
         if not place.is_file():
             what = "is a folder" if place.is_dir() else "is not there"
             raise DataError(f"{place} {what}.", "Give one file." if place.is_dir() else neighbours(place))
+        if place.suffix.lower() in _DATABASES:
+            raise DataError(
+                f"'{place.name}' is a database, not a table.",
+                f"Under 'A database', write sqlite:///{place} and the name of a table.",
+            )
         if ending(place) not in READERS:
             raise DataError(ending_problem(place), ending_advice(place, READERS))
     except CoterieError as problem:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.studio.command_lines import arguments, choice_options, reading_lines, source_of, wrapped
+from coterie.studio.command_lines import (
+    arguments,
+    choice_options,
+    reading_lines,
+    source_of,
+    wrapped,
+)
 from coterie.studio.project import Choice, Project
-from coterie.studio.sampling import SEED
+from coterie.studio.sampling import RUNS, SEED
 
 _IMPORTS = "from coterie import Schema, protect\nfrom coterie.io.reading import read_table"
 
@@ -43,4 +49,5 @@ def comparison_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str,
         words += ["--k", ",".join(map(str, asked["ks"]))]
     if asked["synthetic"]:
         words += ["--tune-on", "synthetic"]
+    words += ["--runs", str(RUNS), "--seed", str(SEED)]  # the noise of the page, so the figures too
     return [("Compare (all rows)", wrapped([*words, "--output", "comparison"]))]

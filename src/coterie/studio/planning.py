@@ -11,7 +11,7 @@ from pathlib import Path
 from coterie.budget import as_text
 from coterie.certificate import Certificate, Digest
 from coterie.charging import fingerprint_of, purpose_of
-from coterie.errors import DataError, OutputError, ParameterError
+from coterie.errors import DataError, LedgerError, OutputError, ParameterError
 from coterie.io.address import Address, is_database
 from coterie.io.formats import WRITERS
 from coterie.ledger import Ledger, Purpose, without_credentials
@@ -21,6 +21,7 @@ from coterie.noise.secure import SecureSampler
 from coterie.promise import promise, total_epsilon
 from coterie.publishing import Destination
 from coterie.schema import Schema
+from coterie.studio.counted import last_account
 from coterie.studio.forms import Sent
 from coterie.studio.kept import stamp
 from coterie.studio.plan import Plan, made_from
@@ -64,12 +65,12 @@ class Asked:
         while any(os.path.exists(folder / f"{name}{ending}") for ending in FORMATS):
             number += 1
             name = f"{stem}-released-{number}"
-        last = next((entry for entry in reversed(project.state.released) if entry.ledger), None)
+        ledger, population = last_account(project)
         return cls(
             folder=str(folder),
             name=name,
-            ledger=(last.ledger or "") if last else str(folder / "ledger.sqlite"),
-            population=(last.population or "") if last else "",
+            ledger=ledger or str(folder / "ledger.sqlite"),
+            population=population,
         )
 
     @classmethod
@@ -166,6 +167,11 @@ def plan_of(project: Project, asked: Asked) -> Plan:
         draft=draft,
     )
     if plan.ledger is not None:
+        if not os.path.exists(plan.ledger):
+            raise LedgerError(
+                f"There is no ledger at {plan.ledger}.",
+                "Name one that exists, or write a population and its lifetime ε and press 'Make it'.",
+            )
         Ledger.inspect(plan.ledger).afford(purpose(plan, schema, destination.shown))
     return plan
 

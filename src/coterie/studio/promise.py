@@ -105,7 +105,8 @@ FIRMNESS = (
     ("Heuristic", "No proof. The data stay close to the original, and so may a person."),
     (
         "Refuted",
-        "The papers claim differential privacy, and a counterexample is known. Do not publish as if it held.",
+        "What is claimed does not hold here: a counterexample is known, or the description was taken from the data. Do not "
+        "publish as if it held.",
     ),
     ("No promise", "Useful to compare with."),
 )

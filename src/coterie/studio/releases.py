@@ -41,6 +41,10 @@ class Progress:
     def shown(self) -> dict[str, Any]:
         """As a job is shown, so that the same script follows it."""
         seconds, share = time.monotonic() - self.started, self.done / (self.attributes + 1)
+        if (
+            self.done >= self.attributes
+        ):  # how long rows and files take, nobody can say: better no number than a wrong one
+            share = 0.0
         left = seconds * (1 - share) / share if share else None
         return {
             "kind": "release",
@@ -203,7 +207,7 @@ def _publish(project: Project, plan: Plan, destination: Destination, progress: P
         progress.done += 1
         progress.words = f"Drawing noise: {progress.done} of {progress.attributes} attributes"
         if progress.done == progress.attributes:
-            progress.words = "Writing the files"
+            progress.words = "Putting the rows together and writing the files"
 
     def make() -> Release:
         progress.words = "Reading the table"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.studio.command_lines import arguments, choice_options, reading_lines, source_of, wrapped
+from coterie.studio.command_lines import (
+    arguments,
+    choice_options,
+    reading_lines,
+    source_of,
+    wrapped,
+)
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED
 

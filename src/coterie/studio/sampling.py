@@ -13,6 +13,7 @@ from coterie.studio.project import Project
 
 SEED = 0  # of the sample and of the noise: a preview can be repeated, and protects nobody
 ROWS = 5_000
+RUNS = 3  # of every choice in a comparison
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from coterie.studio.charts.svg import picture, tag, text, text_width
 
 # The ends and the middle of ColorBrewer's PuOr, a diverging scale that colour-blind readers tell apart.
 _NEGATIVE, _MIDDLE, _POSITIVE = (179, 88, 6), (247, 247, 247), (84, 39, 136)
-_CELL, _ROOM = 40.0, 110.0
+_CELL, _ROOM = 44.0, 110.0
 
 
 def heatmap(
@@ -53,7 +53,10 @@ def heatmap(
             )
     # The slanted names of the last columns lean out to the right.
     size = room + len(names) * _CELL + room / 2
-    svg = picture(size, room + len(names) * _CELL + 4, f"{title}: correlation matrix", parts, wide=size > 360)
+    height, label = room + len(names) * _CELL + 4, f"{title}: correlation matrix"
+    svg = picture(
+        size, height, label, parts, wide=size > 360, own=True
+    )  # one scale for all matrices of a page
     caption = f"{title}. Orange is negative, purple positive.{f' {note}' if note else ''}"
     rows = tuple((name, *map(correlation, line)) for name, line in zip(names, values, strict=True))
     return Figure(svg, caption, ("", *names), rows)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from markupsafe import Markup, escape
 
 LETTER = 6.8  # mean width of a letter at the style sheet's 12 px
+_WIDE = "mwMW@%—…"  # about half as wide again: a short label of them would leave its frame
 LINE = 16
 
 
@@ -26,8 +27,14 @@ def _plain(value: str | float) -> str:
 
 
 def text_width(words: str) -> float:
-    """A safe estimate: East Asian letters are twice as wide."""
-    return LETTER * sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)
+    """A safe estimate: East Asian letters are twice as wide, capitals a quarter wider."""
+    return LETTER * sum(_letters(letter) for letter in words)
+
+
+def _letters(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 2.0
+    return 1.7 if letter in _WIDE else 1.25 if letter.isupper() else 1.0
 
 
 def cut(words: str, width: float) -> str:
@@ -35,7 +42,7 @@ def cut(words: str, width: float) -> str:
     if text_width(words) <= width + 0.5:
         return words
     kept = words
-    while kept and text_width(kept) + LETTER > width:
+    while kept and text_width(f"{kept}…") > width:
         kept = kept[:-1]
     return f"{kept.rstrip()}…"
 
@@ -72,9 +79,9 @@ def path(places: Iterable[tuple[float, float]], class_: str, *, closed: bool = F
 
 
 def picture(
-    width: float, height: float, label: str, parts: Iterable[Markup], *, wide: bool = False
+    width: float, height: float, label: str, parts: Iterable[Markup], *, wide: bool = False, own: bool = False
 ) -> Markup:
-    """The whole figure. A wide one keeps its size on a phone and scrolls in its frame."""
+    """The whole figure. A wide one keeps its size on a phone and scrolls; `own`: never drawn larger than it is."""
     drawn = tag(
         "svg",
         Markup("").join(parts),
@@ -83,7 +90,7 @@ def picture(
         height=height,
         role="img",
         aria_label=label,
-        class_="wide" if wide else "small",
+        class_="wide" if wide else "own" if own else "small",
     )
     attributes = (
         {"class_": "scroll", "tabindex": "0", "role": "group", "aria_label": label}

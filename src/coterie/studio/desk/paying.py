@@ -24,6 +24,7 @@ from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.publishing import LEDGER_DELTA
 from coterie.statistics.stored import certificate_path
+from coterie.studio.counted import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 
@@ -56,7 +57,7 @@ def asked_first(desk: Desk) -> dict[str, str]:
     """What the form proposes: beside the source, with the ledger of last time."""
     origin = desk.project.state.origin
     folder = Path(origin.shown).parent if origin.kind == "file" else Path.home()
-    last = next((entry.ledger for entry in reversed(desk.state.released) if entry.ledger), None)
+    last, _ = last_account(desk.project)
     name = str(desk.document.get("release", "statistics"))
     ledger = last or str(folder / "ledger.sqlite")
     return {

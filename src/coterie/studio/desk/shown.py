@@ -91,4 +91,5 @@ def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple
 
 
 def number(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    """Four digits that matter, and no powers of ten where a person would write the number out."""
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"

@@ -6,20 +6,26 @@ import re
 from typing import Any
 
 from coterie.schema import Attribute, AttributeType, Role, Schema
+from coterie.studio.counted import last_account
 from coterie.studio.desk.statistic import NUMERIC
+from coterie.studio.project import Project
 
 _MOST_LABELS = 6
 _MOST_MEANS = 2
 
 
-def settings(name: str, rows: int) -> dict[str, Any]:
-    """What every specification has. Under replace-one neighbours the number of records is public by definition."""
-    slug = re.sub(r"[^a-z0-9]+", "-", name.rsplit(".", 1)[0].lower()).strip("-") or "statistics"
+def settings(project: Project) -> dict[str, Any]:
+    """What every specification has. Under replace-one neighbours the number of records is public by definition.
+
+    Its people are those of the table's last release, if a ledger counted it: one budget for both.
+    """
+    name = project.state.name.rsplit(".", 1)[0].lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", name).strip("-") or "statistics"
     return {
         "coterie_statistics": 1,
         "release": f"{slug}-1",
-        "population": slug,
-        "records": rows,
+        "population": last_account(project)[1] or slug,
+        "records": project.state.loaded.rows if project.state.loaded else 0,
         "neighbours": "replace-one",
         "budget": {"epsilon": "1"},
         "expected_from": "the publisher's expectation",

@@ -32,6 +32,14 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") for (const open of document.querySelectorAll(".help[open]")) open.open = false;
 });
 
+// An answer to a form is a page like any other: loading it again or coming back to it must not send the form again.
+history.replaceState(history.state, "", location.href);
+
+// A page that asks for a decision is never shown from the browser's memory: what it says may be over.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted && document.querySelector("[data-fresh]")) location.reload();
+});
+
 function spoken(seconds) {
   return seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 }

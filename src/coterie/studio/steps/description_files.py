@@ -13,6 +13,7 @@ from coterie.errors import CoterieError, DataError
 from coterie.io.publication import stage_bytes
 from coterie.schema import Schema
 from coterie.studio.asking import Opened
+from coterie.studio.command_lines import given_options, source_of
 from coterie.studio.project import Project
 from coterie.taxonomy.adult import ADULT_ATTRIBUTES
 from coterie.taxonomy.load import load_taxonomy
@@ -63,12 +64,8 @@ def known_taxonomies(project: Project) -> list[str]:
 
 def same_lines(project: Project) -> list[tuple[str, str]]:
     """The description as commands and as Python."""
-    origin = project.state.origin
-    source = origin.shown if origin.kind == "database" else str(project.source or project.table_path)
-    named = [("table", origin.table), ("query", origin.query)]
-    options = [word for key, value in named if value for word in (f"--{key}", value)]
-    given = "".join(f", {key}={value!r}" for key, value in named if value)
-    schema = str(project.schema_path)
+    source, options = source_of(project)
+    given, schema = given_options(options), str(project.schema_path)
     command = [
         "# A first draft of the same file, with what is public left open:",
         shlex.join(["coterie", "schema", "draft", source, *options, "--output", "schema.yaml"]),

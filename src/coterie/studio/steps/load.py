@@ -11,6 +11,7 @@ from coterie.io.excel_reading import read_sheet
 from coterie.io.formats import READERS, ending
 from coterie.ledger import without_credentials
 from coterie.studio.asking import Opened, Running
+from coterie.studio.command_lines import SHOWN, loading_lines
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
 from coterie.studio.kept import is_untyped, stamp
@@ -18,7 +19,6 @@ from coterie.studio.pages import step_page
 from coterie.studio.project import Origin, Project
 
 router = APIRouter()
-_SHOWN = 20
 _LONGEST = 60  # letters of a cell
 
 
@@ -32,7 +32,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
     found = (jobs.result(project, "load") or {"found": {"columns": [], "new": [], "gone": []}})["found"]
     loaded, preview = project.state.loaded, []
     if loaded:
-        head = project.table().slice(0, _SHOWN).to_pylist()
+        head = project.table().slice(0, SHOWN).to_pylist()
         preview = [[_cell(cell) for cell in row.values()] for row in head]
     source = project.source
     return step_page(
@@ -46,6 +46,7 @@ def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> 
         changed=bool(loaded and source and stamp(source) != loaded.stamp),
         untyped=source is not None and is_untyped(source),
         workbook=source is not None and READERS.get(ending(source)) is read_sheet,
+        same=loading_lines(project) if loaded else [],
     )
 
 

@@ -23,6 +23,7 @@ from coterie.studio.asking import Opened, Running
 from coterie.studio.desk import commands, suggestion
 from coterie.studio.desk.desk import Desk, even_plan
 from coterie.studio.desk.listed import listed_equations, listed_statistics, settings_of
+from coterie.studio.desk.shown import number as short
 from coterie.studio.desk.shown import shown
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
@@ -44,12 +45,13 @@ def _page(
     project: Project, jobs: Jobs, problem: CoterieError | None = None, typed: dict[str, str] | None = None
 ) -> Response:
     desk = Desk(project)
-    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    document = desk.document or suggestion.settings(project)
     split, fault, compared = None, None, None
     plan_notes: tuple[str, ...] = ()
     if document.get("statistics"):
         try:
-            split, plan_notes = shown(desk), even_plan(desk.specification()).warnings
+            split, even = shown(desk), even_plan(desk.specification())
+            plan_notes = (*even.warnings, *even.notes)
             compared = _compared(desk, jobs)
         except CoterieError as error:
             fault = error
@@ -69,12 +71,9 @@ def _page(
         notes=[note for note in plan_notes if not note.startswith(("Statistic '", "Equation '"))],
         compared=compared,
         usual=DEFAULT,
+        short=short,
         equivalent=commands.planning(desk) if split else [],
     )
-
-
-def _rows(project: Project) -> int:
-    return project.state.loaded.rows if project.state.loaded else 0
 
 
 def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
@@ -89,7 +88,7 @@ def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
 @router.post("/p/{project}/statistics/suggest")
 def suggest(project: Opened, jobs: Running, form: Form) -> Response:
     desk = Desk(project)
-    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    document = desk.document or suggestion.settings(project)
     statistics, equations = suggestion.suggested(project.schema())
     try:
         if not statistics:
@@ -106,7 +105,7 @@ def suggest(project: Opened, jobs: Running, form: Form) -> Response:
 @router.post("/p/{project}/statistics/settings")
 def change_settings(project: Opened, jobs: Running, form: Form) -> Response:
     desk = Desk(project)
-    document = desk.document or suggestion.settings(project.state.name, _rows(project))
+    document = desk.document or suggestion.settings(project)
     typed = {name: form.text(name) for name in form.names}
     unit = form.text("unit", "epsilon")
     budget = {"rho" if unit == "rho" else "epsilon": form.text("budget")}

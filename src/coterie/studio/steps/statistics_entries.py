@@ -81,8 +81,7 @@ def _found(desk: Desk, part: str, name: str) -> Any:
 
 def _save(project: Project, form: Sent, part: str, name: str, entry: Any) -> None:
     desk, was = Desk(project), form.text("was")
-    rows = project.state.loaded.rows if project.state.loaded else 0
-    document = desk.document or suggestion.settings(project.state.name, rows)
+    document = desk.document or suggestion.settings(project)
     entries = dict(document.get(part) or {})
     if name != was and name in entries:
         raise ParameterError(f"'{name}' exists already.", "Choose another name, or change that entry.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from fastapi import APIRouter, Response
@@ -124,6 +125,7 @@ def released(project: Opened, number: int) -> Response:
         result=result,
         figures=figures_of(result),
         short=short,
+        verify=shlex.join(["coterie", "stats", "verify", entry.data, entry.certificate]),
         desk=Desk(project).state,
     )
 

@@ -49,7 +49,7 @@ def _checked(
     try:
         checked = column_of(column, attribute, schema)
     except CoterieError as error:
-        return _told("stops", error.problem, error.advice)
+        return _told("stops", error.problem, _on_the_page(error.advice))
     absent, notes = absent_in(checked), []
     if absent.any():
         if attribute.missing is Missing.ERROR:
@@ -77,6 +77,14 @@ def _checked(
         if outside.any():
             notes.append(f"{_cells(outside)} outside its bounds: cut to them")
     return _told("note" if notes else "fits", "; ".join(notes) or "every value fits")
+
+
+def _on_the_page(advice: str) -> str:
+    """The advice speaks of entries of the schema file; a person here sees the titles of fields."""
+    field = "under 'More', in 'Texts that mean missing'"
+    return advice.replace(
+        "name what marks a missing value (`missing_marks`)", f"write the marks of missing values {field}"
+    )
 
 
 def _cells(mask: np.ndarray[Any, Any]) -> str:

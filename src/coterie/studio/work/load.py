@@ -18,6 +18,7 @@ from coterie.studio.project import Loaded, Project
 
 Tell = Callable[[float | None, str], None]
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_DATE = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
 _COMMA_NUMBER = r"^\s*[+-]?\d+,\d+\s*$"
 
 
@@ -99,6 +100,14 @@ def _note(column: pa.ChunkedArray) -> str:
     if filled > numbers >= filled / 2:
         few = f"{filled - numbers:,} cell{'s are' if filled - numbers > 1 else ' is'}"
         return f"Most cells are numbers, {few} not, so it was read as text. Does a mark such as NA mean 'missing'?"
+    dates = pc.sum(pc.match_substring_regex(column, _DATE)).as_py() or 0
+    if dates >= filled / 2:
+        few = f", {filled - dates:,} not" if filled > dates else ""
+        return (
+            f"Most cells are dates{few}, but it was read as text."
+            if few
+            else "Its cells are dates, read as text."
+        )
     commas = pc.sum(pc.match_substring_regex(column, _COMMA_NUMBER)).as_py() or 0
     if commas >= filled / 2:
         return "Its numbers have a decimal comma, so it was read as text. Save the table with decimal points."

@@ -18,6 +18,7 @@ from coterie.utility.measure import Measure, Measured, Settings
 from coterie.utility.pair import Pair, bring_together
 
 Tell = Callable[[float | None, str], None]
+_DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
 MOST_CORRELATED = 16  # attributes of a matrix that can still be read
 
 
@@ -61,7 +62,8 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         "correlation": _correlation(pair),
         "measures": measures,
         "words": _in_words(measures, synthetic=synthetic),
-        "notes": list(pair.notes),
+        # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
+        "notes": [_DROWNED if "--shuffled" in note else note for note in pair.notes],
     }
 
 

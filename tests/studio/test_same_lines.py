@@ -1,0 +1,122 @@
+"""The lines under a page read what the page reads: the sheet, the database, the noise; and they run."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from studio_client import finished, visiting
+
+from coterie.errors import DataError
+from coterie.population import demo_population, demo_schema
+from coterie.studio.command_lines import loading_lines, protect_lines
+from coterie.studio.home import Home
+from coterie.studio.kept import keep, stamp
+from coterie.studio.looking_lines import comparison_lines, preview_lines
+from coterie.studio.project import Choice, Loaded, Origin, Project
+from coterie.studio.same_audit import audit_lines
+from coterie.studio.work import compare as compare_work
+from workbooks import write_xlsx
+
+CHOICE = Choice(method="laplace", epsilon="1")
+PROGRAM = f"coterie() {{ {sys.executable} -c 'from coterie.cli import main; main()' \"$@\"; }}"
+AUDIT = {"choice": CHOICE.model_dump(), "of": 0, "known": 0.04, "seconds": 2, "control": "", "rows": 100}
+
+
+def loaded_project(home: Home, origin: Origin, table: pa.Table, source: Path | None = None) -> Project:
+    project = Project.new(home.projects, "people", origin)
+    if source is not None:
+        assert project.source is not None
+        shutil.copy(source, project.source)
+    seen = stamp(project.source) if project.source else None
+    loaded = Loaded(
+        rows=table.num_rows, columns=table.num_columns, digest=keep(table, project.table_path), stamp=seen
+    )
+    project.change(loaded=loaded, schema=demo_schema().to_yaml(), choice=CHOICE)
+    return project
+
+
+@pytest.fixture
+def sheet(tmp_path: Path) -> Project:
+    """An uploaded workbook whose second sheet was chosen."""
+    table = demo_population().slice(0, 60)
+    rows = [table.column_names, *([*row.values()] for row in table.to_pylist())]
+    book = write_xlsx(tmp_path / "book.xlsx", {"first": [["x"], [1]], "people": rows})
+    origin = Origin(kind="upload", shown="book.xlsx", table="people")
+    return loaded_project(Home(tmp_path / "home"), origin, table, book)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Project:
+    address, table = f"sqlite:///{tmp_path}/people.db", demo_population().slice(0, 60)
+    with sqlite3.connect(tmp_path / "people.db") as people:
+        people.execute(f"create table people ({', '.join(table.column_names)})")
+        marks = ", ".join("?" * table.num_columns)
+        people.executemany(
+            f"insert into people values ({marks})", [[*row.values()] for row in table.to_pylist()]
+        )
+    return loaded_project(
+        Home(tmp_path / "home"), Origin(kind="database", shown=address, table="people"), table
+    )
+
+
+def run(folder: Path, *lines: tuple[str, str]) -> str:
+    said = ""
+    for title, text in lines:
+        words = [sys.executable, "-c", text] if "Python" in title else ["bash", "-ec", f"{PROGRAM}\n{text}"]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
+        assert not done.returncode, f"{title}\n{text}\n{done.stderr}"
+        said += done.stdout
+    return said
+
+
+@pytest.mark.parametrize("which", ["sheet", "database"])
+def test_every_line_reads_the_sheet_or_the_database_of_the_page(
+    which: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    project: Project = request.getfixturevalue(which)
+    work = tmp_path / "work"
+    work.mkdir()
+    assert "60 9" in run(work, *loading_lines(project))
+    run(
+        work,
+        *protect_lines(project, CHOICE),
+        *preview_lines(project, CHOICE, 60),
+        *audit_lines(project, AUDIT),
+    )
+    assert (work / "audit" / "audit.html").exists()
+
+
+def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Project, tmp_path: Path) -> None:
+    asked = {"methods": ["laplace"], "epsilons": ["1"], "ks": [], "rows": 60, "synthetic": False}
+    found = compare_work.work(database, asked, lambda share, words: None)
+    run(tmp_path, *comparison_lines(database, asked))
+    [page] = [entry["error"] for entry in found["errors"]["sse"]]
+    with (tmp_path / "comparison" / "results.csv").open(encoding="utf-8") as written:
+        values = [float(row["sse"]) for row in csv.DictReader(written)]
+    assert np.isclose(np.mean(values) * len(demo_schema().protected), page)  # Eq. (5) divides once more
+
+
+def test_the_words_say_what_attackers_gained(database: Project) -> None:
+    asked = {"methods": ["laplace", "ir"], "epsilons": ["1"], "ks": [5], "rows": 60, "synthetic": False}
+    found = compare_work.work(database, asked, lambda share, words: None)
+    assert found["points"][0].startswith("The most that any of our attacks gained beyond guessing: ")
+    for point in found["map"]:
+        assert f"{point['name']}: {100 * point['risk']:.0f} %" in found["points"][0]
+
+
+def test_an_upload_that_cannot_be_read_says_how_to_mend_it(tmp_path: Path) -> None:
+    with visiting(tmp_path / "home") as (client, home):
+        address = client.post("/upload?name=a.csv", content=b"a,b\n1,2\n3\n").json()["address"]
+        [project] = Project.all(home.projects)
+        assert finished(client, project, "load")["state"] == "failed"
+        assert "upload it again" in client.get(address).text
+        with pytest.raises(DataError):
+            project.table()
