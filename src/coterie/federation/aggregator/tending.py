@@ -92,6 +92,8 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         with aggregator.database.reading() as connection:
             after = study_row(connection, study)
         assert after is not None
+        if after.state is row.state:
+            return True  # a contribution was looked at; the study is where it was
         aggregator.database.holds_erased |= is_final(after.state)
         told = {"event": "study", "study": study, "state": after.state.value}
         log.info("study %s is %s", study[:12], after.state, extra=told)

@@ -30,7 +30,8 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
     try:
         table = read_table(source.data, table=source.table, query=source.query)
     except CoterieError as error:
-        raise refusal(f"the owner's table cannot be read: {_kind(error)}") from None
+        # The cause may name a path or a host: it is shown on this machine, and is not part of the reason.
+        raise refusal(f"the owner's table cannot be read: {type(error).__name__}") from error
     schema = study.schema_for(owner)
     columns = {}
     for attribute in schema.attributes:
@@ -54,8 +55,3 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
         # Names of other columns are the owner's business: the suggestion stays out of the reason.
         raise refusal(f"the table has no column '{name}'")
     return table.column(name)
-
-
-def _kind(error: CoterieError) -> str:
-    """Not the message itself: it may hold a path or the name of a host, which is the owner's business."""
-    return type(error).__name__
