@@ -24,13 +24,14 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
     """A released study with unequal shares, one of its owners, and that owner's copy."""
     homes = [shared.join(name) for name in ("joined-a", "joined-b")]
     for home in homes:
-        shared.give(home, people(40, 7), identifier="person", attributes=["age", "stay", "ward"])
+        shared.give(home, people(40, 7), identifier="patient")
     owners = {"joined-a": ["age", "ward"], "joined-b": {"attributes": ["stay"], "weight": "3"}}
-    study = shared.study(owners, fragmentation="vertical", identifier="person", lead="joined-a")
+    study = shared.study(owners, fragmentation="vertical", identifier="patient", lead="joined-a")
 
     def copied() -> bool:
         for home in homes:
             Look(shared, home).once()
+        assert shared.shown(study)["state"] != "FAILED", shared.shown(study)
         return all(delivering.copied(home, study.id) for home in homes)
 
     until(copied, "both copies")
