@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
@@ -47,6 +48,17 @@ def test_a_slip_is_told_to_the_person_and_not_to_the_others(shared: Any) -> None
     note_approval(home, wanted(home, study), Source(data=str(path), population="people"))
     Look(shared, home).once()
     assert shared.part(study, "slip-a")["state"] == "APPROVED"
+
+
+def test_in_which_row_stays_here(shared: Any) -> None:
+    [home, _] = joined(shared, "row-a", "row-b")
+    table = people(30, 1)
+    ages = [None if place == 16 else 40 for place in range(30)]
+    shared.give(home, table.set_column(1, "age", pa.array(ages)))
+    study = shared.study(["row-a", "row-b"])
+    [(event, _, text)] = Look(shared, home).once()
+    assert (event, "row 17" in text) == ("refused", True), "the owner must find it"
+    assert shared.part(study, "row-a")["reason"] == "Column 'age' misses 1 value(s)"
 
 
 def test_an_approval_can_be_taken_back(shared: Any) -> None:

@@ -222,11 +222,11 @@ class Agent:
         if study in self._refused:
             return False
         signed = answering.refuse(self.home, study, refused)
-        cause = refused.__cause__  # may hold a path: for this machine only
+        cause = refused.__cause__  # may hold a path or a row: for this machine only
         self.say(
             "refused",
             study,
-            refused.problem + (f" {cause.problem}" if isinstance(cause, CoterieError) else ""),
+            f"Refused: {cause.problem}" if isinstance(cause, CoterieError) else refused.problem,
         )
         self.home.journal.note("refused", study=study, reason=refused.reason, **refused.figures)
         try:
