@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import os
 from pathlib import Path
 
@@ -93,6 +94,23 @@ def check_signature(certificate: Certificate, trusted: Path | None) -> str | Non
                 "The certificate is signed by another key than the one you trust.", "Ask who issued it."
             )
     return fingerprint(public)
+
+
+def require_signer(signer: str | None, trusted: str) -> None:
+    """`trusted` is a public key file, or a fingerprint (SHA256:…) as one reads it out on the telephone."""
+    expected = trusted.strip()
+    if not expected.startswith("SHA256:"):
+        key = _load(Path(trusted), private=False)
+        assert isinstance(key, Ed25519PublicKey)
+        expected = fingerprint(key)
+    if signer is None:
+        raise CertificateError(
+            "The certificate is not signed.", "Ask its issuer for a signed one, or verify without a key."
+        )
+    if not hmac.compare_digest(signer.encode(), expected.encode()):
+        raise CertificateError(
+            "The certificate is signed by another key than the one you trust.", "Ask who issued it."
+        )
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:

@@ -160,6 +160,24 @@ def study(fragmentation: str, owners: int, weights: list[str] | None = None) -> 
     return study_from(content, Keys.generate().public, find)
 
 
+def test_whoever_writes_a_study_is_told_what_to_correct() -> None:
+    attributes = {"x": {"role": "protect", "domain": {"lower": 0, "upper": 1}}}
+    content = {
+        "title": "t", "fragmentation": "horizontal", "method": "idp-ls", "epsilon": "1", "k": 3, "deadline": "1 hour",
+        "attributes": attributes, "owners": ["a", "b", "a"],
+    }  # fmt: skip
+    keys = Keys.generate()
+
+    def find(name: str) -> Owner:
+        return Owner(1, name, keys.public, keys.sealing_public, None)
+
+    with pytest.raises(FederationError, match="'a' is named twice"):
+        study_from(content, keys.public, find)
+    with pytest.raises(FederationError, match="k: ") as raised:
+        study_from({**content, "owners": ["a", "b"], "k": 2}, keys.public, find)
+    assert "Correct that entry" in raised.value.advice
+
+
 @given(st.lists(st.booleans(), min_size=2, max_size=6))
 @settings(max_examples=25, deadline=None)
 def test_the_largest_counts_only_if_everybody_signed(signed: list[bool]) -> None:

@@ -111,11 +111,17 @@ def test_an_owner_decides_in_a_browser(shared: Any, browser: Any) -> None:
             section = browser.find_element("id", f"study-{study.id[:12]}")
             for word in ("age, stay, ward", "idp-ls", "people: 10"):
                 assert word in section.text
+            section.find_element("name", "data").send_keys("/nothing/there.csv")
+            section.find_element("name", "population").send_keys("people")
+            section.find_element("xpath", ".//button[text()='Approve']").click()
+            shows(browser, "[role=alert]", "Nothing was said to the aggregator")
+            section = browser.find_element("id", f"study-{study.id[:12]}")
             section.find_element("name", "data").send_keys(str(path))
             section.find_element("name", "population").send_keys("people")
             section.find_element("name", "disjoint").click()
             section.find_element("xpath", ".//button[text()='Approve']").click()
             shows(browser, f"#study-{study.id[:12]} .decision", "approve")
+            assert "take it back" in browser.find_element("id", f"study-{study.id[:12]}").text
             section = browser.find_element("id", f"study-{refused.id[:12]}")
             section.find_element("name", "reason").send_keys("not ours")
             section.find_element("xpath", ".//button[text()='Refuse']").click()

@@ -35,7 +35,7 @@ def refused(world: Any, home: Any, study: Any, **options: Any) -> Answer:
         part = next(p for p in contributions_of(connection, study.id) if p.name == home.owner)
     assert part.state == "REFUSED"
     _, answer = part.signed_answer(home.keys.public)
-    assert answer.reason == part.reason
+    assert answer.told == part.reason
     assert Ledger.inspect(home.default_ledger).balance("people").spent == 0
     assert not Ledger.inspect(home.default_ledger).entries, "nothing was reserved"
     assert str(SECRET) not in world.aggregator.folder.joinpath("..", "server.log").read_text()
@@ -50,9 +50,12 @@ def names(pair: Any) -> list[str]:
 def test_over_budget(shared: Any) -> None:
     home, other = shared.join("poor", lifetime="0.5"), shared.join("rich")
     shared.give(home, people(30, 1))
-    answer = refused(shared, home, shared.study([home.owner, other.owner]))
+    study = shared.study([home.owner, other.owner])
+    answer = refused(shared, home, study)
     assert "budget" in (answer.reason or "")
     assert answer.figures == {"requested": "1", "remaining": "0.5", "limit": "0.5"}
+    told = shared.part(study, answer.owner)["reason"]
+    assert "requested 1, remaining 0.5, limit 0.5" in told, "the administrator sees the figures too"
 
 
 @pytest.mark.parametrize(

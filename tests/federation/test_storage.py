@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,7 @@ from federation_world import ATTRIBUTES
 from sqlalchemy import create_engine, delete, insert, select, text, update
 from sqlalchemy.engine import make_url
 
+from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.envelope import Signed
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.keys import Keys
@@ -21,7 +23,7 @@ from coterie.federation.states import CONTRIBUTION, STUDY, ContributionState, St
 from coterie.federation.storage import audit, parties, studies, tables
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.tables import audit as audit_table
-from coterie.federation.storage.tables import metadata, owners
+from coterie.federation.storage.tables import invitations, metadata, owners
 from coterie.federation.study import KIND
 from coterie.federation.study_file import study_from
 
@@ -260,3 +262,19 @@ def test_what_was_erased_cannot_be_read_in_the_files(tmp_path: Path) -> None:
     assert key.encode() not in held()
     assert sealed[:200].encode() not in held()
     database.close()
+
+
+def test_a_folder_that_was_moved_finds_its_own_database(tmp_path: Path) -> None:
+    made, _ = init(tmp_path / "here", "https://127.0.0.1:1", ["127.0.0.1"], None)
+    made.close()
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    copy = Aggregator.open(tmp_path / "copy")
+    with copy.database.writing() as connection:
+        parties.invite(connection, "only-here", "t" * 43, "2030-01-01T00:00:00.000Z")
+    copy.close()
+    original = Aggregator.open(tmp_path / "here")
+    with original.database.reading() as connection:
+        assert not connection.execute(select(invitations.c.name)).all(), (
+            "a copy does not write into its original"
+        )
+    original.close()

@@ -10,10 +10,11 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from coterie.certificate import Certificate, json_schema
+from coterie.cli.joined_certificate import read_joined, show_joined
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import CertificateError
-from coterie.signing import check_signature, make_key
-from coterie.verification import released_digest
+from coterie.signing import check_signature, make_key, require_signer
+from coterie.verification import digest_like
 
 app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",
@@ -38,14 +39,24 @@ def verify(
     certificate_file: CertificateFile,
     table: Annotated[str | None, typer.Option(help="The released table, for a database URL.")] = None,
     key: Annotated[
-        Path | None, typer.Option(help="The issuer's public key (.pub); then the signature must be theirs.")
+        str | None,
+        typer.Option(
+            help="The issuer's public key (.pub) or its fingerprint (SHA256:…); then the signature must be theirs."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a release and a certificate belong together. Exit code 7 if they do not."""
-    certificate = read_certificate(certificate_file)
-    signer = check_signature(certificate, key)
-    if released_digest(released, table, certificate) != certificate.release.digest.value:
+    """Say whether a release and a certificate belong together; of one owner, or of several. Exit code 7 if they do not."""
+    joined = read_joined(certificate_file)
+    if joined is not None:
+        signer: str | None = joined.signer
+        digest = joined.certificate.digest
+    else:
+        certificate = read_certificate(certificate_file)
+        signer, digest = check_signature(certificate, None), certificate.release.digest
+    if key is not None:
+        require_signer(signer, key)
+    if digest_like(released, table, digest) != digest.value:
         raise CertificateError(
             "The release and the certificate do not belong together: the digests differ.",
             "The file was changed after it was certified, or this is another release's certificate.",
@@ -54,6 +65,11 @@ def verify(
         print_json({"match": True, "signer": signer, "signer_trusted": key is not None})
         return
     console.print("[bold #009E73]They belong together:[/] the release has the bytes that were certified.")
+    if joined is not None:
+        owners = ", ".join(part.owner for part in joined.certificate.owners)
+        console.print(
+            f"The parts of {escape(owners)} are signed by them, and the promise is what they come to."
+        )
     if signer is None:
         console.print("The certificate is not signed: this does not show who issued it.")
     elif key is None:
@@ -65,6 +81,10 @@ def verify(
 @app.command("show")
 def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     """Print a certificate in words."""
+    joined = read_joined(certificate_file)
+    if joined is not None:
+        show_joined(joined, as_json=as_json)
+        return
     certificate = read_certificate(certificate_file)
     if as_json:
         print_json(certificate.model_dump(mode="json"))

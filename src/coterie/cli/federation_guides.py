@@ -34,5 +34,6 @@ Instead of step 5, a policy.yaml in the folder can decide (docs/how-to/federate.
 
 Exit codes: 0 done · 2 command line · 8 ledger · 9 budget exceeded · 10 optional part missing · 11 a document, folder or
 setting · 12 TLS failed or another aggregator's key · 13 the aggregator does not accept this key, or a clock is off ·
-14 no common protocol version · 15 invitation used or expired · 16 another process uses this key · 19 not reachable.
+14 no common protocol version · 15 invitation used or expired · 16 another process uses this key, or it is too
+late to decide · 17 your table or budget does not fit · 19 not reachable.
 """

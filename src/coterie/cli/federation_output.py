@@ -29,7 +29,7 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
         return
     table = Table(title="Studies", title_justify="left")
     for heading in ("id", "title", "state", "kind", "method", "ε", "k", "deadline"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("id", "state"))
     for study in studies:
         table.add_row(
             study["id"][:12],

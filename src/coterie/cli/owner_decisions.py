@@ -13,6 +13,7 @@ from coterie.cli.federation_output import AsJson, styled
 from coterie.cli.output import console, print_json
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.client import Client
+from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.showing import shown_study
@@ -89,12 +90,12 @@ def approve_command(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Agree to a study. The running process (`coterie owner run`) checks the table and the budget, then computes and sends.
+    """Agree to a study. Table and budget are looked at now; the running process (`coterie owner run`) computes and sends.
 
     Example: coterie owner approve 5f2c81 --home ./owner --data patients.parquet --population patients --disjoint
     """
     opened = Home.open(home)
-    name = _full_name(opened, study)
+    wanted = _wanted(opened, study)
     columns = {}
     for pair in column or []:
         attribute, found, own = pair.partition("=")
@@ -111,8 +112,8 @@ def approve_command(
         columns=columns,
         disjoint=disjoint,
     )
-    opened.journal.decide(name, {"decision": "approve", "source": source.content()})
-    _said(name, "approve", as_json)
+    note_approval(opened, wanted, source)
+    _said(wanted["id"], "approve", as_json)
 
 
 def refuse_command(
@@ -123,14 +124,14 @@ def refuse_command(
     ] = "the owner does not take part",
     as_json: AsJson = False,
 ) -> None:
-    """Do not take part. Possible until your table is protected; afterwards use `coterie owner leave`.
+    """Do not take part, or no longer: possible until your part is delivered. What was charged by then stays charged.
 
     Example: coterie owner refuse 5f2c81 --home ./owner --reason "not covered by our ethics vote"
     """
     opened = Home.open(home)
-    name = _full_name(opened, study)
-    opened.journal.decide(name, {"decision": "refuse", "reason": reason[:2000]})
-    _said(name, "refuse", as_json)
+    wanted = _wanted(opened, study)
+    note_refusal(opened, wanted, reason)
+    _said(wanted["id"], "refuse", as_json)
 
 
 def owner_client(home: Home, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
@@ -151,19 +152,20 @@ def _absolute(data: str) -> str:
     return data if "://" in data else os.path.abspath(data)
 
 
-def _full_name(home: Home, study: str) -> str:
-    """From what the running process has seen, else from the aggregator."""
-    known = list(home.journal.seen())
+def _wanted(home: Home, study: str) -> dict[str, Any]:
+    """What is asked, as the running process has last seen it, else from the aggregator."""
+    known = home.journal.seen()
     if not any(name.startswith(study) for name in known):
         with owner_client(home, None) as client:
-            known = [wanted["id"] for wanted in client.get("/v1/desired?after=&wait=0")["studies"]]
+            found = client.get("/v1/desired?after=&wait=0")["studies"]
+        known = {wanted["id"]: wanted for wanted in found}
     matches = [name for name in known if len(study) >= 6 and name.startswith(study)]
     if len(matches) != 1:
         raise FederationError(
             "There is no such study for you." if not matches else "Several studies begin like that.",
             "`coterie owner inspect` lists them.",
         )
-    return matches[0]
+    return known[matches[0]]
 
 
 def _print(content: dict[str, Any]) -> None:
@@ -177,8 +179,15 @@ def _print(content: dict[str, Any]) -> None:
             None,
             {},
         ):
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-            console.print(f"  {name.replace('_', ' ')}: {escape(str(shown))}")
+            console.print(f"  {name.replace('_', ' ')}: {escape(_words(value))}")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {content}" for name, content in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _said(study: str, word: str, as_json: bool) -> None:

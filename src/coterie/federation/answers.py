@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -47,6 +47,13 @@ class Answer(Document):
         if (self.decision == "approve") != bool(self.attributes):
             raise ValueError("an approval, and only that, names attributes")
         return self
+
+    @property
+    def told(self) -> str | None:
+        """Why not, with the figures: what the administrator and the board are told."""
+        # Canonical form sorts names; people read what was asked first.
+        shown = ", ".join(f"{name} {self.figures[name]}" for name in get_args(Figure) if name in self.figures)
+        return f"{self.reason} ({shown})" if self.reason is not None and shown else self.reason
 
 
 class SealedKey(Document):

@@ -57,7 +57,7 @@ def composed(study: Study, owners: Mapping[str, bool], certificates: Mapping[str
         status = "conditional"
     label = (
         f"composed over {len(parts)} owners: privacy loss {value} ({weakest.model}), calibrated ε = {as_text(epsilon)}; "
-        f"{rule}. Each owner's part: {weakest.label}"
+        f"{rule}. {_parts(owners, certificates)}"
     )
     if study.vertical and weakest.scope != "the released rows":
         label += ". The join shows which records share groups across owners; no promise covers that"
@@ -73,6 +73,16 @@ def composed(study: Study, owners: Mapping[str, bool], certificates: Mapping[str
         neighbours=weakest.neighbours,
         rests_on_noise=weakest.rests_on_noise,
     )
+
+
+def _parts(owners: Mapping[str, bool], certificates: Mapping[str, Certificate]) -> str:
+    """What each owner promised: one sentence if all promised the same, else who promised what."""
+    found: dict[str, list[str]] = {}
+    for owner in owners:
+        found.setdefault(certificates[owner].guarantee.label, []).append(owner)
+    if len(found) == 1:
+        return f"Each owner's part: {next(iter(found))}"
+    return "; ".join(f"Part of {', '.join(names)}: {label}" for label, names in found.items())
 
 
 def _number(text: str) -> Fraction | None:

@@ -67,7 +67,11 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
         "at_deadline": content.get("at_deadline", "expire"),
         "seed": content.get("seed"),
     }
-    return validated(Study, document, "study")
+    try:
+        return validated(Study, document, "study")
+    except FederationError as error:
+        # Whoever reads this wrote it: there is no sender to ask.
+        raise FederationError(error.problem, "Correct that entry; see docs/how-to/federate.md.") from None
 
 
 def _attribute(attribute: Attribute) -> StudyAttribute:
@@ -109,6 +113,9 @@ def _attribute(attribute: Attribute) -> StudyAttribute:
 def _roster(owners: object, find: Find) -> list[dict[str, Any]]:
     """A list of names; or, for a vertical study, name → attributes (or → {attributes, weight})."""
     if isinstance(owners, list):
+        repeated = next((name for name in owners if owners.count(name) > 1), None)
+        if repeated is not None:
+            raise FederationError(f"Owner '{repeated}' is named twice.", "Name each owner once.")
         owners = dict.fromkeys(map(str, owners))
     if not isinstance(owners, Mapping):
         raise FederationError("The owners are neither a list nor a mapping.", "See docs/how-to/federate.md.")

@@ -16,7 +16,7 @@ from coterie.federation.keys import Keys, fingerprint, write_private
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
 
-_SETTINGS = "aggregator.json"
+_SETTINGS, _DATABASE = "aggregator.json", "aggregator.sqlite"
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,9 @@ class Aggregator:
     def open(cls, folder: Path, database: str | None = None) -> Aggregator:
         try:
             settings = json.loads((folder / _SETTINGS).read_bytes())
-            url, stored = settings["url"], settings["database"]
+            url = settings["url"]
+            # Beside the settings unless they say otherwise: a folder that was moved or copied must find its own.
+            stored = settings["database"] or f"sqlite:///{(folder / _DATABASE).resolve()}"
         except (OSError, ValueError, KeyError, TypeError):
             raise FederationError(
                 f"{folder} is not the folder of an aggregator.",
@@ -89,9 +91,8 @@ def init(folder: Path, url: str, names: Sequence[str], database: str | None) -> 
 def _made(folder: Path, url: str, names: Sequence[str], database: str | None) -> tuple[Aggregator, str]:
     Keys.generate().save(folder)
     tls.make_certificate(folder, names)
-    address = database or f"sqlite:///{(folder / 'aggregator.sqlite').resolve()}"
     # 0600: the address of a database may hold a password.
-    settings = json.dumps({"url": url.rstrip("/"), "database": address}, indent=2)
+    settings = json.dumps({"url": url.rstrip("/"), "database": database}, indent=2)
     write_private(folder / _SETTINGS, settings.encode())
     previous = os.umask(0o077)
     try:

@@ -49,7 +49,7 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
             unknown = [name for name in opened.attributes if name not in asked]
             if unknown:
                 raise Fault(422, "unacceptable", "The answer offers attributes that the study does not have.")
-        move_contribution(connection, mine, state, answer=signed.text(), reason=opened.reason)
+        move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 
 

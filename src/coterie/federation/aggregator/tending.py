@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
+from coterie.federation.aggregator.complaining import complain
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
 from coterie.federation.keys import NO_ROOM
@@ -82,7 +83,7 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
         full = isinstance(error, OSError) and error.errno in NO_ROOM
-        log.error("study %s waits: %s", study[:12], "the disk is full" if full else "input/output error")
+        complain(f"study {study[:12]} waits: {'the disk is full' if full else 'input/output error'}")
         return False
     except Exception as error:
         # One study that cannot be moved must not stop the others.
@@ -92,6 +93,8 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
         with aggregator.database.reading() as connection:
             after = study_row(connection, study)
         assert after is not None
+        if after.state is row.state:
+            return True  # a contribution was looked at; the study is where it was
         aggregator.database.holds_erased |= is_final(after.state)
         told = {"event": "study", "study": study, "state": after.state.value}
         log.info("study %s is %s", study[:12], after.state, extra=told)

@@ -19,7 +19,7 @@ from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
-from coterie.federation.owner.refusal import Refusal
+from coterie.federation.owner.refusal import Refusal, refusal
 from coterie.federation.owner.table import prepare_table
 from coterie.federation.pseudonyms import Pseudonyms, pseudonyms
 from coterie.federation.sealing import unseal
@@ -41,6 +41,8 @@ class Agent:
         self.unattended = unattended
         self._settled = False
         self._waiting: set[str] = set()
+        self._asked: set[str] = set()
+        self._refused: set[str] = set()
 
     def run(self, *, once: bool = False, until_done: bool = False) -> None:
         """Until stopped; or once; or until every study that we know of has come to its end."""
@@ -78,8 +80,7 @@ class Agent:
             try:
                 quiet = not self._step(wanted) and quiet
             except Refusal as refused:
-                self._refuse(wanted, refused)
-                quiet = False
+                quiet = not self._refuse(wanted, refused) and quiet
             except (Unreachable, Untrusted, NotAccepted, Conflict):
                 raise
             except AnswerFault as fault:
@@ -109,11 +110,13 @@ class Agent:
         source = answering.decision(self.home, study, unattended=self.unattended)
         if source is None:
             self._waiting.add(study.id)
-            self.say(
-                "waiting",
-                study.id,
-                f"'{study.title}' waits for your decision: coterie owner inspect {study.id[:12]}",
-            )
+            if study.id not in self._asked:  # a study may wait for days: one line is enough
+                self._asked.add(study.id)
+                self.say(
+                    "waiting",
+                    study.id,
+                    f"'{study.title}' waits for your decision: coterie owner inspect {study.id[:12]}",
+                )
             return False
         answer, _ = answering.approve(self.home, study, source)
         if not self.home.journal.decision(study.id):
@@ -126,6 +129,9 @@ class Agent:
 
     def _contribute(self, wanted: dict[str, Any], state: StudyState, mine: ContributionState) -> bool:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])
+        said = self.home.journal.decision(study.id)
+        if said is not None and said["decision"] == "refuse":
+            return self._take_back(study.id, str(said["reason"]), mine)
         source = self._source(study)
         if not self._settled:
             computing.settle_ledger(self.home, source)
@@ -165,6 +171,15 @@ class Agent:
         self._deliver(study.id, manifest, mine)
         return True
 
+    def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
+        """A person changed its mind: refuse while nothing is drawn, withdraw what is."""
+        if mine in (_C.APPROVED, _C.RESERVED) and computing.finished(self.home, study) is None:
+            raise refusal(reason)
+        delivering.report(self.client, study, _C.WITHDRAWN)
+        self.home.journal.note("withdrawn", study=study, reason=reason)
+        self.say("withdrawn", study, f"{reason}. What was charged stays charged.")
+        return True
+
     def _deliver(self, study: str, manifest: Signed, mine: ContributionState) -> None:
         # The reports may have been lost with the process that owed them: catch up in order.
         if mine is _C.APPROVED:
@@ -175,11 +190,14 @@ class Agent:
         self.say("delivered", study, "the aggregator signed a receipt.")
 
     def _report_reserved(self, study: str, mine: ContributionState) -> None:
-        """While ε is held. If it does not get through, it is made up for after the computation."""
+        """While ε is held. If it does not get through, it is made up for after the computation.
+
+        A "no" ends it here, where ε can still be given back: the study was cancelled, or ended, while we read the table.
+        """
         if mine is _C.APPROVED:
             try:
                 delivering.report(self.client, study, _C.RESERVED)
-            except (Unreachable, AnswerFault):
+            except Unreachable:
                 return
 
     def _source(self, study: Study) -> Source:
@@ -198,15 +216,27 @@ class Agent:
         sealed = next((entry.sealed for entry in key.sealed if entry.owner == self.home.owner), "")
         return unseal(sealed, self.home.keys.sealing, study.id)
 
-    def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> None:
+    def _refuse(self, wanted: dict[str, Any], refused: Refusal) -> bool:
+        """True if the aggregator took it. Said once: one that does not hear must not make us speak without end."""
         study = wanted["id"]
+        if study in self._refused:
+            return False
         signed = answering.refuse(self.home, study, refused)
-        self.say("refused", study, refused.problem)
+        cause = refused.__cause__  # may hold a path or a row: for this machine only
+        self.say(
+            "refused",
+            study,
+            f"Refused: {cause.problem}" if isinstance(cause, CoterieError) else refused.problem,
+        )
         self.home.journal.note("refused", study=study, reason=refused.reason, **refused.figures)
         try:
             self.client.post(f"/v1/studies/{study}/answer", signed.content())
         except AnswerFault as fault:
+            self._refused.add(study)
             self.say("declined", study, fault.problem)
+            return False
+        self._refused.add(study)
+        return True
 
     def _done(self, wanted: dict[str, Any]) -> bool:
         state = _S(wanted["state"])

@@ -6,15 +6,17 @@ import hashlib
 import os
 from typing import Any
 
+from coterie.errors import CertificateError, CoterieError
 from coterie.federation.answers import Manifest, Receipt
-from coterie.federation.canonical import sha256
-from coterie.federation.certificate import KIND, FederatedCertificate
+from coterie.federation.canonical import canonical, sha256
+from coterie.federation.certificate import FederatedCertificate
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Untrusted
 from coterie.federation.keys import keep_private
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.computing import chunk_path
 from coterie.federation.owner.home import Home
+from coterie.federation.verifying import verified
 
 
 def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:
@@ -41,7 +43,12 @@ def copied(home: Home, study: str) -> bool:
 def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificate:
     """Step 8 of 003: this owner's copy. The table is kept only if its hash is on the signed certificate."""
     signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
-    certificate = signed.opened(KIND, FederatedCertificate, key=home.aggregator)
+    try:
+        certificate = verified(signed, home.aggregator)
+        if sha256(canonical(certificate.study.document)) != study:
+            raise CertificateError("The certificate is about another study.", "Do not rely on it.")
+    except CoterieError as error:
+        raise Untrusted(error.problem, "Ask the aggregator's administrator; no copy was kept.") from None
     folder = home.study(study)
     temporary = folder / "release.parquet.part"
     digest = hashlib.sha256()

@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from coterie.errors import CoterieError
 from coterie.federation.envelope import validated
 from coterie.federation.errors import FederationError
+from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.showing import shown_study
@@ -86,7 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._show()
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
+        given = self.headers.get("Content-Length") or "0"
+        length = int(given) if given.isdecimal() and len(given) < 10 else 0
         if self.headers.get("Host") != self.host or not 0 < length <= _LARGEST_FORM:
             self._send(400, "")
             return
@@ -100,17 +102,19 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._decide(form)
         except CoterieError as error:
-            self._show(error.problem)
+            self._show(f"{error.problem} {error.advice}")
             return
         self._redirect({})
 
     def _decide(self, form: dict[str, str]) -> None:
         study = form.get("study", "")
-        if study not in self.home.journal.seen():
+        wanted = self.home.journal.seen().get(study)
+        if wanted is None:
             return
         if form.get("decision") == "refuse":
             reason = form.get("reason", "").strip() or "the owner does not take part"
-            self._note(study, {"decision": "refuse", "reason": reason[:2000]})
+            note_refusal(self.home, wanted, reason)
+            self.said(study, "refuse")
         elif form.get("decision") == "approve":
             data = form.get("data", "").strip()
             content = {
@@ -120,11 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "disjoint": form.get("disjoint") == "yes",
             }
             source = validated(Source, content, "approval")
-            self._note(study, {"decision": "approve", "source": source.content()})
-
-    def _note(self, study: str, content: dict[str, Any]) -> None:
-        self.home.journal.decide(study, content)
-        self.said(study, content["decision"])
+            note_approval(self.home, wanted, source)
+            self.said(study, "approve")
 
     def _show(self, problem: str = "") -> None:
         studies = [shown_study(self.home, wanted) for wanted in self.home.journal.seen().values()]

@@ -8,8 +8,9 @@ from coterie.budget import as_text
 from coterie.federation.owner.answering import opened_study
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import Refusal
-from coterie.federation.study import Join
+from coterie.federation.study import Join, StudyAttribute
 from coterie.ledger import Ledger
+from coterie.schema import Outside
 
 _JOINS = {
     Join.GROUP_KEY: "by pseudonyms; whoever is an owner and has the aggregator's files could test ids",
@@ -46,9 +47,21 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "epsilon_asked_of_you": as_text(study.share(home.owner)),
         "remaining_budget": budget,
         "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
+        "values": {attribute.name: _values(attribute) for attribute in study.asked_of(home.owner)},
         "identifier": study.identifier,
         "join": _JOINS[study.join] if study.join else None,
         "owners": [entry.owner for entry in study.roster],
         "deadline": study.deadline,
         "seeded": study.seed is not None,
     }
+
+
+def _values(attribute: StudyAttribute) -> str:
+    """What the study takes for possible, in words."""
+    kind = attribute.type.value
+    if attribute.labels is not None:
+        return f"{kind}: {', '.join(attribute.labels)}"
+    if attribute.lower is None:
+        return kind
+    outside = "" if attribute.outside is Outside.ERROR else "; others are moved to the nearer bound"
+    return f"{kind}, {attribute.lower} to {attribute.upper}{outside}"

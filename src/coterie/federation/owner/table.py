@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from coterie.io.reading import read_table
 from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.table import check
+
+_ROW = re.compile(r",? (the )?first in row \d+")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
     try:
         table = read_table(source.data, table=source.table, query=source.query)
     except CoterieError as error:
-        raise refusal(f"the owner's table cannot be read: {_kind(error)}") from None
+        # The cause may name a path or a host: it is shown on this machine, and is not part of the reason.
+        raise refusal(f"the owner's table cannot be read: {type(error).__name__}") from error
     schema = study.schema_for(owner)
     columns = {}
     for attribute in schema.attributes:
@@ -45,7 +49,8 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
         get_method(study.method).check_k(study.k, chosen.num_rows)
         ids = None if id_column is None else checked_ids(id_column, identifier)
     except CoterieError as error:
-        raise refusal(error.problem.rstrip(".")) from None
+        # In which row is told on this machine only: the order of the owner's rows is its own business.
+        raise refusal(_ROW.sub("", error.problem).rstrip(".")) from error
     return Prepared(chosen, schema, ids)
 
 
@@ -54,8 +59,3 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
         # Names of other columns are the owner's business: the suggestion stays out of the reason.
         raise refusal(f"the table has no column '{name}'")
     return table.column(name)
-
-
-def _kind(error: CoterieError) -> str:
-    """Not the message itself: it may hold a path or the name of a host, which is the owner's business."""
-    return type(error).__name__

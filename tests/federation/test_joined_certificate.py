@@ -1,0 +1,133 @@
+"""`coterie certificate verify` and `show` for a joined release, and what must not pass."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from federation_world import Look, people, until
+
+from coterie.cli import main
+from coterie.errors import CertificateError, CoterieError
+from coterie.federation.certificate import KIND, FederatedCertificate
+from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.errors import Untrusted
+from coterie.federation.owner import delivering
+from coterie.federation.verifying import verified
+
+
+@pytest.fixture(scope="module")
+def released(shared: Any) -> tuple[Any, Any, Path]:
+    """A released study with unequal shares, one of its owners, and that owner's copy."""
+    homes = [shared.join(name) for name in ("joined-a", "joined-b")]
+    for home in homes:
+        shared.give(home, people(40, 7), identifier="patient")
+    owners = {"joined-a": ["age", "ward"], "joined-b": {"attributes": ["stay"], "weight": "3"}}
+    study = shared.study(owners, fragmentation="vertical", identifier="patient", lead="joined-a")
+
+    def copied() -> bool:
+        for home in homes:
+            Look(shared, home).once()
+        assert shared.shown(study)["state"] != "FAILED", shared.shown(study)
+        return all(delivering.copied(home, study.id) for home in homes)
+
+    until(copied, "both copies")
+    return study, homes[0], homes[0].study(study.id)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
+    monkeypatch.setattr(sys, "argv", ["coterie", "certificate", *map(str, words)])
+    code = 0
+    try:
+        main()
+    except SystemExit as left:
+        code = int(left.code or 0)
+    said = capsys.readouterr()
+    return code, " ".join((said.out + said.err).split())
+
+
+def test_a_reader_verifies_it(
+    shared: Any,
+    released: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    table, paper = released[2] / "release.parquet", released[2] / "release.certificate.json"
+    key = shared.aggregator.fingerprint
+    code, said = run(monkeypatch, capsys, "verify", table, paper, "--key", key)
+    assert (code, "Signed by the key you trust" in said, "joined-a, joined-b" in said) == (0, True, True)
+    code, said = run(monkeypatch, capsys, "verify", table, paper, "--key", "SHA256:" + "0" * 32)
+    assert (code, "another key" in said) == (7, True)
+    (tmp_path / "other.parquet").write_bytes(table.read_bytes() + b"x")
+    assert run(monkeypatch, capsys, "verify", tmp_path / "other.parquet", paper)[0] == 7
+    (tmp_path / "forged.json").write_text(paper.read_text().replace('"epsilon":"1"', '"epsilon":"0.1"'))
+    code, said = run(monkeypatch, capsys, "verify", table, tmp_path / "forged.json")
+    assert (code, "does not fit its content" in said) == (7, True)
+    code, said = run(monkeypatch, capsys, "show", paper)
+    assert (code, "joined-b: ε = 0.75, 40 rows" in said) == (0, True)
+    code, said = run(monkeypatch, capsys, "show", paper, "--json")
+    assert json.loads(said)["rows"] == 40
+
+
+def test_unequal_parts_are_told_apart(shared: Any, released: Any) -> None:
+    label = shared.certificate(released[0]).guarantee.label
+    assert "Each owner's part" not in label
+    assert "Part of joined-a: at most 0.5 " in label
+    assert "Part of joined-b: at most 1.5 " in label
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"epsilon": "0.5"}, "not what the owners' parts come to"),
+        ({"guarantee": {"value": "1"}}, "not what the owners' parts come to"),
+        ({"guarantee": {"status": "proved"}}, "not what the owners' parts come to"),
+        ({"owners": ()}, "every owner of the study"),
+        ({"owners": {"certificate": {"epsilon": "0.1"}}}, "does not fit its part"),
+        ({"owners": {"rows": 3}}, "not what the study asked for"),
+    ],
+)
+def test_even_the_aggregator_cannot_embellish_it(
+    shared: Any, released: Any, change: Any, problem: str
+) -> None:
+    """Signed with the right key, and wrong: neither a reader nor an owner takes it."""
+    study, home, folder = released
+    content = shared.certificate(study).content()
+    for name, value in change.items():
+        if name == "guarantee":
+            content[name] |= value
+        elif name == "owners" and value:
+            first = content[name][0]
+            first |= {"rows": value["rows"]} if "rows" in value else {}
+            first["certificate"] |= value.get("certificate", {})
+        else:
+            content[name] = value
+    keys = shared.aggregator.keys
+    forged = Signed.of(FederatedCertificate.model_validate(content), KIND, keys)
+    with pytest.raises(CertificateError, match=problem):
+        verified(forged, keys.public)
+
+    class Line:
+        def get(self, _: str) -> Any:
+            return forged.content()
+
+    before = (folder / "release.certificate.json").read_bytes()
+    with pytest.raises(Untrusted):
+        delivering.fetch_release(home, Line(), study.id)  # type: ignore[arg-type]
+    assert (folder / "release.certificate.json").read_bytes() == before
+
+
+def test_another_studys_certificate_is_not_taken(shared: Any, released: Any) -> None:
+    _, home, folder = released
+    signed = signed_from((folder / "release.certificate.json").read_bytes())
+
+    class Line:
+        def get(self, _: str) -> Any:
+            return signed.content()
+
+    with pytest.raises(CoterieError, match="another study"):
+        delivering.fetch_release(home, Line(), "0" * 64)  # type: ignore[arg-type]
