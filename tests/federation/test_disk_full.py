@@ -121,7 +121,7 @@ def test_the_disk_of_the_aggregators_database_is_full(tmp_path: Path, small_disk
         made.close()
 
 
-@pytest.mark.parametrize("room", [0, 8, 16, 28])
+@pytest.mark.parametrize("room", [0, 8, 16])
 def test_an_owners_disk_is_full(
     shared: Any, small_disk: Mount, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:

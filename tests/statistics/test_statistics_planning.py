@@ -13,10 +13,12 @@ import pytest
 from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import ParameterError
+from coterie.schema import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.computing import compute
 from coterie.statistics.consistency import constraints_of, reconcile
 from coterie.statistics.drawing import Noise, release_scale
+from coterie.statistics.expectations import Expectations
 from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.sources import open_source
 from coterie.statistics.specification import Notion, Route
@@ -319,3 +321,31 @@ def test_a_proportion_of_its_own_group_is_planned() -> None:
     entry = {"kind": "proportion", "where": yes, "that": yes, "expected": 1, "at_least": 100}
     chosen = plan(read_specification(document(statistics={"p": entry}, equations={})), report_losses=False)
     assert chosen.errors[0].mean < 0.1
+
+
+def test_an_unstated_group_is_as_large_as_its_share_of_the_public_domain() -> None:
+    """Four regions of 800 people are assumed 200 each, ages 20–30 of 0–100 a tenth: never read off the data."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "region": {"type": "categorical", "role": "protect", "categories": {"labels": list("nesw")}},
+                "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 100}},
+            }
+        }
+    )
+    specification = read_specification(
+        {
+            "release": "regions",
+            "population": "people",
+            "records": 800,
+            "neighbours": "replace-one",
+            "budget": {"epsilon": "1"},
+            "statistics": {
+                "north": {"kind": "count", "where": {"region": "n"}},
+                "young": {"kind": "count", "where": {"age": {"from": 20, "below": 30}}},
+            },
+        },
+        schema,
+    )
+    expected = Expectations.of(specification)
+    assert [expected.statistic(s) for s in specification.statistics] == [200.0, 80.0]

@@ -22,7 +22,7 @@ _ROUNDS = 60
 
 @dataclass(frozen=True)
 class Constraint:
-    """Σ parts = whole: indices of measurements, or a public number."""
+    """Σ parts = whole: indices of measurements, or the public number of records (0: not public)."""
 
     parts: NDArray[np.int64]
     whole: int | None
@@ -74,7 +74,9 @@ def _meet(values: Array, variance: Array, constraint: Constraint) -> None:
         spread = variance[parts].sum() + variance[constraint.whole]
         values[:, constraint.whole] -= gap * variance[constraint.whole] / spread
         if constraint.nonnegative:
-            values[:, constraint.whole] = np.maximum(values[:, constraint.whole], 0.0)
+            # A count of more than all records would be cut when it is shown, and the parts would no longer add up to it.
+            most = constraint.constant or np.inf
+            values[:, constraint.whole] = np.clip(values[:, constraint.whole], 0.0, most)
         whole = values[:, constraint.whole]
     _share_gap(values, variance, constraint, whole)
 

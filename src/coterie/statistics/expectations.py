@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from coterie.schema import AttributeType
-from coterie.statistics.filters import Filter
+from coterie.statistics.filters import Condition, Filter, OneOf
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Kind
@@ -61,7 +61,20 @@ class Expectations:
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))
-        return float(self.specification.records or 1000) / float(2 ** min(len(where.conditions), 5))
+        shares = [self._public_share(column, condition) for column, condition in where.conditions]
+        return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
+
+    def _public_share(self, column: str, condition: Condition) -> float:
+        """Of all records, as far as the schema tells: every label equally frequent, numbers spread over their domain."""
+        attribute = self.specification.schema[column]
+        if isinstance(condition, OneOf):
+            labels = attribute.categories.labels if attribute.categories else None
+            return min(len(condition.values) / len(labels), 1.0) if labels else 0.5
+        if attribute.domain is None:
+            return 0.5
+        lower, upper = attribute.domain.lower, attribute.domain.upper
+        inside = min(condition.below, upper) - max(condition.start, lower)
+        return min(max(inside / (upper - lower), 0.0), 1.0) or 0.5
 
     def stated_size(self, where: Filter) -> float | None:
         for statistic in self._known(StatisticKind.COUNT, where):
