@@ -56,7 +56,7 @@ class Audit:
         partial = "" if self.complete else " The time budget ended before all attacks were run."
         if self.level is Level.NOTHING:
             return (
-                f"Nothing found: {count} did no better than their baselines. "
+                f"{count} did no better than the baseline. "
                 f"That is a measurement, not a proof; a better attacker may find more.{partial}"
             )
         opening = (

@@ -85,9 +85,11 @@ def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
 def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
     """What the errors mean, as a comparison puts it: of rows that stand for people, or of distributions."""
     ranked = ("sse-matched", "jensen-shannon") if synthetic else ("sse", "semantic-distance")
-    said = []
+    said: list[str] = []
     for measure in measures:
         values = [value for value in measure["attributes"].values() if value is not None]
+        if synthetic and said:  # both measures speak of the same distributions
+            break
         if measure["name"] in ranked and values:
             error = sum(values) / len(values)
             words = next(words for least, words in WORDS[measure["name"]] if error >= least)
