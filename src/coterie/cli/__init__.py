@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import sys
 
@@ -25,6 +27,9 @@ def _app_in_json() -> int:
 
 
 def main() -> None:
+    # Loading modules makes many objects and no garbage, and what is left at the end goes with the process.
+    gc.set_threshold(100_000)
+    atexit.register(gc.freeze)
     try:
         if wants_json(sys.argv):
             sys.exit(_app_in_json())
