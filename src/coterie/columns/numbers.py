@@ -116,7 +116,7 @@ def _doubles(column: pa.ChunkedArray) -> Floats:
     if column.null_count or not len(column):
         return np.asarray(column.to_numpy(), dtype=np.float64)
     # to_numpy would do, but it imports pandas.
-    chunks = [np.from_dlpack(chunk) for chunk in column.chunks if len(chunk)]
+    chunks: list[Floats] = [np.asarray(np.from_dlpack(chunk)) for chunk in column.chunks if len(chunk)]
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
 
