@@ -2,8 +2,8 @@
 
 COTERIE_BENCH_ROWS sets the number of rows (10 million unless told). Every time includes the start of Python and all
 imports. The limit holds against pyarrow as it comes: the same library as ours, the same compression (snappy), the same
-file. It tries a dictionary first, which we do not; so pyarrow without one, and polars, are printed beside it. None of them waits
-for the disk (fsync) or hashes, which a release does: on a busy machine or a slow disk, trust the seconds of processor.
+file. It tries a dictionary first, which we do not; so pyarrow without one, and polars, are printed beside it. None of them
+waits for the disk (fsync) or hashes, which a release does: on a busy machine or a slow disk, trust the seconds of processor.
 """
 
 from __future__ import annotations
