@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -255,3 +256,32 @@ def test_numbers_may_be_left_as_the_noise_left_them(people: pa.Table, people_sch
             np.clip(values, domain.lower, domain.upper), cut.table.column(attribute.name).to_numpy()
         )
     assert beyond
+
+
+@pytest.mark.parametrize("method", ["dp-ir", "idp-cbls", "dp-copula"])
+def test_forgetting_the_original_changes_no_value(
+    method: str, people: pa.Table, people_schema: Schema
+) -> None:
+    kept, forgot = (
+        protect(people, people_schema, method=method, epsilon=2, k=5, seed=3, forget=forget)
+        for forget in (False, True)
+    )
+    assert forgot.table.equals(kept.table)
+    assert forgot.certificate.release == kept.certificate.release
+
+
+def test_what_was_forgotten_is_not_compared(one_attribute: MakeSchema) -> None:
+    table = {"x": np.linspace(0, 1, 100)}
+    release = protect(table, one_attribute(0, 1), method="dp-ir", epsilon=1, k=5, forget=True)
+    with pytest.raises(ParameterError, match="forgotten"):
+        _ = release.internal
+
+
+def test_an_original_column_is_freed_once_it_is_protected(one_attribute: MakeSchema) -> None:
+    values = np.linspace(0, 1, 1_000_000)
+    table = [pa.table({"x": values})]
+    freed = weakref.ref(values)
+    del values
+    release = protect(table.pop(), one_attribute(0, 1), method="dp-ir", epsilon=1, k=5, forget=True)
+    assert freed() is None
+    assert release.table.num_rows == 1_000_000

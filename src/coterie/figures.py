@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 
 @dataclass(frozen=True, slots=True)
 class NoiseFigures:
-    """What is known once the noise is drawn, at no cost."""
+    """What is known once the noise is drawn."""
 
     zero_noise_share: float  # clusters whose noise has scale 0
     effective_multiplier: float | None  # idp-cbls only: how many ε_a the replaced minimum or maximum costs
@@ -35,8 +35,11 @@ class Protected:
 
     values: NDArray[Any]
     array: pa.Array
-    noise: NoiseFigures
+    noise: NoiseFigures | None  # None: not asked for
     linked: bool = True  # False: synthetic, so row i has nothing to do with record i
+
+    def without_values(self) -> Protected:
+        return replace(self, values=self.values[:0].copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ def internal_figures(
 
 
 def _attribute(column: Column, released: Protected) -> AttributeFigures:
+    assert released.noise is not None
     noise = asdict(released.noise)
     if isinstance(column, CategoryColumn):
         before, after = column.codes, released.values

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 
@@ -37,6 +42,15 @@ def resident() -> int:
     """Bytes of this process in memory now."""
     with open("/proc/self/statm", encoding="ascii") as status:
         return int(status.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def room_for(count: int, kind: Any) -> NDArray[Any]:
+    """An array, not filled, in the memory of Arrow's pool: it keeps what is freed, for the next column and for the writer.
+
+    Memory that the system gives anew is cleared page by page, which takes as long as the work itself.
+    """
+    kind = np.dtype(kind)
+    return np.frombuffer(pa.allocate_buffer(count * kind.itemsize), dtype=kind)
 
 
 def keep_what_is_freed() -> None:

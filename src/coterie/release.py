@@ -51,7 +51,7 @@ class Release(Promise):
 
     data: Any
     table: pa.Table
-    _checked: Checked = field(repr=False)
+    _checked: Checked | None = field(repr=False)  # None: forgotten
     _linked: dict[str, Protected] = field(repr=False)
     _order: NDArray[np.int64] | None = field(repr=False, default=None)
 
@@ -63,6 +63,11 @@ class Release(Promise):
     @cached_property
     def internal(self) -> InternalFigures:
         """What the release cost, from the original data: computed only when asked for, never to be published."""
+        if self._checked is None:
+            raise ParameterError(
+                "The original columns were forgotten, so nothing can be compared with them.",
+                "Protect the table without forget=True.",
+            )
         return internal_figures(self._checked, self._linked, self._order)
 
 
@@ -77,6 +82,7 @@ def protect(
     seed: int | None = None,
     shuffle: bool = False,
     clip: bool = True,
+    forget: bool = False,
     progress: Progress | None = None,
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
@@ -86,7 +92,8 @@ def protect(
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (001's and 004's
     algorithms do not mention clipping; their experiments, and 000, clip). Without `seed` the noise is secure; with it
-    the release can be repeated and protects nobody, which the certificate says.
+    the release can be repeated and protects nobody, which the certificate says. `forget=True` lets go of each original
+    column once it is protected, and so of the figures in `internal`: half of the memory, if the caller lets go of the table.
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
@@ -103,26 +110,37 @@ def protect(
     budget = Budget.of(epsilon, schema, recipe)
     table, restore = to_arrow(data)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
+    del data, table
     k = recipe.check_k(k, checked.records, budget.mean)
     sampler = SecureSampler() if seed is None else SeededSampler(whole_seed(seed))
     paid = pay_for_bounds(checked, schema, budget.shares, sampler)
-    checked, schema, budget = paid.checked, paid.schema, replace(budget, shares=paid.left)
+    checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
+    del paid
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
+    waiting, names = dict(checked.columns), list(checked.columns)
+    forget = forget and recipe.synthesis is None  # which reads all columns again
+    if forget:
+        checked = checked.without_records()
 
-    def noisy(column: Column) -> Noisy:
-        result = noisy_column(column, recipe, clustering_of, k, budget.shares[column.attribute.name], sampler)
+    def noisy(name: str) -> Noisy:
+        column = waiting.pop(name)
+        result = noisy_column(
+            column, recipe, clustering_of, k, budget.shares[name], sampler, measured=not forget
+        )
         if progress:
-            progress(column.attribute.name)
-        return result
+            progress(name)
+        return replace(result, column=checked.columns[name])
+
+    def attached(name: str) -> Protected:
+        result = noisy(name).attached()
+        return result.without_values() if forget else result
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
-    names, columns = checked.columns.keys(), checked.columns.values()
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(columns))) as pool:
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
         if recipe.synthesis is None:
-            attached = pool.map(lambda column: noisy(column).attached(), columns)
-            results = dict(zip(names, attached, strict=True))
+            results = dict(zip(names, pool.map(attached, names), strict=True))
         else:
-            lists = dict(zip(names, pool.map(noisy, columns), strict=True))
+            lists = dict(zip(names, pool.map(noisy, names), strict=True))
             results = _synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
@@ -135,7 +153,7 @@ def protect(
         k,
         sampler,
         checked.columns.values(),
-        paid=paid.spent,
+        paid=spent,
         shuffled=shuffle,
         clipped=clip,
     )
@@ -143,7 +161,7 @@ def protect(
         **vars(promised),
         data=restore(released),
         table=released,
-        _checked=checked,
+        _checked=None if forget else checked,
         _linked=results,
         _order=order,
     )
@@ -157,7 +175,7 @@ class Noisy:
     mechanism: Mechanism
     clustering: Clustering
     released: Any
-    figures: NoiseFigures
+    figures: NoiseFigures | None
 
     def attached(self) -> Protected:
         """One draw a cluster, shared by its members."""
@@ -170,7 +188,14 @@ class Noisy:
 
 
 def noisy_column(
-    column: Column, method: Method, clustering_of: Find, k: int, epsilon: Fraction, sampler: Sampler
+    column: Column,
+    method: Method,
+    clustering_of: Find,
+    k: int,
+    epsilon: Fraction,
+    sampler: Sampler,
+    *,
+    measured: bool = True,
 ) -> Noisy:
     """One column through the chain. The mechanism is that of the column's type."""
     mechanism = method.mechanism(column)
@@ -178,7 +203,8 @@ def noisy_column(
     centroids = mechanism.centroids(column, clustering)
     sensitivity = mechanism.sensitivity(column, centroids, k)
     released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
-    return Noisy(column, mechanism, clustering, released, noise_figures(centroids, sensitivity, mechanism))
+    figures = noise_figures(centroids, sensitivity, mechanism) if measured else None
+    return Noisy(column, mechanism, clustering, released, figures)
 
 
 def _synthetic(

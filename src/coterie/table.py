@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -33,6 +33,12 @@ class Checked:
     records: int
     rows_dropped: int
     values_clipped: dict[str, int]
+
+    def without_records(self) -> Checked:
+        """The columns as they are described, and nothing of what they hold."""
+        nobody = np.empty(0, dtype=np.intp)
+        columns: dict[str, Column] = {name: column.rows(nobody) for name, column in self.columns.items()}
+        return replace(self, columns=columns)
 
 
 def check(table: pa.Table, schema: Schema) -> Checked:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -183,10 +184,15 @@ def test_memory_stays_within_three_columns(pattern: str) -> None:
     n = 1_000_000
     values = PATTERNS[pattern](np.random.default_rng(1), n)
     individual_ranking(values[:60_000], 10)  # compile, and leave a small workspace behind
+    pool = pa.default_memory_pool()
+    before = pool.bytes_allocated()
     tracemalloc.start()
-    individual_ranking(values, 10)
+    clustering = individual_ranking(values, 10)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    # Labels and workspace, which are still there, are Arrow's.
+    assert len(clustering.labels) == n
+    peak += pool.bytes_allocated() - before
     # tracemalloc does not see what compiled code allocates: tables of bins, and room for straddling records
     unseen = 16 * _bins._MOST_BINS + 12 * max(_bins._MOST_BINS, n // 16)
     assert peak + unseen <= 3 * 8 * n

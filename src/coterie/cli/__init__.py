@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import gc
 import os
 import sys
 
@@ -25,6 +27,13 @@ def _app_in_json() -> int:
 
 
 def main() -> None:
+    # Loading modules makes many objects and no garbage, and what is left at the end goes with the process.
+    gc.set_threshold(100_000)
+    atexit.register(gc.freeze)
+    if sys.argv[1:2] == ["protect"] and not any(word.startswith("--memory") for word in sys.argv):
+        # Arrow's pool reads it when it is loaded, which is later. A run that holds the whole table needs what it freed
+        # again at once, and memory that was given back to the system in between is cleared page by page.
+        os.environ.setdefault("MIMALLOC_PURGE_DELAY", "-1")
     try:
         if wants_json(sys.argv):
             sys.exit(_app_in_json())

@@ -170,11 +170,11 @@ def protect_command(
         if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
             keep_what_is_freed()
             Thread(target=warm_up).start()  # the compiled code is loaded while Arrow reads
-        source = read_table(data, table=table, query=query, schema=schema)
+        source = [read_table(data, table=table, query=query, schema=schema)]
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Protecting", total=len(schema.protected))
             return protect(
-                source,
+                source.pop(),  # so that nobody else holds the table
                 schema,
                 method=method,
                 epsilon=epsilon,
@@ -183,6 +183,7 @@ def protect_command(
                 seed=seed,
                 shuffle=shuffle,
                 clip=clip,
+                forget=internal is None,
                 progress=lambda _: bar.advance(task),
             )
 

@@ -34,7 +34,7 @@ class NumericColumn:
         """By what individual ranking sorts the records."""
         return self.values
 
-    def rows(self, keep: NDArray[np.bool_]) -> NumericColumn:
+    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> NumericColumn:
         return replace(self, values=self.values[keep])
 
 
@@ -53,7 +53,7 @@ class CategoryColumn:
     def position(self) -> Floats:
         return encode(self.codes, self.order)
 
-    def rows(self, keep: NDArray[np.bool_]) -> CategoryColumn:
+    def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> CategoryColumn:
         return replace(self, codes=self.codes[keep])
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,8 +97,7 @@ def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
             f"Column '{name}' holds integers beyond ±2^53, which doubles cannot carry exactly.",
             "Rescale the attribute, or give it the role `identifier`.",
         )
-    # Arrow hands nulls over as NaN, and a single chunk without nulls without a copy.
-    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    values = _doubles(column.cast(pa.float64(), safe=False))
     marks = [float(mark) for mark in attribute.missing_marks if _is_number(pa.scalar(mark))]
     if marks:
         values = np.where(np.isin(values, marks), np.nan, values)
@@ -116,6 +116,15 @@ def _numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
                 "Declare it `type: continuous`, or correct the table.",
             )
     return np.asarray(values)
+
+
+def _doubles(column: pa.ChunkedArray) -> Floats:
+    """A single chunk without nulls is not copied; nulls become NaN."""
+    if column.null_count or not len(column):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    # to_numpy would do, but it imports pandas.
+    chunks: list[Floats] = [np.asarray(np.from_dlpack(chunk)) for chunk in column.chunks if len(chunk)]
+    return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
 
 def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
@@ -154,19 +163,25 @@ def _restorer(kind: pa.DataType, attribute: Attribute) -> Callable[[Floats], pa.
     if attribute.type is AttributeType.DATE:
         naive = pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
         day = kind if naive else pa.date32()
-        return lambda values: pa.array(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32()).cast(day)
+        return lambda values: _arrow(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32()).cast(day)
     if attribute.type is AttributeType.TIMESTAMP:
         return partial(_timestamps, kind=kind if pa.types.is_timestamp(kind) else pa.timestamp("s"))
     if attribute.type is AttributeType.INTEGER:
-        return lambda values: pa.array(values.astype(np.int64))
+        return lambda values: _arrow(values.astype(np.int64))
     if pa.types.is_decimal(kind):
         # Rounded to the column's own places; more digits than doubles carry would be noise anyway.
-        return lambda values: pa.array(values).cast(pa.decimal128(38, kind.scale), safe=False)
-    return lambda values: pa.array(values)
+        return lambda values: _arrow(values).cast(pa.decimal128(38, kind.scale), safe=False)
+    return _arrow
+
+
+def _arrow(values: NDArray[Any]) -> pa.Array:
+    """The same memory as an Arrow array. (pa.array would do, but it imports pandas.)"""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
 def _timestamps(values: Floats, kind: pa.TimestampType) -> pa.Array:
-    seconds = pa.array(values.astype(np.int64)).cast(pa.timestamp("s", tz=kind.tz))
+    seconds = _arrow(values.astype(np.int64)).cast(pa.timestamp("s", tz=kind.tz))
     try:
         return seconds.cast(kind)
     except pa.ArrowInvalid:  # nanoseconds reach from 1677 to 2262 only; the domain may be wider

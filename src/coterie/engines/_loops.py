@@ -1,4 +1,4 @@
-"""The compiled loops of the local engine: one stream over the records, one random access to its cluster."""
+"""The compiled loops of the local engine: one stream over the records, one random access a record."""
 
 from __future__ import annotations
 
@@ -16,38 +16,75 @@ def add_up(values: NDArray[np.float64], labels: NDArray[np.int32], total: NDArra
 
 
 @compiled
-def keep_one(values: NDArray[np.float64], labels: NDArray[np.int32], ends: NDArray[np.float64]) -> None:
-    """ends[c] = the smallest and the largest value of cluster c, side by side in one cache line."""
+def bring_together(
+    values: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    place: NDArray[np.int32],
+    together: NDArray[np.float64],
+) -> None:
+    """Members of a cluster side by side, in record order, from `place` on, which moves. One random store a record.
+
+    Smallest and largest values are then found in one stream: exchanging them in place would touch a whole line of cache a
+    record, which takes more than twice as long.
+    """
     for i in range(len(values)):
-        v = values[i] + 0.0  # -0.0 becomes 0.0
         c = labels[i]
-        low, high = ends[c, 0], ends[c, 1]
-        ends[c, 0] = v if v < low else low
-        ends[c, 1] = v if v > high else high
+        to = place[c]
+        place[c] = to + 1
+        together[to] = values[i]
 
 
 @compiled
-def keep_three(values: NDArray[np.float64], labels: NDArray[np.int32], ends: NDArray[np.float64]) -> None:
-    """ends[c] = the three smallest values of cluster c, rising, then the three largest, falling.
+def keep_one(
+    together: NDArray[np.float64],
+    ends: NDArray[np.int32],
+    total: NDArray[np.float64],
+    outermost: NDArray[np.float64],
+) -> None:
+    """Of each cluster, ending at `ends`: the sum, the smallest and the largest value."""
+    start = 0
+    for c in range(len(ends)):
+        added = 0.0
+        low, high = np.inf, -np.inf
+        for r in range(start, ends[c]):
+            added += together[r]
+            v = together[r] + 0.0  # -0.0 becomes 0.0
+            low = min(low, v)
+            high = max(high, v)
+        total[c] = added
+        outermost[0, c], outermost[1, c] = low, high
+        start = ends[c]
 
-    No branch: which value is kept is as good as random, and a wrong guess costs more than the exchange. Written out,
-    because a loop over three would have one.
+
+@compiled
+def keep_three(
+    together: NDArray[np.float64],
+    ends: NDArray[np.int32],
+    total: NDArray[np.float64],
+    outermost: NDArray[np.float64],
+) -> None:
+    """Of each cluster: the sum, the three smallest values, rising, then the three largest, falling.
+
+    No branch: which value is kept is as good as random, and a wrong guess costs more than the exchange.
     """
-    for i in range(len(values)):
-        v = values[i] + 0.0
-        c = labels[i]
-        first, second, third = ends[c, 0], ends[c, 1], ends[c, 2]
-        ends[c, 0] = v if v < first else first
-        left = v if v > first else first
-        ends[c, 1] = left if left < second else second
-        left = left if left > second else second
-        ends[c, 2] = left if left < third else third
-        first, second, third = ends[c, 3], ends[c, 4], ends[c, 5]
-        ends[c, 3] = v if v > first else first
-        left = v if v < first else first
-        ends[c, 4] = left if left > second else second
-        left = left if left < second else second
-        ends[c, 5] = left if left > third else third
+    start = 0
+    for c in range(len(ends)):
+        added = 0.0
+        low, low2, low3 = np.inf, np.inf, np.inf
+        high, high2, high3 = -np.inf, -np.inf, -np.inf
+        for r in range(start, ends[c]):
+            added += together[r]
+            v = together[r] + 0.0
+            left, low = max(low, v), min(low, v)
+            left, low2 = max(low2, left), min(low2, left)
+            low3 = min(low3, left)
+            left, high = min(high, v), max(high, v)
+            left, high2 = min(high2, left), max(high2, left)
+            high3 = max(high3, left)
+        total[c] = added
+        outermost[0, c], outermost[1, c], outermost[2, c] = low, low2, low3
+        outermost[3, c], outermost[4, c], outermost[5, c] = high, high2, high3
+        start = ends[c]
 
 
 @compiled

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.memory import room_for
 from coterie.partition.clustering import Clustering
 from coterie.partition.individual_ranking import individual_ranking
 from coterie.partition.summary import Summary
@@ -40,13 +41,17 @@ def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -
 
     q = clustering.count
     total = np.zeros(q)
-    ends = np.empty((q, 2 * depth))
-    ends[:, :depth], ends[:, depth:] = np.inf, -np.inf
     column, labels = for_reading(values), for_reading(clustering.labels)
-    _loops.add_up(column, labels, total)
-    if depth:
-        (_loops.keep_one if depth == 1 else _loops.keep_three)(column, labels, ends)
-    return Summary(clustering.sizes, total, ends[:, :depth], ends[:, depth:], clustering.whole)
+    if not depth:
+        _loops.add_up(column, labels, total)
+        none = np.empty((q, 0))
+        return Summary(clustering.sizes, total, none, none, clustering.whole)
+    ends = np.cumsum(clustering.sizes, dtype=np.int32)
+    together = room_for(len(values), np.float64)
+    _loops.bring_together(column, labels, ends - clustering.sizes.astype(np.int32), together)
+    outermost = np.empty((2 * depth, q))
+    (_loops.keep_one if depth == 1 else _loops.keep_three)(together, ends, total, outermost)
+    return Summary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
 
 
 def attach(
@@ -60,7 +65,7 @@ def attach(
         )
     labels = clustering.labels
     if out is None:
-        out = np.empty(len(labels))
+        out = room_for(len(labels), np.float64)
     elif out.shape != labels.shape or out.dtype != np.float64:
         raise ParameterError(
             "The column to write into has another length or type.",

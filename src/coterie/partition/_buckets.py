@@ -97,7 +97,7 @@ def _choose_buckets(
 ) -> None:
     """Descend the tree with sixteen records abreast: one descent waits on each comparison, sixteen do not."""
     leaves = len(tree)
-    node = np.empty(_ABREAST, np.int64)
+    node = np.empty(_ABREAST, np.uint32)  # unsigned: no look whether an index counts from the end
     for first in range(0, len(values), _ABREAST):
         abreast = min(_ABREAST, len(values) - first)
         node[:] = 1

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.memory import room_for
 from coterie.partition.clustering import Clustering
 
 _PLAIN_BELOW = 50_000  # NumPy's own stable sort is as quick up to here, and needs no compiled code
@@ -76,7 +77,7 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     bucket, moved, record = _borrow(n)
     ends = np.empty(len(tree), dtype=np.int64)
     _buckets.distribute(values, tree, levels, bucket, ends, moved, record)
-    labels = np.empty(n, dtype=np.int32)
+    labels = room_for(n, np.int32)
     _bins.label_buckets(ends, moved, record, bucket, k, labels)
     return labels
 
@@ -89,7 +90,7 @@ def _borrow(n: int) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np
     kept: NDArray[np.uint8] | None = getattr(_workspace, "memory", None)
     if kept is None or not 14 * n <= len(kept) <= 56 * n:
         _workspace.memory = None
-        kept = _workspace.memory = np.empty(14 * n, dtype=np.uint8)
+        kept = _workspace.memory = room_for(14 * n, np.uint8)
     moved = kept[: 8 * n].view(np.float64)
     record = kept[8 * n : 12 * n].view(np.int32)
     bucket = kept[12 * n : 14 * n].view(np.uint16)
