@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Numba looks only at a function's own file when it reuses compiled code, so an edit to a function that it calls would
@@ -35,6 +35,13 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     """Releases are kept in the user's state folder: each test has one of its own."""
     place = tmp_path_factory.getbasetemp() / f"state-{secrets.token_hex(8)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
+
+
+@pytest.fixture(autouse=True)
+def _own_memory() -> Iterator[None]:
+    """`coterie protect` asks for memory to be kept; run inside a test, it must not ask for all that follow."""
+    yield
+    os.environ.pop("MIMALLOC_PURGE_DELAY", None)
 
 
 # The machine of a test run may be busy: a property is judged by its answer, not by its time.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -84,11 +86,18 @@ def test_a_protected_part_is_withdrawn(shared: Any, monkeypatch: pytest.MonkeyPa
     def cut(*_: Any) -> None:
         raise Unreachable("cut", "")
 
+    here, sleep = threading.current_thread(), time.sleep
+
+    def interrupted(seconds: float) -> None:
+        if threading.current_thread() is here:  # the aggregator's threads sleep too
+            raise KeyboardInterrupt
+        sleep(seconds)
+
     def computed() -> bool:
         for home in homes:
             with monkeypatch.context() as patched:
                 patched.setattr(delivering, "deliver", cut)
-                patched.setattr(agent.time, "sleep", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+                patched.setattr(agent.time, "sleep", interrupted)
                 try:
                     Look(shared, home).once()
                 except KeyboardInterrupt:
