@@ -24,8 +24,9 @@ demo-federation: $(STAMP) ## an aggregator and three owners as real processes; h
 system: ## install or name the system packages that the tests need
 	@bash tools/system_packages.sh
 
+# Three workers on two cores: browsers, servers and Spark keep a worker waiting a third of the time.
 test: $(STAMP) system lint ## the whole test suite
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 test-slow: $(STAMP) system ## slow statistical sweeps
 	@$(BIN)/python -m pytest -m slow
