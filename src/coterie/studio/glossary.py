@@ -59,4 +59,10 @@ GLOSSARY = {
     "split according to them. Leave it empty if you give expected values.",
     "predicted error": "How far the released number will probably lie from the true one, because of the noise. Computed "
     "from the bounds, the budget and the expected values, without the data.",
+    "tolerance": "The largest error that is still good enough for you. The page says whether it is kept, and can find "
+    "the smallest budget that keeps all of them.",
+    "weight of a statistic": "How much this number counts when the budget is split: 2 counts twice as much as 1.",
+    "guard": "A noisy divisor near zero makes a ratio explode. It is kept at least so far from zero; the result is then a "
+    "little off there, and the release says so.",
+    "least budget": "No measured number gets less than this, so that nothing is published that is noise alone.",
 }
