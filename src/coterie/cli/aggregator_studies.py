@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from sqlalchemy import Connection
 
 from coterie.cli.federation_output import AsJson, print_studies, print_study
 from coterie.cli.output import console, print_json
@@ -19,7 +22,7 @@ from coterie.federation.envelope import Signed
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.states import StudyState
 from coterie.federation.storage.parties import owner_by_name
-from coterie.federation.storage.studies import add_study, move_study, study_row, try_again
+from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
 from coterie.federation.study import KIND
 from coterie.federation.study_file import read_study
 from coterie.io.publication import stage_bytes
@@ -98,6 +101,20 @@ def show_command(
         print_study(content["study"], content["diary"])
 
 
+@contextmanager
+def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[Connection, StudyRow]]:
+    """The study in one transaction: what the caller does to it happens whole or not at all."""
+    aggregator = Aggregator.open(folder, database)
+    try:
+        name = _found(aggregator, study)["study"]["id"]
+        with aggregator.database.writing() as connection:
+            row = study_row(connection, name)
+            assert row is not None
+            yield connection, row
+    finally:
+        aggregator.close()
+
+
 @app.command("cancel")
 def cancel_command(
     folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
@@ -106,19 +123,15 @@ def cancel_command(
 
     Example: coterie aggregator study cancel ./aggregator 5f2c81
     """
-    aggregator = Aggregator.open(folder, database)
-    try:
-        name = _found(aggregator, study)["study"]["id"]
-        with aggregator.database.writing() as connection:
-            row = study_row(connection, name)
-            assert row is not None
-            # While it assembles, an end would come too late; unless that is just what does not work.
-            stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
-            state = StudyState.FAILED if stuck else StudyState.CANCELLED
-            move_study(connection, row, state, reason="cancelled by the administrator")
-    finally:
-        aggregator.close()
-    print_json({"study": name, "state": state.value}) if as_json else console.print(f"Cancelled {name[:12]}.")
+    with _changing(folder, database, study) as (connection, row):
+        # While it assembles, an end would come too late; unless that is just what does not work.
+        stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
+        state = StudyState.FAILED if stuck else StudyState.CANCELLED
+        move_study(connection, row, state, reason="cancelled by the administrator")
+    if as_json:
+        print_json({"study": row.id, "state": state.value})
+    else:
+        console.print(f"Cancelled {row.id[:12]}.")
 
 
 @app.command("retry")
@@ -129,19 +142,12 @@ def retry_command(
 
     Example: coterie aggregator study retry ./aggregator 5f2c81
     """
-    aggregator = Aggregator.open(folder, database)
-    try:
-        name = _found(aggregator, study)["study"]["id"]
-        with aggregator.database.writing() as connection:
-            row = study_row(connection, name)
-            assert row is not None
-            try_again(connection, row)
-    finally:
-        aggregator.close()
+    with _changing(folder, database, study) as (connection, row):
+        try_again(connection, row)
     if as_json:
-        print_json({"study": name, "state": row.state.value})
+        print_json({"study": row.id, "state": row.state.value})
     else:
-        console.print(f"The running aggregator tries {name[:12]} again.")
+        console.print(f"The running aggregator tries {row.id[:12]} again.")
 
 
 @app.command("release")

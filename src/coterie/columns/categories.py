@@ -17,9 +17,8 @@ from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
 from coterie.columns.numbers import without_marks
 from coterie.errors import DataError, SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
-from coterie.taxonomy.adult import adult
+from coterie.taxonomy.declared import declared_taxonomy
 from coterie.taxonomy.distance import distance_matrix
-from coterie.taxonomy.load import load_taxonomy
 from coterie.taxonomy.marginality import domain_marginality, marginality_order
 from coterie.taxonomy.path import short_order
 from coterie.taxonomy.ranks import frequency_order
@@ -92,13 +91,7 @@ def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
     if attribute.type is AttributeType.BOOLEAN:
         return Taxonomy.flat(_BOOLEAN)
     declared = _declared(attribute)
-    if declared.labels is not None:
-        taxonomy = Taxonomy.flat(declared.labels)
-    elif declared.taxonomy and declared.taxonomy.startswith("adult:"):
-        taxonomy = adult(declared.taxonomy.removeprefix("adult:"))
-    else:
-        assert declared.taxonomy is not None
-        taxonomy = load_taxonomy(folder / declared.taxonomy)
+    taxonomy = declared_taxonomy(declared, folder)
     if len(taxonomy.categories) > declared.most:
         raise SchemaError(
             f"Attribute '{attribute.name}' has {len(taxonomy.categories)} labels, more than the {declared.most} allowed.",

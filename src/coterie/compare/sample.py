@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.schema import Attribute, AttributeType, Schema
-from coterie.taxonomy.adult import adult
-from coterie.taxonomy.load import load_taxonomy
+from coterie.taxonomy.declared import declared_taxonomy
 
 # Skewed towards the low end, as amounts of money, durations and counts are.
 _SHAPE = (1.0, 5.0)
@@ -54,9 +53,4 @@ def _labels(attribute: Attribute, folder: Path) -> tuple[str, ...]:
     declared = attribute.categories
     if attribute.type is AttributeType.BOOLEAN or declared is None:
         return ("false", "true")
-    if declared.labels is not None:
-        return declared.labels
-    assert declared.taxonomy is not None
-    if declared.taxonomy.startswith("adult:"):
-        return tuple(adult(declared.taxonomy.removeprefix("adult:")).categories)
-    return tuple(load_taxonomy(folder / declared.taxonomy).categories)
+    return tuple(declared_taxonomy(declared, folder).categories)

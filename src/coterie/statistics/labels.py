@@ -6,13 +6,12 @@ This is answered from the schema alone: whether a value occurs in the data is no
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
-from coterie.schema import Attribute, AttributeType, Categories
+from coterie.schema import Attribute, AttributeType
 from coterie.statistics.filters import Filter, OneOf, Value
 from coterie.statistics.specification import Specification, Statistic
-from coterie.taxonomy import adult, load_taxonomy
+from coterie.taxonomy.declared import declared_taxonomy
 
 
 def check_labels(specification: Specification) -> None:
@@ -23,7 +22,9 @@ def check_labels(specification: Specification) -> None:
             if attribute.categories is None:
                 continue
             if attribute.name not in known:
-                known[attribute.name] = _declared(attribute.categories, specification.schema.folder)
+                known[attribute.name] = tuple(
+                    declared_taxonomy(attribute.categories, specification.schema.folder).categories
+                )
             labels = known[attribute.name]
             if _is_label(value, (*labels, *attribute.missing_marks)):
                 continue
@@ -34,15 +35,6 @@ def check_labels(specification: Specification) -> None:
                 f"{place} that the schema declares.",
                 nearest(shown, labels),
             )
-
-
-def _declared(categories: Categories, folder: Path) -> tuple[str, ...]:
-    if categories.labels is not None:
-        return categories.labels
-    assert categories.taxonomy is not None
-    if categories.taxonomy.startswith("adult:"):
-        return tuple(adult(categories.taxonomy.removeprefix("adult:")).categories)
-    return tuple(load_taxonomy(folder / categories.taxonomy).categories)
 
 
 def unchecked_columns(specification: Specification) -> list[str]:
