@@ -38,6 +38,10 @@ def confirm(bench: Bench, status: int = 200, **changes: str) -> str:
 
 
 def remaining(folder: Path) -> float:
+    if not (
+        folder / "ledger.sqlite"
+    ).exists():  # a lifetime is promised when a release is confirmed, not before
+        return 5.0
     return float(Ledger.inspect(folder / "ledger.sqlite").balance("people").remaining)
 
 
@@ -47,6 +51,7 @@ def test_what_will_happen_is_shown_and_then_happens_once(bench: Bench, tmp_path:
     assert "now ε = 5, afterwards ε = <strong>3</strong>" in page
     assert not (tmp_path / "out.csv").exists()
     assert remaining(tmp_path) == 5
+    assert not (tmp_path / "ledger.sqlite").exists(), "looking at the confirmation promises nothing"
     assert "not ticked" in sentence(confirm(bench, 400, understood=""))
     page = confirm(bench)
     assert "File and certificate belong together" in page

@@ -57,4 +57,8 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
         "print(published.path, published.certificate.guarantee.label)"
     )
     verify = ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"]
-    return [("Command", f"{shlex.join(command)}\n{shlex.join(verify)}"), ("Python", python)]
+    first = ""
+    if paying.ledger and paying.lifetime:
+        new = ["--population", paying.population, "--lifetime", paying.lifetime]
+        first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
+    return [("Command", f"{first}{shlex.join(command)}\n{shlex.join(verify)}"), ("Python", python)]

@@ -43,6 +43,9 @@ class Paying(BaseModel):
     population: str
     target: str
     ledger: str | None
+    lifetime: (
+        str | None
+    )  # of people whom the ledger does not know yet: promised when the release is confirmed
     cost: str
 
 
@@ -89,7 +92,9 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
                 f"{path} exists already.", "Choose another name: the studio never overwrites a release."
             )
     cost = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    ledger = _ledger(form, specification.population, cost) if form.text("counted") == "ledger" else None
+    ledger, lifetime = None, None
+    if form.text("counted") == "ledger":
+        ledger, lifetime = _ledger(form, specification.population, cost)
     paying = Paying(
         id=secrets.token_hex(16),
         plan=chosen.digest,
@@ -98,14 +103,15 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
         population=specification.population,
         target=str(target),
         ledger=None if ledger is None else str(ledger),
+        lifetime=lifetime,
         cost=as_text(cost),
     )
     _write(desk, paying)
     return paying
 
 
-def _ledger(form: Sent, population: str, cost: Fraction) -> Path:
-    """An existing ledger, or a new one where a lifetime was given; with enough left for this release."""
+def _ledger(form: Sent, population: str, cost: Fraction) -> tuple[Path, str | None]:
+    """A ledger, and the lifetime of people who are new to it; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
             "No ledger was named.", "Give the path of its file, or choose that nobody counts."
@@ -127,9 +133,7 @@ def _ledger(form: Sent, population: str, cost: Fraction) -> Path:
             f"This release costs ε = {as_text(cost)}, and {as_text(left)} is left for '{population}'.",
             "Lower the budget, or release nothing more about these people.",
         )
-    if not known:
-        Ledger.add_population(path, population, form.text("lifetime"))
-    return path
+    return path, None if known else as_text(left)
 
 
 def planned(desk: Desk) -> Paying | None:
@@ -140,7 +144,18 @@ def planned(desk: Desk) -> Paying | None:
 
 
 def balance_of(paying: Paying) -> Balance | None:
-    return Ledger.inspect(paying.ledger).balance(paying.population) if paying.ledger else None
+    if paying.ledger is None:
+        return None
+    if not _known(paying):
+        return Balance(paying.population, parse_epsilon(paying.lifetime or "0"), Fraction(0), Fraction(0))
+    return Ledger.inspect(paying.ledger).balance(paying.population)
+
+
+def _known(paying: Paying) -> bool:
+    if paying.lifetime is None or paying.ledger is None:
+        return True
+    path = Path(paying.ledger)
+    return path.exists() and paying.population in Ledger.inspect(path).lifetimes
 
 
 def pay(desk: Desk, identity: str, command: str) -> int:
@@ -159,6 +174,9 @@ def pay(desk: Desk, identity: str, command: str) -> int:
                 "The statistics, the split or the table have changed since this page was opened; nothing was released.",
                 "Plan the release again.",
             )
+        if not _known(paying):
+            assert paying.ledger is not None
+            Ledger.add_population(paying.ledger, paying.population, paying.lifetime or "")
         rule = rule_of(desk)
         published = release(
             desk.specification(),
