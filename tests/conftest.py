@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ import pytest
 from hypothesis import settings
 
 from coterie import Attribute, Domain, Role, Schema
+from coterie.noise import keystream
 from coterie.schema import AttributeType
 from postgres import postgres_url
 
@@ -42,6 +44,19 @@ def _own_memory() -> Iterator[None]:
     """`coterie protect` asks for memory to be kept; run inside a test, it must not ask for all that follow."""
     yield
     os.environ.pop("MIMALLOC_PURGE_DELAY", None)
+
+
+@pytest.fixture(autouse=True)
+def _own_noise(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Secure noise of its own for every test, the same in every run: a release that was unlucky once in a hundred must
+    not stop the work of people who changed nothing. COTERIE_FRESH_NOISE=1 brings the operating system's back."""
+    if os.environ.get("COTERIE_FRESH_NOISE") != "1":
+        numbers = itertools.count()
+        monkeypatch.setattr(
+            keystream,
+            "fresh_key",
+            lambda: hashlib.sha256(f"{request.node.nodeid} {next(numbers)}".encode()).digest(),
+        )
 
 
 # The machine of a test run may be busy: a property is judged by its answer, not by its time.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ from coterie.errors import ParameterError
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
+from coterie.noise import keystream
 from coterie.noise.keystream import KEY_BYTES
 from coterie.noise.sampler import Sampler
 from coterie.noise.secure import KeyedSampler
@@ -37,7 +37,7 @@ def sampler_from(seed: int | None) -> SamplerAt:
     """Draws that depend on the number of the cluster, not on the piece it comes in. The key is this release's own."""
     if seed is not None:
         return lambda first: SeededSampler(seed, first)
-    key = os.urandom(KEY_BYTES)
+    key = keystream.fresh_key()
     return lambda first: KeyedSampler(key, first)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +34,21 @@ def test_a_scale_of_zero_leaves_the_centre_as_it_is(sampler: Sampler) -> None:
 def test_the_sampler_says_whether_it_is_private(sampler: Sampler) -> None:
     assert sampler.private is isinstance(sampler, SecureSampler)
     assert sampler.name
+
+
+def test_keys_come_from_the_operating_system() -> None:
+    """In a process of its own, because the tests give themselves keys that do not change from run to run."""
+    program = (
+        "import os; asked = []; real = os.urandom\n"
+        "os.urandom = lambda n: asked.append(n) or real(n)\n"
+        "import numpy as np; from coterie.noise.secure import SecureSampler\n"
+        "found = SecureSampler().laplace(np.zeros(4), np.ones(4), 'x')\n"
+        "assert 32 in asked, asked; print(*found)"
+    )
+    runs = {
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in "12"
+    }
+    assert len(runs) == 2
 
 
 def test_secure_noise_never_repeats() -> None:

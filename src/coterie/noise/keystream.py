@@ -7,6 +7,7 @@ Nobody without the key tells the words from uniform ones (AES as a pseudorandom 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,11 @@ from numpy.typing import NDArray
 KEY_BYTES = 32
 BLOCK = 16  # bytes
 _zeros = bytes(1 << 20)
+
+
+def fresh_key() -> bytes:
+    """The only source of randomness of a real release: the operating system's."""
+    return os.urandom(KEY_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -10,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.noise import keystream
 from coterie.noise.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from coterie.noise.grid import Floats, Grid, grids_of_public_scales
-from coterie.noise.keystream import KEY_BYTES, Keystream
+from coterie.noise.keystream import Keystream
 
 NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
 _FARTHEST = 1 << 61  # steps
@@ -27,10 +27,10 @@ class SecureSampler:
     private: bool = True
 
     def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
-        return KeyedSampler(os.urandom(KEY_BYTES)).laplace(centres, scales, stream, grid)
+        return KeyedSampler(keystream.fresh_key()).laplace(centres, scales, stream, grid)
 
     def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
-        return KeyedSampler(os.urandom(KEY_BYTES)).uniform_words(count, stream)
+        return KeyedSampler(keystream.fresh_key()).uniform_words(count, stream)
 
 
 @dataclass(frozen=True, slots=True)
