@@ -20,7 +20,7 @@ from rich.table import Table
 
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.compare.comparison import compare
-from coterie.compare.grid import make_grid
+from coterie.compare.grid import left_out, make_grid
 from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
 from coterie.io.reading import read_table
@@ -125,7 +125,7 @@ def compare_command(
                 "cells": len(found.results.cells),
                 "resumed": found.resumed,
                 "seconds": round(seconds, 3),
-                "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in found.skipped],
+                "skipped": [entry.to_json() for entry in found.skipped],
                 "best": [
                     {
                         "epsilon": entry.cell.key[2],
@@ -162,11 +162,8 @@ def compare_command(
             entry.words,
         )
     console.print(shown)
-    alike: dict[tuple[int, str], list[str]] = {}
-    for left_out in found.skipped:
-        alike.setdefault((left_out.k, left_out.reason), []).append(left_out.method)
-    for (size, reason), names in alike.items():
-        console.print(f"[#E69F00]Skipped:[/] {', '.join(names)}, k = {size}: {escape(reason)}")
+    for line in left_out(found.skipped):
+        console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
     console.print(

@@ -43,7 +43,7 @@ def labelled_ks(ks: list[int], *, log: bool, room: float = 0.07) -> list[int]:
 def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
     """One panel an ε; methods without k are horizontal lines; bands run from the luckiest to the unluckiest run."""
     errors = errors_by(comparison, measure)
-    epsilons = comparison.grid.epsilons
+    epsilons = comparison.epsilons
     ks = sorted({cell.k for cell in comparison.results.cells if cell.method in methods and cell.k > 1})
     columns = min(3, len(epsilons))
     rows = -(-len(epsilons) // columns)
@@ -89,7 +89,8 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
         first.set_ylabel(f"{UNITS[measure]},\nlog scale", fontsize=8)
     for axis in list(axes.flat)[len(epsilons) :]:
         axis.set_visible(False)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
+    # The largest ε has every method; a smaller one may be too small for some.
+    handles, labels = axes.flat[len(epsilons) - 1].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False
     )
@@ -107,7 +108,7 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
         return None
     positive = [errors[c] for c in comparison.results.cells if c.method in grouped and errors[c] > 0] or [1.0]
     low, high = min(positive), max(max(positive), 1.0001 * min(positive))
-    epsilons = comparison.grid.epsilons
+    epsilons = comparison.epsilons
     height = 0.62 + 0.3 * len(epsilons)
     width = max(5.0, 2.4 + 0.55 * len(ks))
     figure, axes = new_figure(width, height * len(grouped) + 0.5, len(grouped), 1)

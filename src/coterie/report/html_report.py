@@ -12,6 +12,7 @@ from typing import Any
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
+from coterie.compare.grid import left_out
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
 from coterie.report.ranking import UNITS, Best, readable
@@ -63,6 +64,7 @@ def render_report(
         version=__version__,
         issued=(issued or datetime.now(UTC)).isoformat(timespec="minutes"),
         comparison=comparison,
+        left_out=left_out(comparison.skipped),
         verdict=verdict,
         figures=figures,
         promises=promises,

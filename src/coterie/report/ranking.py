@@ -128,7 +128,7 @@ def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
 def best_cells(comparison: Comparison) -> list[Best]:
     """For each ε and method, in the order of the grid."""
     found = []
-    for epsilon in comparison.grid.epsilons:
+    for epsilon in comparison.epsilons:
         for method in comparison.grid.methods:
             measure = yardstick(comparison, method)
             errors, tables = errors_by(comparison, measure), comparison.results.mean(measure)

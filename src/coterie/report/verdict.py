@@ -20,12 +20,12 @@ class Verdict:
 
 
 def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
-    largest = comparison.grid.epsilons[-1]
+    largest = comparison.epsilons[-1]
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
     rows = [entry for entry in at_largest if not entry.synthetic]
     noisy = [entry for entry in rows if entry.rests_on_noise]
     top = min(noisy or rows or at_largest, key=lambda entry: entry.error)
-    scope = "≤" if len(comparison.grid.epsilons) > 1 else "="
+    scope = "≤" if len(comparison.epsilons) > 1 else "="
     width = len(comparison.results.attributes)
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
@@ -48,9 +48,7 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
             "below says which."
         )
     if comparison.skipped:
-        points.append(
-            f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
-        )
+        points.append("Some choices were impossible and left out; they are listed below, with the reason.")
     return Verdict(headline, tuple(points), top)
 
 
@@ -113,9 +111,9 @@ def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[s
 
 
 def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
-    smallest = comparison.grid.epsilons[0]
+    smallest = comparison.epsilons[0]
     entries = [e for e in best if e.cell.epsilon == smallest and e.rests_on_noise and not e.synthetic]
-    if len(comparison.grid.epsilons) < 2 or not entries:
+    if len(comparison.epsilons) < 2 or not entries:
         return []
     top = min(entries, key=lambda entry: entry.error)
     useless = [e for e in entries if e.error >= 1 and e.measure == "sse"]

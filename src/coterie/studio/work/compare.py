@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison, compare
-from coterie.compare.grid import make_grid
+from coterie.compare.grid import left_out, make_grid
 from coterie.report.audit_map import MapPoint
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
@@ -47,7 +47,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         "headline": said.headline.replace(f"; {said.top.as_evaluated}", ""),
         "points": [*_attacked(points), *said.points],
         "best": [_best(entry) for entry in best],
-        "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in comparison.skipped],
+        "skipped": left_out(comparison.skipped),
         "errors": {
             name: _errors(comparison, name) for name in _MEASURES if name in comparison.results.values
         },
