@@ -9,7 +9,7 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.report.ranking import UNITS, errors_by, readable
-from coterie.report.style import COLOURS, INK, new_figure
+from coterie.report.style import COLOURS, INK, new_figure, plain_log
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", "--", "-.", ":")
@@ -77,6 +77,7 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
                 annotation_clip=False,
             )
         axis.set_yscale("log")
+        plain_log(axis.yaxis, *axis.get_ylim())
         log = len(ks) > 1 and ks[-1] / ks[0] >= 10
         if log:
             axis.set_xscale("log")
@@ -134,4 +135,5 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
     bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02)
     bar.set_label(f"{UNITS[measure]}, log scale", fontsize=8)
     bar.ax.tick_params(labelsize=7)
+    plain_log(bar.ax.yaxis, low, high)
     return figure
