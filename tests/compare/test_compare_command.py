@@ -70,14 +70,10 @@ def test_the_table_reads_well_on_eighty_columns(folder: Path) -> None:
     lines = done.output.splitlines()
     assert max(map(len, lines)) <= 80
     start = next(place for place, line in enumerate(lines) if "best k" in line and "in words" in line)
-    rows = [line for line in lines[start + 2 :] if re.match(r" +[\d.]* +(laplace|idp-cbls|dp-copula) ", line)]
-    assert [re.search(r"(laplace|idp-cbls|dp-copula)", row)[0] for row in rows] == 2 * [
-        "laplace",
-        "idp-cbls",
-        "dp-copula",
-    ]  # type: ignore[index]
-    assert all(re.search(r" (proved|heuristic) +(–|\d+) +[\d.,e+-]+[* ]? ", row) for row in rows)
-    below = " ".join(done.output[done.output.index(rows[-1]) :].split())
+    row = re.compile(r" +[\d.]* +(laplace|idp-cbls|dp-copula) +[a-z]+ +(?:–|\d+) +[\d.,e+-]+[* ] +\w")
+    rows = [(line, found[1]) for line in lines[start + 2 :] if (found := row.match(line))]
+    assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-copula"]
+    below = " ".join(done.output[done.output.index(rows[-1][0]) :].split())
     assert "Error: mean squared error" in below
     assert "* squared error of the distributions" in below
     above = done.output[: done.output.index("best k")]

@@ -341,7 +341,8 @@ def test_log_scales_are_written_as_people_write_numbers(
     plain_log(axis.yaxis, low, high)
     figure.draw_without_rendering()
     assert major in [label.get_text() for label in axis.get_yticklabels()]
-    assert minor in [label.get_text() for label in axis.get_yticklabels(minor=True)]
+    between = {label.get_text() for label in axis.get_yticklabels(minor=True)} - {""}
+    assert minor in between if minor else not between
 
 
 def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
