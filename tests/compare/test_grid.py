@@ -100,6 +100,9 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() 
         (method, epsilon) for method in grid.methods for epsilon in (Fraction(1, 100), Fraction(1, 2))
     }
     assert all("too small to find bounds for 'age'" in entry.reason for entry in too_small)
+    assert {entry.reason.split(": ")[1] for entry in too_small if entry.epsilon == Fraction(1, 100)} == {
+        "all 400 values would be cut."
+    }
     alone = compare(table, schema, make_grid(["laplace", "dp-ir", "mdav"], ["20"], [5, 20], runs=2))
     assert found.results.by_run().equals(alone.results.by_run())
 

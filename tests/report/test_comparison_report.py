@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from coterie.compare.comparison import Comparison, compare
 from coterie.compare.grid import make_grid
 from coterie.guarantee import Status
 from coterie.release import protect
-from coterie.report.comparison_figures import error_by_k, labelled_ks
+from coterie.report.comparison_figures import error_by_k, error_heatmaps, labelled_ks
 from coterie.report.comparison_report import write_comparison
 from coterie.report.examples import shown
 from coterie.report.ranking import WORDS, best_cells, errors_by, readable
@@ -202,6 +203,17 @@ def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
     assert note.get_window_extent().x0 > axis.get_window_extent().x1  # in the margin, where no curve runs
 
 
+@pytest.mark.parametrize(("most", "numbers"), [(12, True), (80, False)])
+def test_a_heatmap_of_many_k_stays_as_wide_as_a_page(most: int, numbers: bool) -> None:
+    found = compare(table(), schema(), make_grid(["dp-ir"], ["1"], list(range(2, most)), runs=1))
+    figure = error_heatmaps(found, "sse", ["dp-ir"])
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] <= 9.5
+    assert bool(figure.axes[0].texts) == numbers
+    labels = [text.get_window_extent() for text in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(labels))
+
+
 @pytest.mark.parametrize("log", [True, False])
 def test_labels_of_k_are_thinned_but_keep_both_ends(log: bool) -> None:
     ks = list(range(2, 200))
@@ -366,6 +378,8 @@ def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
     figure = distributions(columns, {"as it is": columns})
     figure.draw_without_rendering()
     since, grade = figure.axes
-    assert all(text.get_text().startswith("2000-") for text in since.get_xticklabels())
+    assert {text.get_text() for text in since.get_xticklabels()} <= {
+        f"2000-0{month}-{day}" for month in (2, 3, 4) for day in ("01", "15")
+    }
     assert [text.get_text() for text in grade.get_xticklabels()] == ["low", "middle", "high"]
     assert (since.get_xlabel(), grade.get_xlabel()) == ("since", "grade")

@@ -111,7 +111,10 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
     low, high = min(positive), max(max(positive), 1.0001 * min(positive))
     epsilons = comparison.epsilons
     height = 0.62 + 0.3 * len(epsilons)
-    width = max(5.0, 2.4 + 0.55 * len(ks))
+    width = min(
+        max(5.0, 2.4 + 0.55 * len(ks)), 9.5
+    )  # a wider one would be shrunk to the page, its numbers too
+    room = (width - 2) / len(ks) > 0.28  # inches that a number takes
     figure, axes = new_figure(width, height * len(grouped) + 0.5, len(grouped), 1)
     for axis, method in zip(axes.flat, grouped, strict=True):
         values = np.full((len(epsilons), len(ks)), np.nan)
@@ -119,14 +122,15 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
             if cell.method == method and cell.k in ks:
                 values[epsilons.index(cell.epsilon), ks.index(cell.k)] = errors[cell]
         image = axis.imshow(np.maximum(values, low), norm=LogNorm(low, high), cmap="cividis", aspect="auto")
-        for row, column in np.ndindex(values.shape):
+        for row, column in np.ndindex(values.shape if room else (0, 0)):
             value = values[row, column]
             said = "–" if np.isnan(value) else readable(float(f"{value:.2g}"))
             dark = value < np.sqrt(low * high)
             axis.annotate(
                 said, (column, row), ha="center", va="center", fontsize=6, color="white" if dark else "black"
             )
-        axis.set_xticks(range(len(ks)), [str(k) for k in ks], fontsize=7)
+        named = ks if room else labelled_ks(ks, log=False)
+        axis.set_xticks([ks.index(k) for k in named], [str(k) for k in named], fontsize=7)
         axis.set_yticks(range(len(epsilons)), [as_text(epsilon) for epsilon in epsilons], fontsize=7)
         axis.set_ylabel("ε", fontsize=8)
         axis.set_title(method, fontsize=9, loc="left")

@@ -47,6 +47,7 @@ def plain_log(scale: Any, low: float, high: float) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     few = high < 30 * low
+    scale.set_tick_params(which="minor", labelsize=7)
     scale.set_major_formatter(
         FuncFormatter(lambda value, _: f"{value:,.10g}" if 1e-4 <= value < 1e7 else f"{value:.0e}")
     )

@@ -59,7 +59,13 @@ def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column])
     axis.set_yscale("log")
     plain_log(axis.yaxis, *axis.get_ylim())
     axis.set_ylabel("records (log scale)", fontsize=8)
-    axis.locator_params(axis="x", nbins=5)  # more numbers of six digits would run into each other
+    if column.attribute.type is AttributeType.DATE:
+        from matplotlib import dates
+
+        locator: Any = dates.AutoDateLocator
+        axis.xaxis.set_major_locator(locator(minticks=2, maxticks=5))  # first days of years or months
+    else:
+        axis.locator_params(axis="x", nbins=5)  # more numbers of six digits would run into each other
     unit = _SECONDS.get(column.attribute.type)
     if unit is None:
         axis.xaxis.set_major_formatter(lambda place, _: f"{place:,.6g}")
