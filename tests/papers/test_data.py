@@ -113,7 +113,7 @@ def test_the_public_addresses_are_of_a_commit_and_encrypted() -> None:
     # Read afresh: the fixture above has turned every address of the registry to this machine.
     written = Path(sources.__file__).read_text(encoding="utf-8")
     assert "http://" not in written
-    assert len(re.findall(r"raw\.githubusercontent\.com/\w+/\w+/[0-9a-f]{40}\"", written)) == 2
+    assert len(re.findall(r"raw\.githubusercontent\.com/\w+/[\w-]+/[0-9a-f]{40}\"", written)) == 3
 
 
 def test_a_download_is_verified_converted_and_kept(serve: Serve, tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def _toy_in_r(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy at two addresses, as Census is: an R file first, then text."""
     both = (
         Address(f"{CLOSED}/toy.rda", sources._census_from_r),
-        Address(f"{CLOSED}/toy.csv", sources._census_from_text),
+        Address(f"{CLOSED}/toy.csv", sources._text),
     )
     monkeypatch.setitem(DATA_SETS, "toy", replace(TOY, addresses=both))
 
@@ -199,12 +199,17 @@ def test_where_both_fail_each_says_why(serve: Serve, tmp_path: Path, monkeypatch
     assert kept(tmp_path) == []
 
 
+def public(file: str) -> Path:
+    path = Path(__file__).resolve().parents[3] / "shared" / "data" / file
+    if not path.is_file():
+        pytest.skip(f"{file} is not on this machine")
+    return path
+
+
 @pytest.mark.parametrize("road", ["whole numbers in R", "reals in R", "text"])
 def test_census_itself_over_every_road(serve: Serve, tmp_path: Path, road: str) -> None:
     """The real table, packed as each address packs it and served from here: the checksum we hold is the right one."""
-    source = Path(__file__).resolve().parents[3] / "shared" / "data" / "casc_census.csv"
-    if not source.is_file():
-        pytest.skip("the Census table is not on this machine")
+    source = public("casc_census.csv")
     table = csv.read_csv(source)
     write = integers if road.startswith("whole") else reals
     in_r = frame({name: write(table.column(name).to_pylist()) for name in table.column_names})
@@ -216,16 +221,45 @@ def test_census_itself_over_every_road(serve: Serve, tmp_path: Path, road: str) 
     assert kept(tmp_path) == ["casc_census.csv"]
 
 
+def test_the_insurance_data_as_they_are_served(serve: Serve, tmp_path: Path) -> None:
+    serve("insurance", public("insurance.csv").read_bytes().rstrip())
+    assert data.load("insurance").shape == (1338, 7)
+    assert kept(tmp_path) == ["insurance.csv"]
+
+
 def test_the_variable_comes_first_and_is_verified(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"no toy\.csv in the folder that COTERIE_DATA names"):
-        data.load("toy")
     (tmp_path / "toy.csv").write_text(CSV, encoding="utf-8")
     assert data.load("toy").num_rows == 2
     (tmp_path / "toy.csv").write_text(CSV + "5,6\n", encoding="utf-8")
     with pytest.raises(DataError, match="checksum differs") as error:
         data.load("toy")
     assert "5" not in error.value.problem.replace(str(tmp_path), "")
+
+
+def test_what_the_named_folder_lacks_comes_from_the_cache_or_its_source(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path / "mine"))
+    with pytest.raises(DataError, match=r"'toy' is not here.*cannot be reached.*COTERIE_DATA names"):
+        data.load("toy")
+    serve("toy", RAW)
+    assert data.load("toy").num_rows == 2
+    serve("toy", None)
+    assert data.load("toy").num_rows == 2  # the cache
+    assert kept(tmp_path) == ["toy.csv"]
+    assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_named_folder_that_is_not_there_is_a_slip_of_the_pen(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path / "mime"))
+    serve("toy", RAW)
+    with pytest.raises(DataError, match="COTERIE_DATA names a folder that is not there"):
+        data.load("toy")
+    assert kept(tmp_path) == []
 
 
 def test_the_development_folder_beside_the_repository(tmp_path: Path) -> None:

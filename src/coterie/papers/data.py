@@ -37,10 +37,8 @@ def available(name: str) -> bool:
 
 def _folders() -> list[Path]:
     named = os.environ.get(VARIABLE)
-    if named:
-        return [Path(named)]
-    beside_repository = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return [beside_repository, _cache()]
+    first = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+    return [first, _cache()]
 
 
 def _cache() -> Path:
@@ -48,15 +46,16 @@ def _cache() -> Path:
 
 
 def _content(data_set: DataSet) -> bytes:
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():  # a slip of the pen must not end in a download
+        raise DataError(
+            f"{VARIABLE} names a folder that is not there: {named}.",
+            f"Correct it, or unset {VARIABLE} to use the cache and the public sources.",
+        )
     for folder in _folders():
         path = folder / data_set.file
         if path.is_file():
             return _verified(_read(path), data_set, str(path))
-    if os.environ.get(VARIABLE):
-        raise DataError(
-            f"There is no {data_set.file} in the folder that {VARIABLE} names.",
-            f"Put it there, or unset {VARIABLE} to use the cache and the public source.",
-        )
     return _downloaded(data_set)
 
 

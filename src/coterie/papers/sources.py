@@ -13,6 +13,7 @@ _SDC_MICRO = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb
 _SDC_SETS = (
     "https://raw.githubusercontent.com/francasino/SDC_datasets/b988a009692cc26b71f789550c63869b85a83b5a"
 )
+_LANTZ = "https://raw.githubusercontent.com/stedy/Machine-Learning-with-R-datasets/ff933238d9c30da179b7e3ad4b6ca938d67efc53"
 _ADULT_COLUMNS = (
     "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,"
     "capital-gain,capital-loss,hours-per-week,native-country,income"
@@ -64,8 +65,8 @@ def _census_from_r(content: bytes) -> str:
     return "\n".join([",".join(table.column_names), *lines]) + "\n"
 
 
-def _census_from_text(content: bytes) -> str:
-    """The same CSV with the line ends of another system, and none at its end."""
+def _text(content: bytes) -> str:
+    """Our CSV but for the line ends: those of another system, or none at the end."""
     return "\n".join(content.decode("ascii", "replace").splitlines()) + "\n"
 
 
@@ -79,7 +80,7 @@ DATA_SETS = {
             title="CASC 'Census' reference microdata (Brand, Domingo-Ferrer and Mateo-Sanz 2002), 1,080 × 13",
             addresses=(
                 Address(f"{_SDC_MICRO}/data/CASCrefmicrodata.rda", _census_from_r),
-                Address(f"{_SDC_SETS}/CASCrefmicrodata.csv", _census_from_text),
+                Address(f"{_SDC_SETS}/CASCrefmicrodata.csv", _text),
             ),
             by_hand="In R with its package sdcMicro: data(CASCrefmicrodata, package = 'sdcMicro'); "
             "write.csv(CASCrefmicrodata, 'casc_census.csv', row.names = FALSE, quote = FALSE).",
@@ -111,6 +112,13 @@ DATA_SETS = {
             sha256="d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
             title="UCI Wine Quality, white, 4,898 × 12",
             addresses=(Address(f"{_UCI}/wine-quality/winequality-white.csv", _wine),),
+        ),
+        DataSet(
+            name="insurance",
+            file="insurance.csv",
+            sha256="6e3894cf7d9210613f62c866684055decea694345cd4f244ecd7167041578c68",
+            title="Medical Cost Personal Datasets (B. Lantz, Machine Learning with R), 1,338 × 7",
+            addresses=(Address(f"{_LANTZ}/insurance.csv", _text),),
         ),
     )
 }
