@@ -55,10 +55,11 @@ class Destination:
     @property
     def files(self) -> list[Path]:
         """All files, in the order in which they become visible: the data last, never without their certificate."""
-        files = [self.certificate_path]
-        if self.internal is not None:
-            files.insert(0, self.internal)
-        return files if is_database(self.data) else [*files, Path(self.data)]
+        return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
+
+    @property
+    def small_files(self) -> list[Path]:
+        return [*([self.internal] if self.internal is not None else []), self.certificate_path]
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
@@ -101,17 +102,21 @@ def table_again(where: Destination, record: StagedRecord) -> Staged:
 def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
     certificate, staged = _stage_all(make(), destination, {}, stage_data)
+    replaced = {path: path.read_bytes() for path in destination.small_files if path.is_file()}
     visible: list[Staged] = []
     try:
         for part in staged:
             part.publish()
             visible.append(part)
     except BaseException:
+        for part in visible:  # the data come last and undo themselves: these are the files beside them
+            path = Path(part.target)
+            if path in replaced:
+                stage_bytes(replaced[path], path, force=True, private=path == destination.internal).publish()
+            else:
+                remove_any(path)
         for part in staged:
             part.discard()
-        if not destination.force:  # what stands there now is ours: nothing was there before
-            for part in visible:
-                remove_any(Path(part.target))
         raise
     return certificate
 

@@ -55,7 +55,7 @@ class RemoteFolder:
                     if interrupted:
                         self._require_whole(storage, "is not whole")
                     storage.say_done()
-            storage.remove(storage.temporary, storage.earlier)
+            storage.remove(storage.earlier)
 
     def discard(self) -> None:
         """As if nothing had been written: what was set aside comes back."""
@@ -106,9 +106,8 @@ class _Storage:
     def touch(self, path: Any) -> None:
         self.system.create(path, True).close()
 
-    def remove(self, *paths: Any) -> None:
-        for path in paths:
-            self.system.delete(path, True)
+    def remove(self, path: Any) -> None:
+        self.system.delete(path, True)
 
     def set_aside(self) -> None:
         if self.one_step:
@@ -122,7 +121,9 @@ class _Storage:
         self._move(self.temporary, self.target, self._others(self.temporary))
 
     def say_done(self) -> None:
+        """The mark goes last: while it is there, a run that is repeated takes nothing here for a stranger's."""
         self._move(self.temporary, self.target, [DONE])
+        self.remove(self.temporary)
         self.remove(self.mark)
 
     def bring_back(self) -> None:
@@ -162,7 +163,7 @@ class _Storage:
     def _names(self, folder: Any) -> list[str]:
         if not self.has(folder):
             return []
-        return [status.getPath().getName() for status in self.system.listStatus(folder)]
+        return sorted(status.getPath().getName() for status in self.system.listStatus(folder))
 
 
 def exists_already(spark: Any, address: str) -> OutputError:

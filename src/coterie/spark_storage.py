@@ -16,6 +16,9 @@ from coterie.ledger.staging import without_credentials
 # "60s" came with Hadoop 3.4; older programs expect a bare number.
 _MISFITS = ("NoClassDefFoundError", "NoSuchMethodError", "AbstractMethodError", "NumberFormatException")
 
+# Since Hadoop 3.4.2 its package for S3 no longer brings Amazon's own; this is the version that Hadoop 3.4.3 names.
+_SDK = "software.amazon.awssdk:bundle:2.35.4"
+
 
 def check_address(address: str) -> None:
     """No keys in an address: Hadoop writes addresses into its logs. Said without the address, which holds them."""
@@ -43,8 +46,8 @@ def file_system(spark: Any, address: str) -> tuple[Any, Any]:
         said = str(error.java_exception)
     version = java.org.apache.hadoop.util.VersionInfo.getVersion()
     package = (
-        f"for s3a, `spark.jars.packages org.apache.hadoop:hadoop-aws:{version}` in spark-defaults.conf, "
-        "the version of Hadoop that this Spark was built with."
+        f"for s3a, `spark.jars.packages org.apache.hadoop:hadoop-aws:{version},{_SDK}` in spark-defaults.conf. "
+        f"{version} is the version of Hadoop that this Spark was built with."
     )
     if "ClassNotFoundException" in said:
         raise MissingExtra(
