@@ -1,4 +1,4 @@
-"""The road through S3, with Hadoop's own program for s3a:// and a service that speaks S3: `make test-s3`."""
+"""The road through S3, with Hadoop's own program for s3a:// and a service that speaks S3: `make test-object-store`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import pytest
 from s3_service import BUCKET, S3Service, is_copy
 
 from coterie import Attribute, Domain, Ledger, Role, Schema
+from coterie.errors import OutputError
 from coterie.spark_session import java_version
 
 KIT = Path(os.environ.get("COTERIE_S3A", "no folder"))
@@ -29,7 +30,7 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.filterwarnings("ignore"),  # of the service's own packages
     pytest.mark.skipif(
-        not KIT.is_dir(), reason="S3 is tested by `make test-s3`, which fetches what it needs"
+        not KIT.is_dir(), reason="S3 is tested by `make test-object-store`, which fetches what it needs"
     ),
     pytest.mark.skipif((java_version() or 0) < 17, reason="Spark needs Java 17 or newer"),
 ]
@@ -86,7 +87,12 @@ class World:
         Ledger.add_population(folder / "ledger.sqlite", "people", "2")
 
     def start(self, *more: str, source: str = "in", output: str = "out", master: str = "local[2]") -> Any:
-        line = ["protect", source if "://" in source else f"s3a://{BUCKET}/{source}", "--output", f"s3a://{BUCKET}/{output}"]
+        line = [
+            "protect",
+            source if "://" in source else f"s3a://{BUCKET}/{source}",
+            "--output",
+            f"s3a://{BUCKET}/{output}",
+        ]
         line += ["--schema", "schema.yaml", "--certificate", f"{output}.json", "--method", "laplace"]
         line += ["--epsilon", "1", "--engine", "spark", "--master", master, *more]
         source_tree = str(Path(__file__).resolve().parents[2] / "src")
@@ -148,7 +154,7 @@ def test_a_table_in_s3_is_released_into_s3_by_a_cluster(world: World) -> None:
     # It is not overwritten unasked, nor lost where replacing it fails.
     before, certificate = world.service.objects(), (world.folder / "out.json").read_bytes()
     (world.folder / "out.json").unlink()
-    assert world.run() == 4, world.said
+    assert world.run() == OutputError.exit_code, world.said
     assert "exists already" in world.said
     assert world.service.objects() == before
     (world.folder / "out.json").write_bytes(certificate)
