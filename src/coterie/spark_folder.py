@@ -5,24 +5,22 @@ On this machine the operating system renames the folder; elsewhere Hadoop does (
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 from typing import Any
 
 from coterie.io.publication import Staged, temporary_for
+from coterie.io.staged_file import temporary_address
 from coterie.io.staged_folder import StagedFolder
 from coterie.spark_remote import RemoteFolder, exists_already
 from coterie.spark_storage import file_system, written_digest
 from coterie.spark_worker import told
 
 
-def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | None) -> Staged:
+def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | str | None) -> Staged:
     """Write a frame beside its target, invisible to those who list it, and hash the parts."""
     remote = "://" in target
     if remote:
-        target = target.rstrip("/")
-        parent, _, name = target.rpartition("/")
-        place = f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
+        place = str(temporary or temporary_address(target))
     else:
         temporary = temporary or temporary_for(target)
         place = f"file://{temporary}"
@@ -37,8 +35,8 @@ def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: 
             system.delete(path, True)
         raise
     if remote:
-        return RemoteFolder(target, place, sha256, size, force, spark)
-    assert temporary is not None
+        return RemoteFolder(target.rstrip("/"), place, sha256, size, force, spark)
+    assert isinstance(temporary, Path)
     return StagedFolder(Path(target).resolve(), temporary, sha256, size, force)
 
 

@@ -210,6 +210,24 @@ def test_killed_between_two_copies_it_is_finished_by_the_same_command(world: Wor
     assert SECRET.encode() not in (world.folder / "ledger.sqlite").read_bytes()
 
 
+def test_killed_while_it_writes_nothing_is_charged_and_what_is_left_is_named(world: World) -> None:
+    def kill(environ: dict[str, Any]) -> int | None:
+        if is_copy(environ, ".out.coterie-"):  # Spark puts its finished parts together
+            os.killpg(process.pid, signal.SIGKILL)
+            return 500
+        return None
+
+    world.service.on_request = kill
+    process = world.start("--ledger", "ledger.sqlite", "--population", "people")
+    said, _ = process.communicate(timeout=600)
+    assert process.returncode == -signal.SIGKILL, said
+    assert world.names() == []
+    left = world.hidden()[0].partition("/")[0]
+    with Ledger.open(world.folder / "ledger.sqlite") as ledger:
+        assert f"Remove s3a://{BUCKET}/{left}" in ledger.recovered[0].message
+    assert Ledger.inspect(world.folder / "ledger.sqlite").balance("people").spent == 0
+
+
 def test_a_wrong_name_and_a_wrong_bucket_get_a_sentence(world: World) -> None:
     for source in ("nothing", "s3a://no-such-bucket/in"):
         assert world.run(source=source) != 0

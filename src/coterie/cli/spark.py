@@ -50,7 +50,7 @@ class SparkRun:
             frame = self.spark.read.parquet(self.data)
         return protect_frame(frame, self.schema, **self.options)
 
-    def stage(self, release: Any, where: Destination, temporary: Path | None) -> Staged:
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
         return stage_parts(self.spark, release.data, where.data, force=where.force, temporary=temporary)
 
     def again(self, where: Destination, record: StagedRecord) -> Staged:
