@@ -87,7 +87,8 @@ def test_the_data_come_last(
 def test_a_replacement_that_fails_leaves_the_earlier_certificate(
     make: Callable[[], Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where = Destination(str(tmp_path / "out.parquet"), internal=tmp_path / "i.json", force=True)
+    monkeypatch.chdir(tmp_path)  # names as people type them
+    where = Destination("out.parquet", internal=Path("i.json"), force=True)
     publish(make, where)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     publishing = StagedFile.publish

@@ -104,7 +104,7 @@ def table_again(where: Destination, record: StagedRecord) -> Staged:
 def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
     certificate, staged = _stage_all(make(), destination, {}, None, stage_data)
-    replaced = {path: path.read_bytes() for path in destination.small_files if path.is_file()}
+    replaced = {path.resolve(): path.read_bytes() for path in destination.small_files if path.is_file()}
     visible: list[Staged] = []
     try:
         for part in staged:
@@ -112,9 +112,10 @@ def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows
             visible.append(part)
     except BaseException:
         for part in visible:  # the data come last and undo themselves: these are the files beside them
-            path = Path(part.target)
+            path = Path(part.target).resolve()
+            private = destination.internal is not None and path == destination.internal.resolve()
             if path in replaced:
-                stage_bytes(replaced[path], path, force=True, private=path == destination.internal).publish()
+                stage_bytes(replaced[path], path, force=True, private=private).publish()
             else:
                 remove_any(path)
         for part in staged:

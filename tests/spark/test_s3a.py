@@ -151,7 +151,9 @@ def test_a_table_in_s3_is_released_into_s3_by_a_cluster(world: World) -> None:
     for path in world.folder.rglob("*"):  # the certificate, the ledger, the settings: no key in any of them
         assert not path.is_file() or SECRET.encode() not in path.read_bytes()
 
-    # It is not overwritten unasked, nor lost where replacing it fails.
+
+def test_a_release_is_not_overwritten_unasked_nor_lost_where_replacing_it_fails(world: World) -> None:
+    assert world.run() == 0, world.said
     before, certificate = world.service.objects(), (world.folder / "out.json").read_bytes()
     (world.folder / "out.json").unlink()
     assert world.run() == OutputError.exit_code, world.said
