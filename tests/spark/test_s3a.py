@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -236,3 +237,17 @@ def test_a_wrong_name_and_a_wrong_bucket_get_a_sentence(world: World) -> None:
         assert "There is nothing at an address" in world.said, world.said
     assert world.hidden() == []
     assert world.names() == []
+
+
+@pytest.mark.parametrize(
+    "left_out", [r",\S*hadoop-aws\S*", r"spark.hadoop.fs.s3a.threads.keepalivetime 60", r"\S*bundle\S*jar,"]
+)
+def test_a_package_that_is_missing_or_does_not_fit_is_told(world: World, left_out: str) -> None:
+    settings = world.folder / "conf" / "spark-defaults.conf"
+    fewer = re.sub(left_out, "", settings.read_text())
+    assert fewer != settings.read_text()
+    settings.write_text(fewer)
+    assert world.run() != 0
+    what = "has no program for s3a://" if "hadoop-aws" in left_out else "does not fit Hadoop"
+    assert what in world.said, world.said
+    assert "org.apache.hadoop:hadoop-aws:" in world.said
