@@ -36,6 +36,7 @@ def check_address(address: str) -> None:
 def file_system(spark: Any, address: str) -> tuple[Any, Any]:
     """Hadoop's file system for an address, and the path in it; or which package is missing."""
     from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
 
     java = spark.sparkContext._jvm
     scheme = address.partition("://")[0]
@@ -44,6 +45,8 @@ def file_system(spark: Any, address: str) -> tuple[Any, Any]:
         return path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), path
     except Py4JJavaError as error:
         said = str(error.java_exception)
+    except PySparkException as error:  # some of Java's, among them wrong numbers and wrong addresses
+        said = f"{type(error).__name__}: {error}"
     version = java.org.apache.hadoop.util.VersionInfo.getVersion()
     package = (
         f"for s3a, `spark.jars.packages org.apache.hadoop:hadoop-aws:{version},{_SDK}` in spark-defaults.conf. "
