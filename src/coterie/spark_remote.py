@@ -16,7 +16,7 @@ from coterie.ledger.staging import without_credentials
 from coterie.spark_storage import file_system, written_digest
 from coterie.spark_worker import told
 
-ONE_STEP = {"file", "hdfs", "viewfs"}  # a folder is renamed whole or not at all
+ONE_STEP = {"file", "hdfs"}  # a folder is renamed whole or not at all
 DONE = "_SUCCESS"  # Hadoop's own mark of a folder that is whole
 UNFINISHED = "_UNFINISHED-"  # readers of Parquet pass over names that begin with _
 _AT_ONCE = 16  # copies in an object store wait for the network, not for this machine
