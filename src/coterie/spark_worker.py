@@ -24,6 +24,30 @@ from coterie.schema import Role, Schema
 from coterie.table import column_of, with_policies
 
 _FAULT = "COTERIE-FAULT "
+# Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.
+_STORAGE = (
+    (
+        ("PATH_NOT_FOUND", "UnknownStoreException", "NoSuchBucket"),
+        "There is nothing at an address that Spark should use.",
+        "Check the names of the input and of the bucket; an output's bucket must be there already.",
+    ),
+    (
+        (
+            "AccessDenied",
+            "NoAuthWithAWS",
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "AccessControlException",
+        ),
+        "The storage refuses Spark the access.",
+        "Check the keys or the role that Spark uses for it, and what they may do: list, read, write, delete.",
+    ),
+    (
+        ("UnknownHost", "ConnectException", "Connect to ", "ConnectTimeout", "UnableToExecuteHttp"),
+        "Spark cannot reach the storage.",
+        "Check its endpoint in Spark's settings (for S3: fs.s3a.endpoint), and the network.",
+    ),
+)
 
 
 def protect_piece(
@@ -103,6 +127,9 @@ def told() -> Iterator[None]:
         if _FAULT in text:
             kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
             raise getattr(errors, kind)(problem, advice) from None
+        for words, problem, advice in _STORAGE:
+            if any(word in text for word in words):
+                raise DataError(problem, advice) from None
         raise DataError(
             f"Spark could not finish the work ({type(error).__name__}).",
             "Look into Spark's own log; a lost executor is replaced by itself, a full disk or memory is not.",

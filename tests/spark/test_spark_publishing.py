@@ -143,6 +143,8 @@ def test_storage_that_spark_cannot_reach_is_told_with_the_package_to_add(spark: 
     assert f"org.apache.hadoop:hadoop-aws:{version}" in told.value.advice
     with pytest.raises(ParameterError, match="no addresses that begin with nowhere"):
         run(*command(folder, "nowhere://bucket/in.parquet", str(folder / "out"), *certificate))
+    with pytest.raises(ParameterError, match="cannot be used"):
+        run(*command(folder, "s3 a://bucket/in.parquet", str(folder / "out"), *certificate))
     with pytest.raises(ParameterError, match="database table"):
         run(*command(folder, "postgresql://host/db", str(folder / "out"), *certificate))
     with pytest.raises(DataError):

@@ -12,9 +12,11 @@ from coterie.io.publication import Staged
 from coterie.ledger import StagedRecord
 from coterie.publishing import Destination
 from coterie.schema import Schema
-from coterie.spark_folder import RemoteFolder, file_system, refuse_early, stage_parts
+from coterie.spark_folder import refuse_early, stage_parts
 from coterie.spark_release import SparkRelease, protect_frame
+from coterie.spark_remote import RemoteFolder
 from coterie.spark_session import session
+from coterie.spark_storage import check_address, file_system
 from coterie.spark_worker import told
 
 
@@ -27,6 +29,10 @@ class SparkRun:
     destination: Destination
     master: str | None
     options: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        for address in (self.data, self.destination.data):
+            check_address(address)
 
     @cached_property
     def spark(self) -> Any:
@@ -44,12 +50,14 @@ class SparkRun:
             frame = self.spark.read.parquet(self.data)
         return protect_frame(frame, self.schema, **self.options)
 
-    def stage(self, release: Any, where: Destination, temporary: Path | None) -> Staged:
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
         return stage_parts(self.spark, release.data, where.data, force=where.force, temporary=temporary)
 
     def again(self, where: Destination, record: StagedRecord) -> Staged:
         """A folder in a remote storage that was charged before its driver died."""
-        return RemoteFolder(where.data, record.temporary, record.sha256, 0, where.force, self.spark)
+        return RemoteFolder(
+            where.data.rstrip("/"), record.temporary, record.sha256, 0, where.force, self.spark
+        )
 
 
 def _plain(address: str) -> str:

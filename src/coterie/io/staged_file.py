@@ -115,6 +115,12 @@ def temporary_for(target: str | Path) -> Path:
     return path.with_name(f".{stem}.coterie-{secrets.token_hex(8)}.tmp")
 
 
+def temporary_address(address: str) -> str:
+    """The same for a folder at an address."""
+    parent, _, name = address.rstrip("/").rpartition("/")
+    return f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
+
+
 def _refuse(shown: Path, path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise OutputError(f"There is no folder {shown.parent}.", "Make it, or choose another place.")
