@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie.schema import Schema
-from coterie.utility.classification import f_measures
+from coterie.utility.classifiers import f_measures
 from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
-from coterie.errors import DataError, MissingExtra, ParameterError, nearest
+from coterie.errors import DataError, ParameterError, nearest
 from coterie.table import Checked
+from coterie.utility.classifiers import CannotLearn, f_measures, make_classifier
 from coterie.utility.measure import Floats, Measure, Measured, Settings
 from coterie.utility.pair import Pair
 
@@ -38,8 +39,11 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
         raise ParameterError("The training share leaves no record to train or test.", "Choose about 0.66.")
     original = np.column_stack([_feature(pair.original[name]) for name in features])
     released = np.column_stack([_feature(pair.released[name]) for name in features])
-    bound = f_measures(original[:cut], truth[:cut], original[cut:], truth[cut:], settings)
-    found = f_measures(released[:cut], labels[:cut], original[cut:], truth[cut:], settings)
+    try:
+        bound = f_measures(original[:cut], truth[:cut], original[cut:], truth[cut:], settings)
+        found = f_measures(released[:cut], labels[:cut], original[cut:], truth[cut:], settings)
+    except CannotLearn as refused:  # the other measures are still given
+        return Measured(None, reason=str(refused))
     classes = {
         name: {"f_measure": found.get(name, 0.0), "upper_bound": bound.get(name, 0.0)} for name in names
     }
@@ -59,10 +63,6 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
 def check_classes(checked: Checked, settings: Settings) -> None:
     """Refuse what classification would refuse, from the original alone: before a grid is run, not after it."""
     if settings.target is None:
-        if settings.threshold is not None:
-            raise ParameterError(
-                "There is a threshold but no class column to split.", "Name it with --target."
-            )
         return
     if settings.target in checked.columns:
         values = _plain(checked.columns[settings.target])
@@ -75,45 +75,6 @@ def check_classes(checked: Checked, settings: Settings) -> None:
         )
     _classes(values, settings)
     make_classifier(settings)
-
-
-def f_measures(
-    train: Floats, labels: NDArray[Any], test: Floats, truth: NDArray[Any], settings: Settings
-) -> dict[str, float]:
-    """F-measure of each class, the harmonic mean of precision and recall; 0 where a class is never found."""
-    if len(set(labels)) == 1:  # nothing to learn: the one class is the answer to everything
-        guessed = np.full(len(truth), labels[0])
-    else:
-        guessed = make_classifier(settings).fit(train, labels).predict(test)
-    found: dict[str, float] = {}
-    for name in sorted(set(truth) | set(labels)):
-        hits = int(np.sum((guessed == name) & (truth == name)))
-        mentioned = int(np.sum(guessed == name)) + int(np.sum(truth == name))
-        found[str(name)] = 2 * hits / mentioned if mentioned else 0.0
-    return found
-
-
-def make_classifier(settings: Settings) -> Any:
-    """Any scikit-learn classifier by its class name, seeded where it can be."""
-    try:
-        from sklearn.utils import all_estimators
-    except ImportError:
-        raise MissingExtra.named("evaluate", "Classification") from None
-    known = dict(all_estimators(type_filter="classifier"))
-    if settings.classifier not in known:
-        raise ParameterError(
-            f"scikit-learn has no classifier '{settings.classifier}'.", nearest(settings.classifier, known)
-        )
-    try:
-        classifier = known[settings.classifier]()
-    except TypeError:
-        raise ParameterError(
-            f"'{settings.classifier}' needs another classifier inside it.",
-            "Choose one that stands alone, such as RandomForestClassifier.",
-        ) from None
-    if "random_state" in classifier.get_params():
-        classifier.set_params(random_state=settings.seed)
-    return classifier
 
 
 def _feature(column: Column) -> Floats:
