@@ -15,7 +15,7 @@ from coterie.report.audit_map import risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.html_report import Figure, render_report
-from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
+from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is_synthetic, yardstick
 from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
@@ -46,7 +46,7 @@ def write_comparison(
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
     }
-    figures = _figures(comparison, pairs)
+    figures = _figures(comparison, pairs, said.top.cell)
     if audit_seconds is not None:
         figures.append(_risk_map(comparison, best, examples, data, audit_seconds))
     results = comparison.results
@@ -77,7 +77,7 @@ def write_comparison(
     return said
 
 
-def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
+def _figures(comparison: Comparison, pairs: dict[Cell, Pair], top: Cell) -> list[Figure]:
     linked = [name for name in comparison.grid.methods if not is_synthetic(name)]
     measured = linked or list(comparison.grid.methods)
     measure = yardstick(comparison, measured[0])
@@ -105,7 +105,8 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
                 error_by_k(comparison, "sse-matched", list(comparison.grid.methods)),
             )
         )
-    few = dict(list(pairs.items())[:MOST_EXAMPLES])
+    # Whatever has to stay out, the choice that the verdict names is drawn.
+    few = dict(sorted(pairs.items(), key=lambda entry: entry[0] != top)[:MOST_EXAMPLES])
     original = next(iter(pairs.values())).original
     drawn = {shown(cell): pair.released for cell, pair in few.items()}
     left_out = [shown(cell) for cell in pairs if cell not in few]
@@ -143,7 +144,9 @@ def _risk_map(
         "Risk and utility in one picture",
         "Down and left is better. The height is the most that any attack gained over guessing, with its interval; a star "
         "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
-        as_png(risk_utility_map(points)),
+        as_png(
+            risk_utility_map(points, loss_label=f"{UNITS[common_yardstick(comparison)]}: smaller is better")
+        ),
     )
 
 

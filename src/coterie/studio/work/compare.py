@@ -43,8 +43,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     points = risk_points(comparison, best, examples, sample.table, SECONDS * len(examples), attacked)
     return {
         **sample.told(),
-        # How to find the same number in the command's files does not help here.
-        "headline": said.headline.replace(f"; {said.top.as_evaluated}", ""),
+        "headline": said.headline,
         "points": [*_attacked(points), *said.points],
         "best": [_best(entry) for entry in best],
         "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in comparison.skipped],
