@@ -115,8 +115,8 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair], top: Cell) -> list
         (
             "distributions",
             "Attributes before and after",
-            "Example releases at the largest ε and each method's best k. Values beyond the shown range (the upper "
-            f"half percent) are counted in the last bar.{rest}",
+            "Example releases at the largest ε and each method's best k. The range is that of the original without its "
+            f"upper half percent; what lies beyond is counted in the outermost bars.{rest}",
             distributions(original, drawn),
         ),
         (
