@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.auditing.audit import Audit
-from coterie.report.style import INK, STATUS_COLOUR, new_figure
+from coterie.report.style import INK, STATUS_COLOUR, new_figure, plain_log
 
 _MARK = {"proved": "*", "bounded": "P", "conditional": "^", "heuristic": "D", "refuted": "X", "none": "o"}
 _DP = "differential privacy"
@@ -54,6 +54,8 @@ def risk_utility_map(
         axis.plot([], [], **_look(point, 12), label=promise)
     if all(point.loss > 0 for point in points):
         axis.set_xscale("log")
+        losses = [point.loss for point in points]
+        plain_log(axis.xaxis, min(losses), max(losses))
     axis.margins(x=0.15)
     axis.set_ylim(-0.04, 1.08)
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])

@@ -17,7 +17,7 @@ from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthet
 
 def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
     """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
-    largest = comparison.grid.epsilons[-1]
+    largest = comparison.epsilons[-1]
     cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
     return {
         cell: protect(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
-from coterie.report.style import COLOURS, new_figure
+from coterie.report.style import COLOURS, new_figure, plain_log
 from coterie.schema import AttributeType
 from coterie.utility.correlation_error import correlations
 
@@ -65,9 +65,19 @@ def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column])
         )
     axis.set_yscale("log")
     axis.set_ylim(bottom=0.7)  # from one record on: a bar of few is as low in every panel
+    plain_log(axis.yaxis, *axis.get_ylim())
     axis.set_ylabel("records (log scale)", fontsize=8)
+    if column.attribute.type is AttributeType.DATE:
+        from matplotlib import dates
+
+        locator: Any = dates.AutoDateLocator
+        axis.xaxis.set_major_locator(locator(minticks=2, maxticks=5))  # first days of years or months
+    else:
+        axis.locator_params(axis="x", nbins=5)  # more numbers of six digits would run into each other
     unit = _SECONDS.get(column.attribute.type)
-    if unit is not None:
+    if unit is None:
+        axis.xaxis.set_major_formatter(lambda place, _: f"{place:,.6g}")
+    else:
         axis.xaxis.set_major_formatter(lambda place, _: str(np.datetime64(int(place * unit), "s"))[:10])
         axis.tick_params(axis="x", labelrotation=30, labelsize=6.5)
 
