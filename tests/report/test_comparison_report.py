@@ -17,7 +17,7 @@ from coterie.guarantee import Status
 from coterie.release import protect
 from coterie.report.comparison_figures import error_by_k, error_heatmaps, labelled_ks
 from coterie.report.comparison_report import write_comparison
-from coterie.report.examples import shown
+from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.ranking import WORDS, best_cells, errors_by, readable
 from coterie.report.style import new_figure, plain_log
 from coterie.report.table_figures import distributions
@@ -190,7 +190,49 @@ def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
     found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
     write_comparison(found, table(), tmp_path, title="six")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    top = verdict(found, best_cells(found)).top
+    assert top.cell.method == "idp-cbls"
     assert "Not drawn, for want of room: idp-ls, k = 5." in text
+
+
+def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
+    methods = ["laplace", "ir", "dp-ir", "dp-um", "idp-ls", "idp-cbls"]
+    found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
+    assert verdict(found, best_cells(found)).top.cell.method == methods[-1]
+    write_comparison(found, table(), tmp_path, title="six")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not drawn, for want of room: idp-ls, k = 5." in text
+
+
+def test_less_error_without_noise_is_not_denied() -> None:
+    """Ranking alone is nearer to the data than noise is: the headline must not say the contrary."""
+    found = compare(table(), schema(), make_grid(["laplace", "ir", "mdav"], ["1"], [5], runs=1))
+    said = verdict(found, best_cells(found))
+    assert said.top.cell.method == "laplace"
+    assert "changes the data least of those that add noise" in said.headline
+    assert not any("weaker promise" in point for point in said.points)
+    assert any("adds no noise" in point for point in said.points)
+    alone = compare(table(), schema(), make_grid(["laplace"], ["1"], []))
+    assert "changes the data least:" in verdict(alone, best_cells(alone)).headline
+
+
+def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
+    found = compare(table(), schema(), make_grid(["idp-cbls", "idp-cbls-joint"], ["0.1", "1"], [5], runs=1))
+    said = verdict(found, best_cells(found))
+    assert " at ε = 1 changes the data least" in said.headline
+    assert any("promise is proved, idp-cbls-joint" in point for point in said.points)
+    assert any(
+        "No compared method has a proved differential-privacy promise" in point for point in said.points
+    )
+
+
+def test_the_map_has_one_measure_for_all(tmp_path: Path) -> None:
+    """Synthetic rows are measured by distributions; the others on the same axis must be, too."""
+    found = compare(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    best = best_cells(found)
+    points = risk_points(found, best, example_releases(found, best, table()), table(), seconds=1)
+    matched = errors_by(found, "sse-matched")
+    assert [point.loss for point in points] == [float(matched[entry.cell].mean()) for entry in best]
 
 
 def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -106,8 +106,8 @@ def compare(
             "categories": {name: _meaning(column) for name, column in checked.columns.items()},
             "seed": grid.seed,
             "runs": grid.runs,
-            "measures": names,
-            "settings": asdict(settings),
+            # Not the measures: a part that lacks one is computed again. Not the class column: no cell looks at it.
+            "bins": settings.bins,
         }
         checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
         blocks = checkpoint.finished(cells)

@@ -87,7 +87,7 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
         axis.set_title(f"ε = {as_text(epsilon)}", fontsize=10)
         axis.set_xlabel("k (records a group)", fontsize=8)
     for first in axes[:, 0]:
-        first.set_ylabel(f"{UNITS[measure]},\nlog scale", fontsize=8)
+        first.set_ylabel(f"{_in_two_lines(UNITS[measure])}, log scale", fontsize=8)
     for axis in list(axes.flat)[len(epsilons) :]:
         axis.set_visible(False)
     # The largest ε has every method; a smaller one may be too small for some.
@@ -111,12 +111,13 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
     low, high = min(positive), max(max(positive), 1.0001 * min(positive))
     epsilons = comparison.epsilons
     height = 0.62 + 0.3 * len(epsilons)
-    width = min(
-        max(5.0, 2.4 + 0.55 * len(ks)), 9.5
-    )  # a wider one would be shrunk to the page, its numbers too
-    room = (width - 2) / len(ks) > 0.28  # inches that a number takes
-    figure, axes = new_figure(width, height * len(grouped) + 0.5, len(grouped), 1)
-    for axis, method in zip(axes.flat, grouped, strict=True):
+    across = 2 if len(grouped) > 3 and len(ks) <= 8 else 1  # many small panels stand side by side
+    rows = -(-len(grouped) // across)
+    # As wide as the page at most: a wider one would be shrunk to it, its numbers too.
+    width = 9.0 if across == 2 else min(max(5.0, 2.4 + 0.55 * len(ks)), 9.5)
+    room = (width / across - 2) / len(ks) > 0.28  # inches that a number takes
+    figure, axes = new_figure(width, height * rows + 0.5, rows, across)
+    for axis, method in zip(axes.flat, grouped, strict=False):
         values = np.full((len(epsilons), len(ks)), np.nan)
         for cell in comparison.results.cells:
             if cell.method == method and cell.k in ks:
@@ -135,9 +136,17 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
         axis.set_ylabel("ε", fontsize=8)
         axis.set_title(method, fontsize=9, loc="left")
         axis.spines[:].set_visible(False)
-    axes.flat[-1].set_xlabel("k (records a group)", fontsize=8)
-    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02)
-    bar.set_label(f"{UNITS[measure]}, log scale", fontsize=8)
+    for axis in list(axes.flat)[len(grouped) :]:
+        axis.set_visible(False)
+    for axis in list(axes.flat)[len(grouped) - across : len(grouped)]:
+        axis.set_xlabel("k (records a group)", fontsize=8)
+    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02, aspect=max(20, 8 * height * rows))
+    bar.set_label(f"{_in_two_lines(UNITS[measure])}, log scale", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     plain_log(bar.ax.yaxis, low, high)
     return figure
+
+
+def _in_two_lines(unit: str) -> str:
+    """In one it would be longer than a low axis is high."""
+    return unit.replace(" (", "\n(")

@@ -16,7 +16,7 @@ from coterie.report.audit_map import risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.html_report import Figure, render_report
-from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
+from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is_synthetic, yardstick
 from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
@@ -51,7 +51,7 @@ def write_comparison(
     if audit_seconds is not None:
         points = risk_points(comparison, best, examples, data, audit_seconds)
         said = replace(said, attacked=tuple(points))
-        figures.append(_risk_map(said))
+        figures.append(_risk_map(said, UNITS[common_yardstick(comparison)]))
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -111,7 +111,9 @@ def _figures(
             )
         )
     original = next(iter(pairs.values())).original
-    drawn = {shown(cell): pair.released for cell, pair in list(pairs.items())[:MOST_PANELS]}
+    # Whatever has to stay out, the choice that the verdict names is drawn.
+    few = sorted(pairs.items(), key=lambda entry: entry[0] != said.top.cell)[:MOST_PANELS]
+    drawn = {shown(cell): pair.released for cell, pair in few}
     left_out = [shown(cell) for cell in pairs if shown(cell) not in drawn]
     rest = f" Not drawn, for want of room: {'; '.join(left_out)}." if left_out else ""
     lines = {shown(cell): pairs[cell].released for cell in _contrast(best, pairs, said.top.cell)}
@@ -146,15 +148,14 @@ def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell
     return [top] if second is None else [top, second.cell]
 
 
-def _risk_map(said: Verdict) -> Figure:
+def _risk_map(said: Verdict, loss: str) -> Figure:
     """Every example release attacked: what an attacker gains against what the release loses."""
     return Figure(
         "risk-utility",
         "Risk and utility in one picture",
         "Down and left is better. The height is the most that any attack gained over guessing, with its interval; a star "
-        "is a method whose promise is proved. A low point without a star was only not attacked successfully here. The loss "
-        "is the error of the tables on this page: of rows, or for synthetic rows of their distributions.",
-        as_png(risk_utility_map(said.attacked)),
+        "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
+        as_png(risk_utility_map(said.attacked, loss_label=f"{loss}: smaller is better")),
     )
 
 

@@ -124,6 +124,12 @@ def yardstick(comparison: Comparison, method: str) -> str:
     return "sse" if numeric else "semantic-distance"
 
 
+def common_yardstick(comparison: Comparison) -> str:
+    """One measure that every compared method has: two on one axis could not be held against each other."""
+    methods = comparison.grid.methods
+    return yardstick(comparison, next(filter(is_synthetic, methods), methods[0]))
+
+
 def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
     """One number a run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
     values = comparison.results.values[measure]

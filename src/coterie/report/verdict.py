@@ -35,11 +35,14 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     rows = [entry for entry in at_largest if not entry.synthetic]
     noisy = [entry for entry in rows if entry.rests_on_noise]
     top = min(noisy or rows or at_largest, key=lambda entry: entry.error)
-    scope = "≤" if len(comparison.epsilons) > 1 else "="
+    # Ranking or MDAV alone may change less still: they are told of below, and are no rivals.
+    among = " of those that add noise" if any(entry.error < top.error for entry in rows) else ""
+    several = len(comparison.epsilons) > 1
+    scope, at = ("≤", f" at ε = {as_text(largest)}") if several else ("=", "")
     width = len(comparison.results.attributes)
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
-        f"{'attribute' if width == 1 else 'attributes'}, {top.choice} changes the data least: {top.words} "
+        f"{'attribute' if width == 1 else 'attributes'}, {top.choice}{at} changes the data least{among}: {top.words} "
         f"({top.figure}). "
         f"Its promise is {top.guarantee.status.value}: {_label(top)}."
     )
@@ -68,23 +71,36 @@ def _label(entry: Best) -> str:
 
 
 def _firm(rows: list[Best], top: Best) -> list[str]:
-    """The best choices whose promise is a theorem, if the top one's is not."""
-    if top.guarantee.status is Status.PROVED:
-        return ["No compared choice with a weaker promise changes the data less."] if len(rows) > 1 else []
+    """The best choices whose promise is a theorem, if the top one's is not; those without noise come further below."""
+    noisy = [entry for entry in rows if entry.rests_on_noise]
+    if _proves_dp(top):
+        weaker = [entry for entry in noisy if not _proves_dp(entry)]
+        return (
+            ["No compared choice that adds noise under a weaker promise changes the data less."]
+            if weaker
+            else []
+        )
     said = []
-    proved = [e for e in rows if e.guarantee.status is Status.PROVED and e.rests_on_noise]
-    if proved:
+    proved = [entry for entry in noisy if entry.guarantee.status is Status.PROVED]
+    if proved and top not in proved:
         said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
-    else:
+    if not any(map(_proves_dp, proved)):
         said.append(
             "No compared method has a proved differential-privacy promise for rows that stand for people."
         )
-    weaker = [entry for entry in rows if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
+    elif top in proved or not _proves_dp(min(proved, key=lambda entry: entry.error)):
+        private = min(filter(_proves_dp, proved), key=lambda entry: entry.error)
+        said.append(_among("proved differential privacy", private))
+    weaker = [entry for entry in noisy if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
     if weaker and top not in weaker:
         best = min(weaker, key=lambda entry: entry.error)
         if not proved or best.error < min(entry.error for entry in proved):
             said.append(_among(best.guarantee.status.value, best))
     return said
+
+
+def _proves_dp(entry: Best) -> bool:
+    return entry.guarantee.status is Status.PROVED and entry.guarantee.model == "differential privacy"
 
 
 def _categories(comparison: Comparison, top: Best) -> list[str]:
