@@ -22,6 +22,8 @@ from coterie.io.staged_folder import StagedFolder
 from coterie.ledger.staging import without_credentials
 from coterie.spark_worker import told
 
+_RECORDS_A_PART = 1 << 18  # a part is hashed as one value, of which Spark allows two gigabytes
+
 
 @dataclass(frozen=True)
 class RemoteFolder:
@@ -47,11 +49,16 @@ class RemoteFolder:
                         "Something removed it; write the output again.",
                     )
                 return
+            # Aside, not away: an earlier release goes only when the new one has its name. (In an object store, a copy.)
+            earlier = temporary.suffix(".earlier")
             if system.exists(target):
                 if not self.force:
                     raise _exists(self.target)
-                system.delete(target, True)
-            if not system.rename(temporary, target):
+                system.rename(target, earlier)
+            if system.rename(temporary, target):
+                system.delete(earlier, True)
+            else:
+                system.rename(earlier, target)
                 raise OutputError(
                     f"{without_credentials(self.target)} cannot be given its name.",
                     "Check the permission to write there.",
@@ -75,7 +82,7 @@ def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: 
     system, path = file_system(spark, place)
     try:
         with told():
-            frame.write.parquet(place)
+            frame.write.option("maxRecordsPerFile", _RECORDS_A_PART).parquet(place)
             sha256 = written_digest(spark, place)
             size = int(system.getContentSummary(path).getLength())
     except BaseException:
@@ -89,10 +96,23 @@ def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: 
 
 
 def refuse_early(spark: Any, target: str, *, force: bool) -> None:
-    system, path = file_system(spark, target)
+    """What stands at the target is kept, or is an earlier release: nobody means to replace a folder of other things."""
+    system, path = file_system(spark, target if "://" in target else f"file://{Path(target).resolve()}")
     with told():
-        if system.exists(path) and not force:
+        if not system.exists(path):
+            return
+        if not force:
             raise _exists(target)
+        if system.getFileStatus(path).isFile():
+            return
+        found = [(status.getPath().getName(), status.isFile()) for status in system.listStatus(path)]
+    if not all(
+        plain and (name.startswith("_") or name.endswith((".parquet", ".crc"))) for name, plain in found
+    ):
+        raise OutputError(
+            f"{without_credentials(target)} holds more than the part files of an earlier release.",
+            "--force would remove all of it: choose another name.",
+        )
 
 
 def file_system(spark: Any, address: str) -> tuple[Any, Any]:
