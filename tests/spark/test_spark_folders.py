@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +123,31 @@ def test_parts_stay_small_enough_to_be_hashed(
 def test_what_spark_calls_the_fault_is_named(spark: Any, folder: Path) -> None:
     with pytest.raises(DataError, match="PATH_NOT_FOUND"):
         run(folder, str(folder / "nowhere"), str(folder / "out"))
+
+
+def test_a_master_that_is_none_is_no_bug_of_ours(folder: Path) -> None:
+    """By a process of its own: a session that runs already has its master."""
+    code = "from coterie.cli import main; main()"
+    line = [
+        "protect",
+        "in",
+        "--schema",
+        "schema.yaml",
+        "--output",
+        "out",
+        "--method",
+        "laplace",
+        "--epsilon",
+        "1",
+    ]
+    child = subprocess.run(
+        [sys.executable, "-c", code, *line, "--engine", "spark", "--master", "nonsense"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert child.returncode == 5
+    assert "could not be started with the master nonsense" in " ".join(child.stderr.split())
+    assert not (folder / "out").exists()
