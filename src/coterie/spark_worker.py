@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -54,14 +55,24 @@ def check_rows(
 ) -> Iterator[pa.RecordBatch]:
     names = [a.name for a in schema.attributes if a.role is not Role.IDENTIFIER]
     kept = kept_names(schema)
+    before = 0
     for batch in batches:
         table = pa.Table.from_batches([batch]).rename_columns(names)
-        columns = {like.attribute.name: _read(table, like, schema) for like in likes}
-        checked = with_policies(table, columns, schema, least=0)
+        try:
+            columns = {like.attribute.name: _read(table, like, schema) for like in likes}
+            checked = with_policies(table, columns, schema, least=0)
+        except DataError as error:
+            raise DataError(_located(error.problem, before), error.advice) from None
+        before += len(table)
         out = {short: checked.kept[name].combine_chunks() for name, short in kept.items()}
         for place, like in enumerate(likes):
             out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
         yield pa.RecordBatch.from_pydict(out)
+
+
+def _located(problem: str, before: int) -> str:
+    """An executor does not know how many rows other partitions have: it says what it counts."""
+    return re.sub(r"(?<=first in row )\d+", lambda row: f"{int(row[0]) + before} of a partition", problem)
 
 
 def _read(table: pa.Table, like: Column, schema: Schema) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -73,8 +74,14 @@ class StreamedTable:
                 like = like or column
                 yield self._policies(column, attribute, first)
             except DataError as error:
-                where = f" (in the {len(batch):,} rows from row {first + 1:,} on, counted from there)"
-                raise DataError(error.problem.rstrip(".") + where + ".", error.advice) from None
+                raise DataError(self._located(error.problem, first, len(batch)), error.advice) from None
+
+    def _located(self, problem: str, first: int, count: int) -> str:
+        """What is wrong in one batch, in the row numbers of the file; later batches were not looked at."""
+        if count == self.rows:
+            return problem
+        problem = re.sub(r"(?<=first in row )\d+", lambda row: str(int(row[0]) + first), problem)
+        return f"{problem.rstrip('.')} (among rows {first + 1:,} to {first + count:,})."
 
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
         """Several attributes side by side."""
@@ -119,12 +126,12 @@ class StreamedTable:
             )
         return max(min(_FEW, int(_KEPT_BYTES / max(most, 1))), 1)
 
-    def _batches(self, names: Sequence[str], size: int = BATCH) -> Iterator[tuple[int, pa.Table]]:
+    def _batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
         first = 0
         try:
             # Buffered and not mapped: a column chunk is never in memory as a whole.
             with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
-                for batch in file.iter_batches(size, columns=list(names), use_threads=False):
+                for batch in file.iter_batches(size or BATCH, columns=list(names), use_threads=False):
                     yield first, pa.Table.from_batches([batch])
                     first += len(batch)
         except CoterieError:
@@ -167,7 +174,7 @@ class StreamedTable:
         bits = np.zeros(self.rows // 8 + 1, dtype=np.uint8)
         for attribute in dropping:
             like: Column | None = None
-            size = self._few([attribute.name]) if attribute.role is Role.KEEP else BATCH
+            size = self._few([attribute.name]) if attribute.role is Role.KEEP else 0
             for first, batch in self._batches([attribute.name], size):
                 if attribute.role is Role.KEEP:
                     absent = batch.column(0).is_null().to_numpy()

@@ -173,6 +173,14 @@ def test_bad_columns_are_told_by_name_and_row(values: object, message: str, tmp_
     assert "7" not in told.value.problem.replace("7.0", "")
 
 
+def test_a_fault_far_down_is_told_with_its_own_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.streamed_columns.BATCH", 100)
+    table, schema = one_column([None if row == 249 else 0.5 for row in range(300)])
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(DataError, match=r"the first in row 250 \(among rows 201 to 300\)"):
+        run(tmp_path / "in.parquet", schema, k=3)
+
+
 def test_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
     _, schema = one_column([0.1])
     with pytest.raises(DataError, match="no file"):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.cli.app import app
+from coterie.cli.large import scratch_beside
 from coterie.engines.row_files import RowFiles
 from coterie.engines.scratch import Scratch
 from coterie.errors import DataError, OutputError, ParameterError
@@ -90,6 +91,22 @@ def test_an_output_that_cannot_be_is_refused_before_the_work(
     monkeypatch.setattr("coterie.cli.protect.protect_file", lambda *_, **__: pytest.fail("worked in vain"))
     with pytest.raises(OutputError, match=problem):
         CliRunner().invoke(app, command(source, out, "--force"), catch_exceptions=False)
+
+
+def test_who_stops_a_run_is_told_what_stays(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = source.parent / ".out.parquet.coterie-work"
+
+    def stopped() -> None:
+        with scratch_beside(str(source.parent / "out.parquet"), None) as scratch:
+            scratch.append("column", np.zeros(3))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    said = "".join(capsys.readouterr().err.split())
+    assert str(work) in said
+    assert "mayholdoriginalvalues" in said
+    assert (work / "column").exists()
 
 
 def test_a_folder_of_files_is_told_as_such(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.markup import escape
+
+from coterie.cli.output import errors
 from coterie.engines.scratch import Scratch
 from coterie.errors import ParameterError, nearest
 from coterie.io.address import is_database
@@ -70,6 +73,12 @@ def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
     scratch = Scratch.make(folder)
     try:
         yield scratch
+    except KeyboardInterrupt:
+        errors.print(
+            f"[#E69F00]Note:[/] Stopped. What is done is kept in {escape(str(folder))}: the same command goes on from "
+            "there. It may hold original values: remove it if you do not go on."
+        )
+        raise
     except Exception:
         scratch.discard()
         raise
