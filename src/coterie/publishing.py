@@ -11,7 +11,15 @@ from typing import Any
 from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
-from coterie.io.publication import Staged, require_writer, resume_table, stage, stage_bytes, temporary_for
+from coterie.io.publication import (
+    Staged,
+    refuse_overwriting,
+    require_writer,
+    resume_table,
+    stage,
+    stage_bytes,
+    temporary_for,
+)
 from coterie.io.staged_file import temporary_address
 from coterie.io.staged_folder import remove_any
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
@@ -32,6 +40,7 @@ class Destination:
     internal: Path | None = None
     key: Path | None = None
     parts: bool = False  # a folder of part files, of any name
+    streamed: bool = False  # written piece by piece
     inputs: tuple[Any, ...] = ()
     force: bool = False
 
@@ -77,7 +86,9 @@ class Destination:
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
         if not is_database(self.data) and not self.parts:
-            require_writer(Path(self.data))
+            require_writer(Path(self.data), streamed=self.streamed)
+        for path in self.files:
+            refuse_overwriting(path, self.inputs)
         if self.key is not None:
             load_private_key(self.key)
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from coterie.errors import OutputError
 from coterie.io.publication import Staged, temporary_for
 from coterie.io.staged_file import temporary_address
 from coterie.io.staged_folder import StagedFolder
+from coterie.ledger.staging import without_credentials
 from coterie.spark_remote import RemoteFolder, exists_already
 from coterie.spark_storage import file_system, written_digest
 from coterie.spark_worker import told
+
+_RECORDS_A_PART = 1 << 18  # a part is hashed as one value, of which Spark allows two gigabytes
 
 
 def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | str | None) -> Staged:
@@ -27,7 +31,7 @@ def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: 
     system, path = file_system(spark, place)
     try:
         with told():
-            frame.write.parquet(place)
+            frame.write.option("maxRecordsPerFile", _RECORDS_A_PART).parquet(place)
             sha256 = written_digest(spark, place)
             size = int(system.getContentSummary(path).getLength())
     except BaseException:
@@ -41,7 +45,20 @@ def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: 
 
 
 def refuse_early(spark: Any, target: str, *, force: bool) -> None:
-    system, path = file_system(spark, target)
+    """What stands at the target is kept, or is an earlier release: nobody means to replace a folder of other things."""
+    system, path = file_system(spark, target if "://" in target else f"file://{Path(target).resolve()}")
     with told():
-        if system.exists(path) and not force:
+        if not system.exists(path):
+            return
+        if not force:
             raise exists_already(spark, target)
+        if system.getFileStatus(path).isFile():
+            return
+        found = [(status.getPath().getName(), status.isFile()) for status in system.listStatus(path)]
+    if not all(
+        plain and (name.startswith("_") or name.endswith((".parquet", ".crc"))) for name, plain in found
+    ):
+        raise OutputError(
+            f"{without_credentials(target)} holds more than the part files of an earlier release.",
+            "--force would remove all of it: choose another name.",
+        )

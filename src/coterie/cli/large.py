@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.markup import escape
+
+from coterie.cli.output import errors
+from coterie.engines.scratch import Scratch
 from coterie.errors import ParameterError, nearest
 from coterie.io.address import is_database
 from coterie.memory import parse_memory
@@ -58,7 +61,7 @@ class Where:
 
 
 @contextmanager
-def scratch_beside(output: str, chosen: Path | None) -> Iterator[Path]:
+def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
     """The folder for intermediate files: gone after success or an error, kept by an interrupted run for the next."""
     target = Path(output).resolve()
     if is_database(output):
@@ -66,9 +69,17 @@ def scratch_beside(output: str, chosen: Path | None) -> Iterator[Path]:
     folder = (chosen or target.parent) / f".{target.name}.coterie-work"
     if not folder.parent.is_dir():
         raise ParameterError(f"There is no folder {folder.parent}.", "Make it, or choose another place.")
+    # Locked before anything else: an error of this command must not remove what another one works on.
+    scratch = Scratch.make(folder)
     try:
-        yield folder
-    except Exception:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield scratch
+    except KeyboardInterrupt:
+        errors.print(
+            f"[#E69F00]Note:[/] Stopped. What is done is kept in {escape(str(folder))}: the same command goes on from "
+            "there. It may hold original values: remove it if you do not go on."
+        )
         raise
-    shutil.rmtree(folder, ignore_errors=True)
+    except Exception:
+        scratch.discard()
+        raise
+    scratch.discard()

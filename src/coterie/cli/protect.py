@@ -140,7 +140,8 @@ def protect_command(
         internal=internal,
         key=sign_with,
         parts=engine == "spark",
-        inputs=(schema_file,) if engine == "spark" else ((data, table) if table else data, schema_file),
+        streamed=memory is not None,
+        inputs=((data, table) if table else data, schema_file),
         force=force,
     )
     if engine == "spark" and (table or query or output_table):
@@ -181,7 +182,7 @@ def protect_command(
                     k=k,
                     seed=seed,
                     memory=str(memory),
-                    scratch=folder,
+                    scratch=work,
                     advance=lambda share: bar.advance(task, share),
                 )
         if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
@@ -213,7 +214,7 @@ def protect_command(
             data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}
         )
         run, stage_data, again = spark.make, spark.stage, spark.again
-    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
+    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as work:
         if ledger is None:
             written = publish(run, destination, stage_data)
         else:

@@ -40,14 +40,12 @@ class SparkRun:
 
     def make(self) -> SparkRelease:
         target = self.destination.data
-        if "://" in target:
-            refuse_early(self.spark, target, force=self.destination.force)
-        if _plain(target) == _plain(self.data):
-            raise OutputError("The output would overwrite the input.", "Choose another name for it.")
+        refuse_within(target, self.data)
+        refuse_early(self.spark, target, force=self.destination.force)
         if "://" in self.data:
             file_system(self.spark, self.data)
         with told():
-            frame = self.spark.read.parquet(self.data)
+            frame = in_order(self.spark.read.parquet(self.data))
         return protect_frame(frame, self.schema, **self.options)
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
@@ -58,6 +56,27 @@ class SparkRun:
         return RemoteFolder(
             where.data.rstrip("/"), record.temporary, record.sha256, 0, where.force, self.spark
         )
+
+
+def in_order(frame: Any) -> Any:
+    """The rows of several files one file after the other, by name.
+
+    Spark itself takes the largest first and cuts them by the number of cores, so the order of the release, and the
+    groups of equal values, would depend on the cluster.
+    """
+    if len(frame.inputFiles()) < 2:
+        return frame
+    where = frame.metadataColumn("_metadata")
+    return frame.orderBy(where["file_path"], where["row_index"])
+
+
+def refuse_within(target: str, source: str) -> None:
+    """Neither in the other: replacing a folder removes what lies in it, and what is read must not change."""
+    there, here = (_plain(address) + "/" for address in (target, source))
+    if there == here or here.startswith(there):
+        raise OutputError("The output would overwrite the input.", "Choose another name for it.")
+    if there.startswith(here):
+        raise OutputError("The output would lie inside the input.", "Choose a folder beside it.")
 
 
 def _plain(address: str) -> str:
