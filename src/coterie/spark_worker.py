@@ -18,7 +18,7 @@ from coterie import errors
 from coterie.columns import categories
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines.piece import Piece
-from coterie.errors import CoterieError, DataError
+from coterie.errors import CoterieError, DataError, OutputError
 from coterie.large_chain import SamplerAt, chain
 from coterie.methods.recipe import Method
 from coterie.schema import Role, Schema
@@ -120,6 +120,11 @@ def told() -> Iterator[None]:
         if _FAULT in text:
             kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
             raise getattr(errors, kind)(problem, advice) from None
+        if "No space left on device" in text:
+            raise OutputError(
+                "A disk is full: Spark had no room for its parts, or for what it sorts.",
+                "Free some space there, or set spark.local.dir to another place. Nothing was released or overwritten.",
+            ) from None
         # The class of the fault, not its text: PATH_NOT_FOUND, COLUMN_ALREADY_EXISTS and the like.
         kind = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         raise DataError(

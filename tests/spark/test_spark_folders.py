@@ -19,6 +19,7 @@ from coterie import spark_folder as folder_module
 from coterie.cli.app import app
 from coterie.cli.spark import in_order
 from coterie.errors import DataError, OutputError
+from coterie.spark_worker import told
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # PySpark's own, about versions of pandas and sockets
@@ -118,6 +119,12 @@ def test_parts_stay_small_enough_to_be_hashed(
     assert max(parts) <= 60
     verify = ["certificate", "verify", str(folder / "out"), str(folder / "out.certificate.json")]
     assert CliRunner().invoke(app, verify, catch_exceptions=False).exit_code == 0
+
+
+def test_a_full_disk_on_spark_is_called_so() -> None:
+    errors = pytest.importorskip("pyspark.errors", reason="PySpark is not installed")
+    with pytest.raises(OutputError, match="disk is full"), told():
+        raise errors.PySparkException(message="java.io.IOException: No space left on device, value 77")
 
 
 def test_what_spark_calls_the_fault_is_named(spark: Any, folder: Path) -> None:
