@@ -18,7 +18,7 @@ from coterie import errors
 from coterie.columns import categories
 from coterie.columns.column import CategoryColumn, Column
 from coterie.engines.piece import Piece
-from coterie.errors import CoterieError, DataError
+from coterie.errors import CoterieError, DataError, OutputError
 from coterie.large_chain import SamplerAt, chain
 from coterie.methods.recipe import Method
 from coterie.schema import Role, Schema
@@ -144,6 +144,11 @@ def told() -> Iterator[None]:
         if _FAULT in text:
             kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
             raise getattr(errors, kind)(problem, advice) from None
+        if "No space left on device" in text:
+            raise OutputError(
+                "A disk is full: Spark had no room for its parts, or for what it sorts.",
+                "Free some space there, or set spark.local.dir to another place. Nothing was released or overwritten.",
+            ) from None
         for words, problem, advice in _STORAGE:
             if any(word in text for word in words):
                 raise DataError(problem, advice) from None

@@ -19,6 +19,7 @@ from coterie import spark_folder as folder_module
 from coterie.cli.app import app
 from coterie.cli.spark import in_order
 from coterie.errors import DataError, OutputError
+from coterie.spark_worker import told
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # PySpark's own, about versions of pandas and sockets
@@ -120,9 +121,21 @@ def test_parts_stay_small_enough_to_be_hashed(
     assert CliRunner().invoke(app, verify, catch_exceptions=False).exit_code == 0
 
 
-def test_what_spark_calls_the_fault_is_named(spark: Any, folder: Path) -> None:
-    with pytest.raises(DataError, match="PATH_NOT_FOUND"):
+def test_a_full_disk_on_spark_is_called_so() -> None:
+    errors = pytest.importorskip("pyspark.errors", reason="PySpark is not installed")
+    with pytest.raises(OutputError, match="disk is full"), told():
+        raise errors.PySparkException(message="java.io.IOException: No space left on device, value 77")
+
+
+def test_an_input_that_is_not_there_is_told(spark: Any, folder: Path) -> None:
+    with pytest.raises(DataError, match="nothing at an address"):
         run(folder, str(folder / "nowhere"), str(folder / "out"))
+
+
+def test_what_spark_calls_the_fault_is_named(spark: Any) -> None:
+    with pytest.raises(DataError, match=r"UNRESOLVED_COLUMN[.A-Z_]*\)") as found, told():
+        spark.range(3).select("secret_name")
+    assert "secret_name" not in str(found.value)
 
 
 def test_a_master_that_is_none_is_no_bug_of_ours(folder: Path) -> None:
