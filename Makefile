@@ -28,8 +28,9 @@ system: ## install or name the system packages that the tests need
 test: $(STAMP) system lint ## the whole test suite
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
-test-slow: $(STAMP) system ## slow statistical sweeps
-	@$(BIN)/python -m pytest -m slow
+# `make test` draws the same noise and tries the same examples every time; here both are new.
+test-slow: $(STAMP) system ## slow sweeps, and everything that is drawn drawn afresh
+	@COTERIE_FRESH_NOISE=1 $(BIN)/python -m pytest -m "slow or statistical or hypothesis"
 
 lint: $(STAMP) ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .
