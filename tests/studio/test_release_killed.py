@@ -46,7 +46,7 @@ class Machine:
             base_url=root,
             headers={"Origin": root},
             cookies={COOKIE: self.home.session},
-            timeout=60,
+            timeout=120,
             trust_env=False,
         )
 
