@@ -26,6 +26,7 @@ system: ## install or name the system packages that the tests need
 
 # Three workers on two cores: browsers, servers and Spark keep a worker waiting a third of the time.
 test: $(STAMP) system lint ## the whole test suite
+	@$(BIN)/python -m compileall -q -j 2 src # once, not in each of the hundreds of processes that tests start
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 # `make test` draws the same noise and tries the same examples every time; here both are new.

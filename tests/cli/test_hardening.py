@@ -202,7 +202,9 @@ def test_sizes_beyond_use(epsilon: str) -> None:
 
 def test_bounds_from_the_data_stay_off_the_certificate() -> None:
     described = {
-        "attributes": {"x": {"role": "protect", "domain": {"lower": 0, "upper": 98765432.5, "source": "data"}}}
+        "attributes": {
+            "x": {"role": "protect", "domain": {"lower": 0, "upper": 98765432.5, "source": "data"}}
+        }
     }
     certificate = protect(TABLE.select(["x"]), described, method="laplace", epsilon=1).certificate
     assert certificate.attributes[0].domain is not None
