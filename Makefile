@@ -26,10 +26,12 @@ system: ## install or name the system packages that the tests need
 
 # Three workers on two cores: browsers, servers and Spark keep a worker waiting a third of the time.
 test: $(STAMP) system lint ## the whole test suite
+	@$(BIN)/python -m compileall -q -j 2 src # once, not in each of the hundreds of processes that tests start
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
-test-slow: $(STAMP) system ## slow statistical sweeps
-	@$(BIN)/python -m pytest -m slow
+# `make test` draws the same noise and tries the same examples every time; here both are new.
+test-slow: $(STAMP) system ## slow sweeps, and everything that is drawn drawn afresh
+	@COTERIE_FRESH_NOISE=1 $(BIN)/python -m pytest -m "slow or statistical or hypothesis"
 
 test-object-store: $(STAMP) ## Spark and S3: fetches Hadoop's program for S3 and a service that speaks it (300 MB, once)
 	@$(BIN)/python tools/fetch_s3a.py .s3a

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.noise import keystream
@@ -30,6 +31,7 @@ from postgres import postgres_url
 __all__ = ["postgres_url"]  # a real server, from tests/postgres.py
 
 ROOT = Path(__file__).resolve().parents[1]
+FRESH = os.environ.get("COTERIE_FRESH_NOISE") == "1"  # noise and examples that no run has had
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +52,7 @@ def _own_memory() -> Iterator[None]:
 def _own_noise(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Secure noise of its own for every test, the same in every run: a release that was unlucky once in a hundred must
     not stop the work of people who changed nothing. COTERIE_FRESH_NOISE=1 brings the operating system's back."""
-    if os.environ.get("COTERIE_FRESH_NOISE") != "1":
+    if not FRESH:
         numbers = itertools.count()
         monkeypatch.setattr(
             keystream,
@@ -59,9 +61,19 @@ def _own_noise(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
         )
 
 
-# The machine of a test run may be busy: a property is judged by its answer, not by its time.
-settings.register_profile("coterie", deadline=None, print_blob=True)
+# A property is judged by its answer, not by its time: the machine of a test run may be busy. Every run tries the same
+# examples, so that what it finds is what was changed; `make test-slow` looks for new ones.
+settings.register_profile(
+    "coterie",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize=not FRESH,
+)
 settings.load_profile("coterie")
+if not FRESH:
+    # Hypothesis also tries the constants of the modules loaded so far: that depends on the tests that ran before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def data_folder() -> Path | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from free_port import free_port
 
 USER, PASSWORD = "coterie", "not-in-any-message"
 
@@ -23,12 +24,6 @@ def _programs() -> Path | None:
 def _as_server(command: list[str]) -> list[str]:
     """PostgreSQL refuses to run as root, so root borrows the user that Debian's package makes."""
     return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +40,7 @@ def postgres_url() -> Iterator[str]:
     (folder / "password").write_text(PASSWORD)
     if os.geteuid() == 0:
         shutil.chown(server, "postgres", "postgres")
-    data, port = server / "data", _free_port()
+    data, port = server / "data", free_port()
     control = [str(programs / "pg_ctl"), "-D", str(data)]
     settings = f"-p {port} -k {server} -c listen_addresses=127.0.0.1 -c fsync=off"
     try:

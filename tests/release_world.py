@@ -46,7 +46,7 @@ def browser(home: Home) -> Iterator[httpx.Client]:
     cookies = {COOKIE: home.session}
     try:
         with httpx.Client(
-            base_url=root, headers={"Origin": root}, cookies=cookies, timeout=60, trust_env=False
+            base_url=root, headers={"Origin": root}, cookies=cookies, timeout=120, trust_env=False
         ) as client:
             yield client
     finally:

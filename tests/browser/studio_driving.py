@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0  # seconds: the machine of a test run may be busy
+PATIENCE = 120.0  # seconds: the machine of a test run may be busy
 _SIZES = {"desk": (1280, 900), "wide": (1920, 1080), "phone": (390, 844)}
 
 

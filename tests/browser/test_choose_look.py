@@ -160,7 +160,7 @@ def test_both_pages_are_accessible_and_fit(
     page.size("desk")
     looking(page, "dp-copula")
     page.submit("Compare")
-    page.sees("Risk and utility", 180)
+    page.sees("Risk and utility", 300)
     until(lambda: not page.all("#compared .job"), "the end of the comparison")
     for width in WIDTHS:
         page.size(width)

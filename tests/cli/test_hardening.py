@@ -202,12 +202,14 @@ def test_sizes_beyond_use(epsilon: str) -> None:
 
 def test_bounds_from_the_data_stay_off_the_certificate() -> None:
     described = {
-        "attributes": {"x": {"role": "protect", "domain": {"lower": 0, "upper": 98765.5, "source": "data"}}}
+        "attributes": {
+            "x": {"role": "protect", "domain": {"lower": 0, "upper": 98765432.5, "source": "data"}}
+        }
     }
     certificate = protect(TABLE.select(["x"]), described, method="laplace", epsilon=1).certificate
     assert certificate.attributes[0].domain is not None
     assert certificate.attributes[0].domain.source == "data"
-    assert "98765" not in certificate.to_json()
+    assert "98765432" not in certificate.to_json()  # so long that no digest has it by chance
 
 
 def test_a_command_line_that_cannot_be_read_is_json_too(

@@ -32,7 +32,7 @@ def test_a_table_of_a_database_gives_what_the_file_gives(run: Any, tmp_path: Pat
     assert run("protect", tmp_path / "people.parquet", *described, *made).code == 0
     for command, options in (
         ("evaluate", ()),
-        ("audit", ("--seconds", "5", "--attack", "nearest-linkage")),
+        ("audit", ("--seconds", "500", "--attack", "nearest-linkage")),
     ):
         answers = []
         for number, (source, named) in enumerate([(tmp_path / "people.parquet", ()), stored]):

@@ -16,17 +16,18 @@ from mixed_table import mixed_schema, mixed_table
 
 from coterie import Ledger, protect
 
-# Little memory, so that every attribute goes through buckets on disk; and a pause at each note in `finished.json`.
+# Little memory, so that every attribute goes through buckets on disk; and a stop once so many are noted in `finished.json`.
 SCRIPT = """
-import sys, time
+import os, signal
 from coterie import large
 from coterie.cli import main
 large.room_for_work = lambda limit: 400_000
-add = large._Finished.add
-def slowly(self, names):
-    add(self, names)
-    time.sleep(0.15)
-large._Finished.add = slowly
+write = large._Finished._write
+def stopping(self, names):
+    write(self, names)
+    if len(names) >= int(os.environ["STOP_AT"]):
+        signal.pause()
+large._Finished._write = stopping
 main()
 """
 EARLIER = b"an earlier release"
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+def start(folder: Path, *more: str, stop_at: int = 99) -> subprocess.Popen[str]:
     line = ["protect", "in.parquet", "--schema", "schema.yaml", "--output", "out.parquet", "--force"]
     line += ["--method", "dp-ir", "--epsilon", "1", "--k", "7", "--memory", "6GB", *more]
     return subprocess.Popen(
@@ -49,7 +50,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "STOP_AT": str(stop_at)},
     )
 
 
@@ -63,10 +64,11 @@ def finished(folder: Path) -> int:
     return names[1].count('"') // 2 if names else -1
 
 
-def kill_at(folder: Path, process: subprocess.Popen[str], attributes: int) -> None:
+def kill_at(folder: Path, attributes: int, *more: str) -> None:
+    process = start(folder, *more, stop_at=attributes)
     deadline = time.monotonic() + 240
     while finished(folder) < attributes and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+        time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL, "the run was over before it could be killed"
@@ -75,11 +77,11 @@ def kill_at(folder: Path, process: subprocess.Popen[str], attributes: int) -> No
 def test_killed_at_several_points_and_run_again_it_gives_the_same_bytes(folder: Path) -> None:
     before = (folder / "in.parquet").read_bytes()
     for attributes in (0, 3, 7):  # the notes are made, in the middle, before the last attribute
-        kill_at(folder, start(folder, "--seed", "5"), attributes)
+        kill_at(folder, attributes, "--seed", "5")
         assert (folder / "in.parquet").read_bytes() == before
         assert (folder / "out.parquet").read_bytes() == EARLIER
         assert not (folder / "out.parquet.certificate.json").exists()
-        assert finished(folder) >= attributes  # what was done is not done again
+        assert finished(folder) == attributes  # what was done is not done again
     last = start(folder, "--seed", "5")
     _, said = last.communicate(timeout=240)
     assert last.returncode == 0, said
@@ -92,12 +94,12 @@ def test_killed_at_several_points_and_run_again_it_gives_the_same_bytes(folder: 
 def test_a_killed_run_is_charged_once_and_its_noise_is_drawn_once(folder: Path) -> None:
     Ledger.add_population(folder / "ledger.sqlite", "people", "5")
     charged = ("--ledger", "ledger.sqlite", "--population", "people")
-    kill_at(folder, start(folder, *charged), 4)
+    kill_at(folder, 4, *charged)
     assert Ledger.inspect(folder / "ledger.sqlite").balance("people").spent == 0
     work = folder / ".out.parquet.coterie-work"
     drawn = {path.name: path.read_bytes() for path in work.glob("attribute-[0-2]-rows-*")}
     assert drawn
-    kill_at(folder, start(folder, *charged), 7)
+    kill_at(folder, 7, *charged)
     assert {name: (work / name).read_bytes() for name in drawn} == drawn
     last = start(folder, *charged)
     _, said = last.communicate(timeout=240)

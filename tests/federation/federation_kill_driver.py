@@ -22,7 +22,7 @@ from typing import Any
 
 import opendp.prelude  # noqa: F401  slow to import: once here, not in every child
 import yaml
-from federation_world import ATTRIBUTES, World, free_port
+from federation_world import ATTRIBUTES, World
 
 from coterie.federation import chunks
 from coterie.federation.aggregator import assembly, receiving, relaying, tending
@@ -108,7 +108,7 @@ def forked(work: Callable[[], None]) -> int:
 
 class Sweep:
     def __init__(self, root: Path, kind: str) -> None:
-        self.world = World(root, port=free_port())
+        self.world = World(root)
         self.kind = kind
         self.server = 0
         self.homes: list[Home] = []

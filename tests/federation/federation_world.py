@@ -35,6 +35,7 @@ from coterie.federation.study import KIND, Study
 from coterie.federation.study_file import study_from
 from coterie.federation.wire import now, stamp
 from coterie.ledger import Ledger
+from free_port import free_port
 
 PATIENCE = 120.0
 ATTRIBUTES = {
@@ -42,12 +43,6 @@ ATTRIBUTES = {
     "stay": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 60}},
     "ward": {"type": "categorical", "role": "protect", "categories": {"labels": ["north", "south", "east"]}},
 }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def people(rows: int, seed: int, first: int = 0) -> pa.Table:

@@ -115,7 +115,7 @@ def test_dp_sorted_releases_the_list_and_no_rows() -> None:
     draw = np.random.Generator(np.random.PCG64(1))
     table = pa.table({"x": draw.uniform(size=103), "y": draw.uniform(size=103)})
     attributes = [Attribute(name=name, role=Role.PROTECT, domain=Domain(lower=0, upper=1)) for name in "xy"]
-    release = protect(table, Schema(attributes=tuple(attributes)), method="dp-sorted", epsilon="9", k=10)
+    release = protect(table, Schema(attributes=tuple(attributes)), method="dp-sorted", epsilon="90", k=10)
     for name in "xy":
         found, sizes = np.unique(release.table[name].to_numpy(), return_counts=True)
         assert set(sizes) <= {10, 13}  # q = 10 groups, the last takes the remainder

@@ -80,17 +80,17 @@ SPECIFICATIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", SPECIFICATIONS)
 def test_predicted_errors_are_those_of_ten_thousand_releases(name: str) -> None:
-    """Within five joint standard errors for each target (odds of a false alarm below 1e-4 over all)."""
+    """Within six joint standard errors for each of 55 targets. OpenDP takes no seed: one false alarm in a million runs."""
     chosen = plan(read_specification(SPECIFICATIONS[name]), report_losses=False)
     errors = released_errors(chosen)
     for predicted in chosen.errors:
         sizes = errors[predicted.name]
         own = sizes.std(ddof=1) / np.sqrt(len(sizes))
-        allowed = 5 * np.hypot(own, predicted.standard_error) + 1e-12
+        allowed = 6 * np.hypot(own, predicted.standard_error) + 1e-12
         assert abs(sizes.mean() - predicted.mean) < allowed, predicted
-        # And the test can tell a prediction that is 10 % off.
-        assert abs(1.1 * sizes.mean() - predicted.mean) > allowed or sizes.mean() < 15 * allowed
-        assert (sizes <= predicted.p95 + 1e-9).mean() > 0.94
+        # And the test can tell a prediction that is 20 % off.
+        assert abs(1.2 * sizes.mean() - predicted.mean) > allowed or sizes.mean() < 10 * allowed
+        assert (sizes <= predicted.p95 + 1e-9).mean() > 0.95 - 6.5 * np.sqrt(0.05 * 0.95 / len(sizes))
 
 
 def test_the_split_is_exact_and_feasible() -> None:
@@ -166,13 +166,14 @@ def test_the_smallest_budget_meets_every_tolerance_and_a_smaller_one_does_not(bu
 
 @pytest.mark.parametrize("tolerance", [0.021, 0.05, 0.2])
 def test_the_solved_plan_keeps_its_tolerance_under_real_noise(tolerance: float) -> None:
-    """10,000 real releases; the mean error is within the tolerance but for three of its standard errors."""
+    """10,000 real releases; the mean error is within the tolerance but for six of its standard errors."""
     equations = {"times": {"formula": "avg[yes] / avg[no]", "tolerance": tolerance}}
     chosen = solve_budget(read_specification(document(equations=equations)))
     predicted = {error.name: error for error in chosen.errors}["times"]
     assert predicted.mean + 2 * predicted.standard_error <= tolerance
     drawn = released_errors(chosen)["times"]
-    assert drawn.mean() <= tolerance + 3 * drawn.std() / np.sqrt(len(drawn))
+    allowed = tolerance + 6 * drawn.std() / np.sqrt(len(drawn))
+    assert drawn.mean() <= allowed < 1.2 * drawn.mean()  # errors 20 % larger would be noticed
     assert chosen.specification.budget.epsilon is not None
     assert sum(chosen.budgets) <= chosen.specification.budget.epsilon or chosen.design.parallel
 

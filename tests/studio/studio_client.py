@@ -63,7 +63,7 @@ def made_project(
     return project
 
 
-def finished(client: httpx.Client, project: Project, kind: str, seconds: float = 120) -> dict[str, Any]:
+def finished(client: httpx.Client, project: Project, kind: str, seconds: float = 300) -> dict[str, Any]:
     """The job at its end."""
     ends = time.monotonic() + seconds
     while True:

@@ -19,7 +19,7 @@ from coterie.studio.same_audit import audit_lines
 from release_world import CHOICE, ledger, ready_project
 
 World = tuple[Any, Project, Path]
-FORM = {"of": "0", "seconds": "60", "known": "4", "control": "", "rows": "400"}
+FORM = {"of": "0", "seconds": "500", "known": "4", "control": "", "rows": "400"}
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_control_file_that_is_not_there(world: World) -> None:
 def test_the_same_without_the_page(world: World) -> None:
     client, project, folder = world
     attacked(client, project)
-    made = {"of": 0, "seconds": 60, "known": 0.04, "control": "", "rows": 400}
+    made = {"of": 0, "seconds": 500, "known": 0.04, "control": "", "rows": 400}
     made["choice"] = CHOICE.model_dump()
     (_, commands), (_, python) = audit_lines(project, made)
     page = client.get(f"/p/{project.id}/audit").text

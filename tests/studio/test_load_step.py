@@ -285,7 +285,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(visit: Visit) -> None:
     wait_for(lambda: set(home.projects.iterdir()) == before)
 
 
-def wait_for(there: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(there: Callable[[], bool], seconds: float = 120) -> None:
     ends = time.monotonic() + seconds
     while not there():
         assert time.monotonic() < ends

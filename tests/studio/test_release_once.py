@@ -45,7 +45,8 @@ def confirmed(client: Any, project: Project, plan: str) -> Any:
 
 def ended(client: Any, project: Project) -> Any:
     """The page that stands there once the release has come to its end."""
-    for _ in range(600):
+    ends = time.monotonic() + 120
+    while time.monotonic() < ends:
         answer = client.get(f"/p/{project.id}/release/outcome")
         if "data-state" not in answer.text:
             return client.get(answer.headers["location"]) if answer.status_code == 303 else answer

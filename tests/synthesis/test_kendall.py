@@ -76,6 +76,6 @@ def test_a_hundred_thousand_records_take_no_time_to_speak_of() -> None:
     draw = np.random.Generator(np.random.PCG64(1))
     x, y = draw.normal(size=(2, 100_000))
     concordance(x[:10], y[:10])  # compile
-    started = time.perf_counter()
+    started = time.process_time()  # the machine may be busy with other things
     concordance(x, y)
-    assert time.perf_counter() - started < 2  # pairwise counting would take minutes
+    assert time.process_time() - started < 2  # pairwise counting would take minutes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -15,6 +15,10 @@ from coterie.studio.charts.svg import LETTER, cut, line, picture, text, text_wid
 
 _WIDTH, _LEFT, _TOP, _BASE = 680.0, 56.0, 78.0, 358.0
 _NAME = 190.0  # longest name beside a mark
+# Lines up and down from a mark, and steps away from it: nearest first, columns beside the mark before those farther out.
+_PLACES = sorted(
+    ((step, away) for step in range(-19, 20) for away in range(4)), key=lambda p: (p[1], abs(p[0]), p[0])
+)
 
 Box = tuple[float, float, float, float]
 
@@ -77,21 +81,23 @@ def risk_utility(points: Sequence[Point], *, loss: str, caption: str) -> Figure:
 
 
 def _name(name: str, x: float, y: float, placed: list[Box]) -> Markup:
-    """Beside the mark, or the nearest free place above or below it."""
+    """Beside the mark, or the nearest free place above or below it, or else farther out."""
     width = text_width(cut(name, _NAME))
-    free: Box | None = None
-    for step in (0, -1, 1, -2, 2, -3, 3, -4, 4, -5, 5, -6, 6):
-        for start in (x + 12, x - 12 - width):
-            place = (start, y - 7 + 15 * step, start + width, y + 7 + 15 * step)
-            inside = start >= _LEFT and place[2] <= _WIDTH and place[1] >= _TOP - 8 and place[3] <= _BASE
-            if inside and not any(_overlap(place, other) for other in placed):
-                free = place
-                break
-        if free:
-            break
-    free = free or (x + 12, y - 7, x + 12 + width, y + 7)
+    found = next(
+        (place for place in _around(x, y, width) if not any(_overlap(place, o) for o in placed)), None
+    )
+    free = found or (x + 12, y - 7, x + 12 + width, y + 7)
     placed.append(free)
     return text(free[0], free[1] + 11, name, width=_NAME + LETTER)
+
+
+def _around(x: float, y: float, width: float) -> Iterator[Box]:
+    """Places inside the map for a name as wide as that, nearest first."""
+    for step, away in _PLACES:
+        for start in (x + 12 + 45 * away, x - 12 - width - 45 * away):
+            place = (start, y - 7 + 15 * step, start + width, y + 7 + 15 * step)
+            if start >= _LEFT and place[2] <= _WIDTH and place[1] >= _TOP - 8 and place[3] <= _BASE:
+                yield place
 
 
 def _overlap(one: Box, other: Box) -> bool:
