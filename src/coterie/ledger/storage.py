@@ -19,6 +19,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from coterie.errors import LedgerError
+from coterie.io.private_file import ensure_private
 from coterie.ledger.book import Book
 from coterie.ledger.chain import GENESIS, canonical, seal, verified
 
@@ -51,7 +52,9 @@ class Storage:
         _refuse_directory(path)
         if not path.parent.is_dir():
             raise LedgerError(f"The directory '{path.parent}' does not exist.", "Create it, then try again.")
-        with _told(path), closing(_connect(path, "rwc")) as connection:
+        with suppress(OSError):  # SQLite meets the same obstacle below, and it is told there
+            ensure_private(path)
+        with _told(path), closing(_connect(path, "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             blank = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
             if blank and _pragma(connection, "application_id") == 0:
