@@ -16,9 +16,10 @@ from typing import Any
 import pyarrow as pa
 
 from coterie.errors import MissingExtra, OutputError, ParameterError
+from coterie.io.hidden import new_folder, sweep
 from coterie.io.part_files import digest_of_parts
-from coterie.io.publication import Staged, temporary_for
-from coterie.io.staged_folder import StagedFolder
+from coterie.io.publication import Staged
+from coterie.io.staged_folder import PARTS, StagedFolder
 from coterie.ledger.staging import without_credentials
 from coterie.spark_worker import told
 
@@ -65,27 +66,35 @@ class RemoteFolder:
 
 def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | None) -> Staged:
     """Write a frame beside its target, invisible to those who list it, and hash the parts."""
-    remote = "://" in target
-    if remote:
+    if "://" in target:
         parent, _, name = target.rstrip("/").rpartition("/")
         place = f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
-    else:
-        temporary = temporary or temporary_for(target)
-        place = f"file://{temporary}"
+        return RemoteFolder(target, place, *_written(spark, frame, place), force, spark)
+    path = Path(target).resolve()
+    sweep(path)
+    hold = None
+    if temporary is None:
+        around, hold = new_folder(path)
+        temporary = around / PARTS
+    try:
+        sha256, size = _written(spark, frame, f"file://{temporary}")
+    except BaseException:
+        StagedFolder(path, temporary, "", 0, force, hold).discard()
+        raise
+    return StagedFolder(path, temporary, sha256, size, force, hold)
+
+
+def _written(spark: Any, frame: Any, place: str) -> tuple[str, int]:
+    """The digest and size of what Spark wrote, or nothing at that place."""
     system, path = file_system(spark, place)
     try:
         with told():
             frame.write.parquet(place)
-            sha256 = written_digest(spark, place)
-            size = int(system.getContentSummary(path).getLength())
+            return written_digest(spark, place), int(system.getContentSummary(path).getLength())
     except BaseException:
         with told():
             system.delete(path, True)
         raise
-    if remote:
-        return RemoteFolder(target, place, sha256, size, force, spark)
-    assert temporary is not None
-    return StagedFolder(Path(target).resolve(), temporary, sha256, size, force)
 
 
 def refuse_early(spark: Any, target: str, *, force: bool) -> None:

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.errors import ParameterError, nearest
+from coterie.engines.scratch import told
+from coterie.errors import OutputError, ParameterError, nearest
 from coterie.io.address import is_database
+from coterie.io.hold import Hold, take
 from coterie.memory import parse_memory
 
 ENGINES = ("local", "spark")
@@ -60,15 +62,47 @@ class Where:
 @contextmanager
 def scratch_beside(output: str, chosen: Path | None) -> Iterator[Path]:
     """The folder for intermediate files: gone after success or an error, kept by an interrupted run for the next."""
-    target = Path(output).resolve()
     if is_database(output):
         raise ParameterError("A release larger than memory is written to a file.", "Name a .parquet file.")
-    folder = (chosen or target.parent) / f".{target.name}.coterie-work"
+    folder = _scratch(output, chosen)
     if not folder.parent.is_dir():
         raise ParameterError(f"There is no folder {folder.parent}.", "Make it, or choose another place.")
+    hold = _held(folder)
     try:
         yield folder
     except Exception:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    shutil.rmtree(folder, ignore_errors=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        hold.let_go()
+
+
+def forget_scratch(output: str) -> None:
+    """The release is there: what a killed run with --memory kept to go on with, original values, is not needed."""
+    if "://" not in output:
+        folder = _scratch(output, None)
+        hold = take(folder)
+        if hold is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            hold.let_go()
+
+
+def _scratch(output: str, chosen: Path | None) -> Path:
+    target = Path(output).resolve()
+    return (chosen or target.parent) / f".{target.name}.coterie-work"
+
+
+def _held(folder: Path) -> Hold:
+    """Two runs in one folder would mix their files, and the first to end would remove the other's."""
+    with told(folder):
+        for _ in range(3):  # a run that ends just now removes its folder
+            folder.mkdir(mode=0o700, exist_ok=True)
+            hold = take(folder)
+            if hold is not None:
+                return hold
+    raise OutputError(
+        f"Another run keeps its intermediate files in {folder}.",
+        "Wait until it is done; or name another output, or another place with --scratch.",
+    )

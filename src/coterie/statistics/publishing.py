@@ -11,8 +11,9 @@ from typing import Any, cast
 from coterie.budget import Number, as_text
 from coterie.certificate import Certificate, Digest
 from coterie.errors import OutputError, ParameterError
+from coterie.io.hidden import temporary_for
 from coterie.io.publication import stage_bytes
-from coterie.io.staged_file import StagedFile, temporary_for
+from coterie.io.staged_file import StagedFile
 from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
