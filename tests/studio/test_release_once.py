@@ -13,7 +13,7 @@ import pytest
 
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
-from coterie.studio import releases as releases_module
+from coterie.studio import drawing
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
@@ -87,13 +87,13 @@ def test_from_plan_to_verified_files(world: World) -> None:
 def test_many_confirmations_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     client, project, folder = world
     draws: list[str] = []
-    protect = releases_module.protect
+    protect = drawing.protect
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         draws.append("drawn")
         return protect(*args, **kwargs)
 
-    monkeypatch.setattr(releases_module, "protect", counted)
+    monkeypatch.setattr(drawing, "protect", counted)
     plan = planned(client, project, folder)
     start, answers = threading.Barrier(12), []
 
