@@ -220,3 +220,12 @@ def test_a_source_that_has_changed(world: World) -> None:
     answer = client.post(f"/p/{project.id}/release", data=form(project, folder))
     assert "was changed or removed since it was read" in answer.text
     assert spent(folder) == 0
+
+
+def test_a_journal_that_was_half_made_when_the_studio_was_killed(world: World) -> None:
+    client, project, folder = world
+    for name in ("journal.new", "journal.new-journal"):
+        (project.folder / name).write_bytes(b"")
+    confirmed(client, project, planned(client, project, folder, counted="none"))
+    assert "Verified" in ended(client, project).text
+    assert not list(project.folder.glob("journal.new*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,7 +73,7 @@ def draw(project: Project, plan: Plan, destination: Destination, progress: Progr
 
     book = book_of(project, plan)
     if plan.ledger is None and not book.exists():
-        Ledger.add_population(book, JOURNAL, 10**9)
+        _make_journal(book)
     with Ledger.open(book) as ledger:
         publish_charged(make, destination, ledger, purpose(plan, schema, destination.shown))
 
@@ -83,3 +84,12 @@ def never() -> Release:
 
 def book_of(project: Project, plan: Plan) -> Path:
     return Path(plan.ledger) if plan.ledger else project.folder / "journal.sqlite"
+
+
+def _make_journal(book: Path) -> None:
+    """Whole or not at all: a journal that is there has its account, whenever the studio was killed."""
+    new = book.with_name("journal.new")
+    for left in (new, new.with_name(f"{new.name}-journal")):
+        left.unlink(missing_ok=True)
+    Ledger.add_population(new, JOURNAL, 10**9)
+    os.replace(new, book)
