@@ -14,6 +14,7 @@ import pytest
 from coterie.io import hidden, stage_bytes, temporary_for
 from coterie.io.hidden import new_folder, sweep
 from coterie.io.hold import take
+from coterie.io.staged_file import stage_file
 from coterie.io.staged_folder import PARTS, StagedFolder
 
 # Stages a file (and a folder, as Spark's driver does), says so, and waits to be killed.
@@ -85,7 +86,11 @@ def test_a_name_that_a_ledger_noted_is_the_ledgers_business(tmp_path: Path) -> N
 
 def test_published_and_discarded_files_are_let_go(tmp_path: Path) -> None:
     open_files = len(os.listdir("/proc/self/fd"))
+    caught = []
     for number in range(5):
+        with pytest.raises(ZeroDivisionError) as fault:
+            stage_file(tmp_path / "a", lambda sink: sink.write(bytes(1 // 0)), force=True)
+        caught.append(fault)  # with its frames, which name the lock
         stage_bytes(b"x", tmp_path / "a", force=True).publish()
         stage_bytes(b"x", tmp_path / f"b{number}", force=False).discard()
     assert len(os.listdir("/proc/self/fd")) == open_files

@@ -118,6 +118,8 @@ def stage_file(
         except BaseException:
             with suppress(FileNotFoundError):
                 temporary.unlink()
+            if hold is not None:
+                hold.let_go()
             raise
     return StagedFile(path, temporary, sink.sha256, size, force, private, hold)
 
