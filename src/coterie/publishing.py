@@ -11,6 +11,7 @@ from typing import Any
 from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
+from coterie.io.hidden import temporary_address
 from coterie.io.publication import (
     Staged,
     refuse_overwriting,
@@ -20,7 +21,6 @@ from coterie.io.publication import (
     stage_bytes,
     temporary_for,
 )
-from coterie.io.staged_file import temporary_address
 from coterie.io.staged_folder import remove_any
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.ledger.staging import StagedRecord

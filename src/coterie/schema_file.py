@@ -14,6 +14,7 @@ from coterie.budget import as_text
 from coterie.errors import SchemaError, nearest
 from coterie.moments import as_date, as_timestamp
 from coterie.schema import Attribute, AttributeType, Schema
+from coterie.strict_yaml import parse_yaml
 
 SCHEMA_VERSION = 1
 
@@ -32,13 +33,7 @@ def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
         folder = Path(source).resolve().parent
     else:
         text = source
-    try:
-        schema = schema_from(yaml.load(text, _StrictLoader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or "it cannot be parsed"
-        raise SchemaError(f"The schema is not valid YAML{place}: {reason}.", "Correct that line.") from None
+    schema = schema_from(parse_yaml(text, "The schema", SchemaError))
     schema._folder = folder
     return schema
 
@@ -176,34 +171,3 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.weight != 1:
         content["weight"] = as_text(attribute.weight)
     return content
-
-
-_AS_WRITTEN = ("labels", "categories", "missing_marks")
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Safe loading that refuses an attribute described twice instead of keeping the last."""
-
-
-def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool):
-            raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
-        if key in mapping:
-            raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
-        if key in _AS_WRITTEN and isinstance(value_node, yaml.SequenceNode):
-            # Labels are text as they stand: yes, 010 and 1:30 are not true, 8 and 90.
-            mapping[key] = [
-                entry.value
-                if isinstance(entry, yaml.ScalarNode)
-                else loader.construct_object(entry, deep=True)
-                for entry in value_node.value
-            ]
-        else:
-            mapping[key] = loader.construct_object(value_node, deep=True)
-    return mapping
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import OutputError
-from coterie.io.publication import Staged, temporary_for
-from coterie.io.staged_file import temporary_address
-from coterie.io.staged_folder import StagedFolder
+from coterie.io.hidden import new_folder, sweep, temporary_address
+from coterie.io.publication import Staged
+from coterie.io.staged_folder import PARTS, StagedFolder
 from coterie.ledger.staging import without_credentials
 from coterie.spark_remote import RemoteFolder, exists_already
 from coterie.spark_storage import file_system, written_digest
@@ -22,26 +22,35 @@ _RECORDS_A_PART = 1 << 18  # a part is hashed as one value, of which Spark allow
 
 def stage_parts(spark: Any, frame: Any, target: str, *, force: bool, temporary: Path | str | None) -> Staged:
     """Write a frame beside its target, invisible to those who list it, and hash the parts."""
-    remote = "://" in target
-    if remote:
+    if "://" in target:
         place = str(temporary or temporary_address(target))
-    else:
-        temporary = temporary or temporary_for(target)
-        place = f"file://{temporary}"
+        return RemoteFolder(target.rstrip("/"), place, *_written(spark, frame, place), force, spark)
+    path = Path(target).resolve()
+    sweep(path)
+    hold = None
+    if temporary is None:
+        around, hold = new_folder(path)
+        temporary = around / PARTS
+    hidden = Path(temporary)
+    try:
+        sha256, size = _written(spark, frame, f"file://{hidden}")
+    except BaseException:
+        StagedFolder(path, hidden, "", 0, force, hold).discard()
+        raise
+    return StagedFolder(path, hidden, sha256, size, force, hold)
+
+
+def _written(spark: Any, frame: Any, place: str) -> tuple[str, int]:
+    """The digest and size of what Spark wrote, or nothing at that place."""
     system, path = file_system(spark, place)
     try:
         with told():
             frame.write.option("maxRecordsPerFile", _RECORDS_A_PART).parquet(place)
-            sha256 = written_digest(spark, place)
-            size = int(system.getContentSummary(path).getLength())
+            return written_digest(spark, place), int(system.getContentSummary(path).getLength())
     except BaseException:
         with told():
             system.delete(path, True)
         raise
-    if remote:
-        return RemoteFolder(target.rstrip("/"), place, sha256, size, force, spark)
-    assert isinstance(temporary, Path)
-    return StagedFolder(Path(target).resolve(), temporary, sha256, size, force)
 
 
 def refuse_early(spark: Any, target: str, *, force: bool) -> None:

@@ -15,6 +15,7 @@ import pytest
 from mixed_table import mixed_schema, mixed_table
 
 from coterie import Ledger, protect
+from coterie.cli.large import forget_scratch
 
 # Little memory, so that every attribute goes through buckets on disk; and a stop once so many are noted in `finished.json`.
 SCRIPT = """
@@ -112,3 +113,27 @@ def test_a_killed_run_is_charged_once_and_its_noise_is_drawn_once(folder: Path) 
         [sys.executable, "-c", code, *verify], cwd=folder, check=True, capture_output=True, env=environment
     )
     assert not [path.name for path in folder.iterdir() if "coterie-" in path.name or ".lock" in path.name]
+
+
+def test_two_runs_do_not_share_a_folder_and_a_later_release_clears_it(folder: Path) -> None:
+    """The first run is under way while a second comes, and is killed; a release within memory needs no such folder."""
+    work = folder / ".out.parquet.coterie-work"
+    first = start(folder, "--seed", "5")
+    try:
+        deadline = time.monotonic() + 240
+        while finished(folder) < 0 and first.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.005)
+        os.kill(first.pid, signal.SIGSTOP)
+        second = start(folder, "--seed", "5")
+        _, said = second.communicate(timeout=240)
+        assert second.returncode == 6, said
+        assert "Another run keeps its intermediate files" in said
+        assert (work / "finished.json").exists(), "the first one's files are left alone"
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.communicate(timeout=60)
+    assert work.is_dir()
+    forget_scratch(str(folder / "other.parquet"))
+    assert work.is_dir()
+    forget_scratch(str(folder / "out.parquet"))
+    assert not work.exists()

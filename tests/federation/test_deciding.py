@@ -11,7 +11,7 @@ import pytest
 from federation_world import Look, people, until
 
 from coterie.federation.errors import Conflict, Refused, Unreachable
-from coterie.federation.owner import agent, delivering
+from coterie.federation.owner import agent, delivering, steps
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.policy import Source
 from coterie.federation.states import StudyState
@@ -120,7 +120,7 @@ def test_a_study_that_ends_while_the_table_is_read_costs_nothing(
     for home in homes:
         Look(shared, home).once()
     shared.await_state(study, "COLLECTING")
-    reading = agent.prepare_table
+    reading = steps.prepare_table
 
     def slowly(*arguments: Any) -> Any:
         with shared.aggregator.database.writing() as connection:
@@ -129,7 +129,7 @@ def test_a_study_that_ends_while_the_table_is_read_costs_nothing(
             move_study(connection, row, StudyState.CANCELLED)
         return reading(*arguments)
 
-    monkeypatch.setattr(agent, "prepare_table", slowly)
+    monkeypatch.setattr(steps, "prepare_table", slowly)
     said = Look(shared, homes[0]).once()
     assert [event for event, _, _ in said] == ["declined"]
     entries = Ledger.inspect(homes[0].default_ledger).entries.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -52,6 +53,29 @@ def shows(browser: Any, selector: str, word: str) -> None:
     until(there, f"'{word}' in {selector}")
 
 
+def fits_a_phone(browser: Any, name: str) -> None:
+    """A phone, a tablet, a small window; light and dark: nothing scrolls sideways, neither the page nor a part of it."""
+    folder = os.environ.get("COTERIE_SCREENSHOTS")
+    try:
+        for width, scheme in ((1000, "light"), (800, "light"), (390, "dark"), (390, "light")):
+            screen = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+            wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+            wide = browser.execute_script(
+                "return [...document.querySelectorAll('*')]"
+                ".filter(e => getComputedStyle(e).display !== 'inline' && e.closest('thead') === null"
+                " && e.scrollWidth > Math.max(e.clientWidth, 1))"
+                ".map(e => e.tagName + ' ' + e.className)"
+            )
+            assert wide == [], (name, width)
+            if folder:
+                browser.save_screenshot(f"{folder}/{name}-{width}-{scheme}.png")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     homes = [shared.join(name) for name in ("board-a", "board-b")]
     study = shared.study(["board-a", "board-b"], title="Stay <b>& age</b>")
@@ -60,6 +84,7 @@ def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     shared.await_state_any(study)
     browser.get(shared.url + "/")
     assert "Stay" not in browser.page_source
+    fits_a_phone(browser, "sign-in")
     token = browser.find_element("id", "token")
     token.send_keys("x" * 43)
     token.submit()
@@ -71,6 +96,7 @@ def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     board = browser.find_element("id", "studies").text
     assert "Stay <b>& age</b>" in board  # as text, not as markup
     assert "FAILED" in board
+    fits_a_phone(browser, "board")
     browser.find_element("link text", "Stay <b>& age</b>").click()
     shows(browser, "#state", "FAILED")
     contributions = browser.find_element("id", "contributions").text
@@ -78,6 +104,7 @@ def test_the_board_in_a_browser(shared: Any, browser: Any) -> None:
     assert "no ethics vote" in contributions
     assert "contribution" in browser.find_element("id", "diary").text
     assert not browser.find_elements("css selector", "form[action^='/studies']"), "read-only"
+    fits_a_phone(browser, "study")
     assert shared.token not in browser.page_source
 
 
@@ -108,6 +135,7 @@ def test_an_owner_decides_in_a_browser(shared: Any, browser: Any) -> None:
             assert "Length of stay" not in browser.page_source
             browser.get(address)
             assert browser.current_url == root, "the secret has left the address bar"
+            fits_a_phone(browser, "approval")
             section = browser.find_element("id", f"study-{study.id[:12]}")
             for word in ("age, stay, ward", "idp-ls", "people: 10"):
                 assert word in section.text

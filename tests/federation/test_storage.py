@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -228,6 +229,19 @@ def test_a_study_over_postgresql(postgres_url: str, tmp_path: Path) -> None:
         until(looked, "both copies")
         assert made.shown(study)["state"] == "RELEASED"
         assert not list(made.aggregator.folder.glob("*.sqlite*"))
+
+
+def test_an_sqlite_file_anywhere_is_for_the_administrator_alone(tmp_path: Path) -> None:
+    earlier = os.umask(0o022)
+    try:
+        database = Database.open(f"sqlite:///{tmp_path}/elsewhere.sqlite")
+        with database.writing():
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+        database.close()
+    finally:
+        os.umask(earlier)
+    assert set(modes.values()) == {0o600}
+    assert "elsewhere.sqlite-wal" in modes
 
 
 def test_what_was_erased_cannot_be_read_in_the_files(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coterie import Schema, protect
 from coterie.errors import DataError, ParameterError
 from coterie.io import to_arrow
+from coterie.schema import Attribute
 
 CANARY = "canary-4711"
 COLUMNS: dict[str, list[Any]] = {"income": [1, 2, 3], "share": [0.5, 1.5, 2.5], "name": ["a", "b", "c"]}
@@ -168,3 +170,25 @@ def test_polars_arrow_and_dict_round_trip(rows: list[tuple[Any, Any, Any]]) -> N
         assert arrow.equals(table)
         assert restore(arrow).equals(frame)
     assert to_arrow(table.to_pydict())[0].to_pydict() == table.to_pydict()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_pandas_categoricals_come_back_with_the_released_categories_only(ordered: bool) -> None:
+    labels = ["small", "large", "middle", "seen by nobody"]
+    frame = pd.DataFrame({"size": pd.Categorical(["large", None, "small"], labels, ordered=ordered)})
+    _, restore = to_arrow(frame)
+    back = restore(pa.table({"size": ["small", "large", None]}))["size"]
+    assert list(back.cat.categories) == (["small", "large"] if ordered else ["large", "small"])
+    assert (back.cat.ordered, back.isna().tolist()) == (ordered, [False, False, True])
+    assert back.tolist()[:2] == ["small", "large"]
+    other = restore(pa.table({"size": ["unheard of"]}))["size"]
+    assert other.tolist() == ["unheard of"], "what does not fit stays as it is"
+
+
+def test_a_protected_categorical_is_one_again() -> None:
+    frame = pd.DataFrame({"size": pd.Categorical(["s", "m", "l"] * 20, ["s", "m", "l", "xl"], ordered=True)})
+    described = {"type": "ordinal", "role": "protect", "categories": {"labels": ["s", "m", "l", "xl"]}}
+    schema = Schema(attributes=[Attribute.model_validate({"name": "size", **described})])
+    back = protect(frame, schema, method="ir", k=3).data["size"]
+    assert list(back.cat.categories) == ["s", "m", "l"]
+    assert back.cat.ordered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,6 +61,19 @@ def test_another_database_is_not_turned_into_a_ledger(tmp_path: Path) -> None:
 def test_an_empty_file_left_by_a_killed_init_becomes_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "ledger.sqlite").touch()
     assert Ledger.add_population(tmp_path / "ledger.sqlite", "p", "1").remaining == 1
+
+
+def test_a_new_ledger_is_for_its_owner_alone_and_a_shared_one_stays_shared(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    earlier = os.umask(0o022)
+    try:
+        Ledger.add_population(path, "p", "1")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        path.chmod(0o660)  # a group keeps it together
+        Ledger.add_population(path, "q", "1")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    finally:
+        os.umask(earlier)
 
 
 def test_a_newer_version(path: Path) -> None:

@@ -36,6 +36,14 @@ def test_other_data_or_another_name_are_another_release(tmp_path: Path) -> None:
         release(read_specification(document(release="another")), population(), tmp_path / "three.csv"),
     ]
     assert not any(other.again or other.content == first.content for other in others)
+    assert not first.warning
+    assert "the budgets add up" in others[0].warning, (
+        "the same name was drawn from other data: nobody counts that"
+    )
+    assert not others[1].warning
+    assert not release(specification, population(seed=12), tmp_path / "four.csv").warning, (
+        "asked again, not drawn"
+    )
 
 
 @pytest.mark.parametrize("change", ["budget", "allocator", "solve"])
@@ -101,7 +109,9 @@ def test_what_is_kept_is_the_owners_alone_and_no_data(tmp_path: Path) -> None:
     assert stat.S_IMODE(entry.stat().st_mode) == 0o600
     assert stat.S_IMODE(store_folder().stat().st_mode) == 0o700
     assert rare not in entry.read_text()
-    assert {path.name for path in store_folder().iterdir()} == {entry.name}
+    [mark] = store_folder().glob("*.drawn")
+    assert {path.name for path in store_folder().iterdir()} == {entry.name, mark.name}
+    assert (mark.stat().st_size, stat.S_IMODE(mark.stat().st_mode)) == (0, 0o600)
 
 
 def test_a_crash_after_the_draw_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,3 +286,27 @@ def test_a_fault_inside_is_told_by_its_kind_only(
     for text in (answer.text, said.out, said.err, caplog.text):
         assert "Jane" not in text
     assert answer.headers["content-security-policy"]
+
+
+def test_another_pages_link_opens_no_file(world: World, stranger: httpx.Client, tmp_path: Path) -> None:
+    """A page of another server on this machine is of the same site, so the browser sends our cookie with its links."""
+    _, home = world
+    file = tmp_path / "people.csv"
+    file.write_text("age\n" + "".join(f"{age}\n" for age in range(20, 40)))
+    stranger.cookies.set(COOKIE, home.session)
+    before = len(list(home.projects.iterdir()))
+    for seal in ("", "0" * 64, "\u00e9", home.seal_of("/another/file.csv")):
+        answer = stranger.get("/open", params={"path": str(file), "seal": seal})
+        assert answer.status_code == 400
+        assert "nothing was opened" in answer.text
+        assert f'value="{file}"' in answer.text, "one click away for a person"
+    assert stranger.get("/open", params={"path": '"><script>alert(1)</script>'}).text.count("<script>") == 0
+    assert len(list(home.projects.iterdir())) == before
+    stranger.cookies.clear()
+    entered = stranger.get("/", params={"token": token(home), "open": str(file)})
+    opened = stranger.get(entered.headers["location"])
+    assert opened.status_code == 303
+    assert opened.headers["location"].endswith("/load")
+    assert len(list(home.projects.iterdir())) == before + 1
+    again = stranger.get(entered.headers["location"])
+    assert again.headers["location"] == opened.headers["location"], "loaded again, it is the same project"

@@ -13,7 +13,7 @@ import pytest
 
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
-from coterie.studio import releases as releases_module
+from coterie.studio import drawing
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
@@ -88,13 +88,13 @@ def test_from_plan_to_verified_files(world: World) -> None:
 def test_many_confirmations_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     client, project, folder = world
     draws: list[str] = []
-    protect = releases_module.protect
+    protect = drawing.protect
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         draws.append("drawn")
         return protect(*args, **kwargs)
 
-    monkeypatch.setattr(releases_module, "protect", counted)
+    monkeypatch.setattr(drawing, "protect", counted)
     plan = planned(client, project, folder)
     start, answers = threading.Barrier(12), []
 
@@ -221,3 +221,12 @@ def test_a_source_that_has_changed(world: World) -> None:
     answer = client.post(f"/p/{project.id}/release", data=form(project, folder))
     assert "was changed or removed since it was read" in answer.text
     assert spent(folder) == 0
+
+
+def test_a_journal_that_was_half_made_when_the_studio_was_killed(world: World) -> None:
+    client, project, folder = world
+    for name in ("journal.new", "journal.new-journal"):
+        (project.folder / name).write_bytes(b"")
+    confirmed(client, project, planned(client, project, folder, counted="none"))
+    assert "Verified" in ended(client, project).text
+    assert not list(project.folder.glob("journal.new*"))

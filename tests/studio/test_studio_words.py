@@ -16,10 +16,10 @@ from coterie.studio.charts.svg import text_width
 from coterie.studio.counted import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.shown import number
+from coterie.studio.drawing import Progress
 from coterie.studio.home import Home
 from coterie.studio.planning import Asked, plan_of
 from coterie.studio.project import Origin, Project, Released
-from coterie.studio.releases import Progress
 from coterie.studio.work import describe, load, look
 from release_world import CHOICE, ready_project
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from coterie.attacks import all_attacks
 from coterie.attacks.finding import Finding, Level, NotRun
 from coterie.attacks.intervals import Estimate
+from coterie.auditing.multiplicity import in_words, standing
 
 WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
 
@@ -40,10 +42,23 @@ class Audit:
 
     @property
     def level(self) -> Level:
+        """By each attack's own interval: to miss a leak is worse than to look twice."""
+        return self._highest(self.findings)
+
+    @property
+    def corrected_level(self) -> Level:
+        """By the findings that stand when all attacks are counted together (see coterie.auditing.multiplicity)."""
+        return self._highest(standing(self.findings))
+
+    @property
+    def correction(self) -> str:
+        return in_words(self.findings) if self.related else ""
+
+    def _highest(self, findings: Sequence[Finding]) -> Level:
         if not self.findings or not self.related:
             return Level.UNKNOWN
         order = [Level.NOTHING, Level.SOME, Level.SEVERE]
-        return max((f.level for f in self.findings), key=order.index, default=Level.NOTHING)
+        return max((f.level for f in findings), key=order.index, default=Level.NOTHING)
 
     @property
     def verdict(self) -> str:
@@ -82,4 +97,6 @@ class Audit:
         for finding in content["findings"]:
             high = finding["estimate"]["high"]
             finding["estimate"]["high"] = high if math.isfinite(high) else None
-        return {"warning": WARNING, "verdict": self.verdict, "level": self.level, **content}
+        told = {"verdict": self.verdict, "level": self.level}
+        corrected = {"correction": self.correction, "corrected_level": self.corrected_level}
+        return {"warning": WARNING, **told, **corrected, **content}

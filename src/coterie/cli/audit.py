@@ -228,6 +228,8 @@ def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
         console.print(f"Promise: {styled_status(audit.promised.status)}. {escape(audit.promised.label)}.")
         console.print(escape(audit.promised.odds))
     console.print(f"[{LEVEL_STYLE[audit.level]}]{audit.level.value.capitalize()}.[/] {escape(audit.verdict)}")
+    if audit.correction:
+        console.print(escape(audit.correction))
     console.print(f"The page is [bold]{output}/audit.html[/] [bold #D55E00](do not publish)[/].")
 
 

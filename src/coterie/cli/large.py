@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from coterie.cli.output import errors
 from coterie.engines.scratch import Scratch
-from coterie.errors import ParameterError, nearest
+from coterie.errors import CoterieError, ParameterError, nearest
 from coterie.io.address import is_database
 from coterie.memory import parse_memory
 
@@ -63,10 +63,9 @@ class Where:
 @contextmanager
 def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
     """The folder for intermediate files: gone after success or an error, kept by an interrupted run for the next."""
-    target = Path(output).resolve()
     if is_database(output):
         raise ParameterError("A release larger than memory is written to a file.", "Name a .parquet file.")
-    folder = (chosen or target.parent) / f".{target.name}.coterie-work"
+    folder = _scratch(output, chosen)
     if not folder.parent.is_dir():
         raise ParameterError(f"There is no folder {folder.parent}.", "Make it, or choose another place.")
     # Locked before anything else: an error of this command must not remove what another one works on.
@@ -83,3 +82,16 @@ def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
         scratch.discard()
         raise
     scratch.discard()
+
+
+def forget_scratch(output: str) -> None:
+    """The release is there: what a killed run with --memory kept to go on with, original values, is not needed."""
+    folder = _scratch(output, None)
+    if "://" not in output and folder.is_dir():
+        with suppress(CoterieError):  # another run works there, or somebody else's files lie there
+            Scratch.make(folder).discard()
+
+
+def _scratch(output: str, chosen: Path | None) -> Path:
+    target = Path(output).resolve()
+    return (chosen or target.parent) / f".{target.name}.coterie-work"

@@ -48,12 +48,13 @@ def inspect_command(
     Example: coterie owner inspect 5f2c81 --home ./owner
     """
     opened = Home.open(home)
-    if offline:
-        found = list(opened.journal.seen().values())
-    else:
+    known = (
+        opened.journal.seen()
+    )  # with those that have ended and are closed: the aggregator tells of them no more
+    if not offline:
         with owner_client(opened, ca_bundle) as client:
-            found = client.get("/v1/desired?after=&wait=0")["studies"]
-    chosen = [wanted for wanted in found if study is None or wanted["id"].startswith(study)]
+            known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+    chosen = [wanted for wanted in known.values() if study is None or wanted["id"].startswith(study)]
     shown = [shown_study(opened, wanted) for wanted in chosen]
     if as_json:
         print_json({"owner": opened.owner, "studies": shown})

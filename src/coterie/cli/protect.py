@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from coterie.budget import parse_epsilon
 from coterie.certificate import Certificate
 from coterie.charging import fingerprint_of, purpose_of
-from coterie.cli.large import Where, scratch_beside
+from coterie.cli.large import Where, forget_scratch, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import OutputError, ParameterError
@@ -237,6 +237,8 @@ def protect_command(
                 for recovered in book.recovered:
                     errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
                 written = publish_charged(run, destination, book, purpose, stage_data, again)
+    if not where.streamed:
+        forget_scratch(output)
     _report(written, destination, as_json=as_json)
 
 

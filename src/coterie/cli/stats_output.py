@@ -135,6 +135,7 @@ def report_release(published: Published, as_json: bool) -> None:
                 "plan": certificate.plan,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
                 "notes": list(certificate.notes),
+                "warning": published.warning or None,
             }
         )
         return
@@ -146,6 +147,8 @@ def report_release(published: Published, as_json: bool) -> None:
         f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
     )
     _show_notes(certificate.notes)
+    if published.warning:
+        console.print(f"[bold #D55E00]Warning:[/] {escape(published.warning)}.")
     console.print(f"Certificate: {escape(str(published.certificate_path))}")
 
 

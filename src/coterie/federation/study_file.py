@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from coterie.budget import as_text, parse_epsilon
 from coterie.errors import ParameterError, nearest
 from coterie.federation.envelope import validated
@@ -18,6 +16,7 @@ from coterie.federation.study import Join, Study, StudyAttribute
 from coterie.federation.wire import moment, now, stamp
 from coterie.schema import Attribute, Missing, Role, Schema
 from coterie.schema_file import shown_bound
+from coterie.strict_yaml import parse_yaml
 
 _ENTRIES = {
     "title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "identifier", "join", "lead",
@@ -28,13 +27,10 @@ Find = Callable[[str], Owner | None]
 
 def read_study(path: Path, aggregator: str, find: Find) -> Study:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FederationError(f"{path} cannot be read ({type(error).__name__}).", "Check the path.") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" at line {mark.line + 1}" if mark else ""
-        raise FederationError(f"{path} is not valid YAML{place}.", "Correct that line.") from None
+    content = parse_yaml(text, str(path), FederationError)
     if not isinstance(content, dict):
         raise FederationError(f"{path} describes no study.", "See docs/how-to/federate.md for an example.")
     return study_from(content, aggregator, find)

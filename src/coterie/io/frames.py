@@ -97,4 +97,17 @@ def _to_pandas(table: pa.Table, came_in: pa.Schema, dtypes: Any) -> Any:
         # Straight from Arrow, not through `frame`, where a missing value has made integers inexact floats.
         if same_type and hasattr(dtype, "__from_arrow__"):
             frame[field.name] = dtype.__from_arrow__(column)
+        elif hasattr(dtype, "categories") and not pa.types.is_dictionary(field.type):
+            frame[field.name] = _as_categorical(frame[field.name], dtype)
     return frame
+
+
+def _as_categorical(released: Any, dtype: Any) -> Any:
+    """Categories again, but only those that were released: the others of the input would tell what is in the data."""
+    here = set(released.dropna().unique())
+    if not here <= set(dtype.categories):
+        return released  # another kind of value than came in
+    categories = [category for category in dtype.categories if category in here]
+    if not dtype.ordered:
+        categories.sort()  # as they came, they may stand in the order of the data
+    return released.astype(type(dtype)(categories, ordered=dtype.ordered))

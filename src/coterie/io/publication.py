@@ -3,7 +3,8 @@
     staged = stage(table, "release.parquet", force=False)   # complete and on disk, under a hidden name
     staged.publish()                                        # one rename; or staged.discard()
 
-A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the target keeps its old bytes.
+A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the target keeps its old bytes, and the next
+release to the same place removes what was left (see coterie.io.hidden).
 `publish` may be called again after a crash: what is already published stays so.
 """
 
@@ -18,7 +19,8 @@ import pyarrow as pa
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
 from coterie.io.formats import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
-from coterie.io.staged_file import StagedFile, stage_file, temporary_for
+from coterie.io.hidden import temporary_for
+from coterie.io.staged_file import StagedFile, stage_file
 
 __all__ = [
     "Source",

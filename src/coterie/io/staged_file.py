@@ -5,16 +5,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from coterie.errors import OutputError
 from coterie.io.hashing_sink import HashingSink
+from coterie.io.hidden import new_file, sweep
+from coterie.io.hold import Hold
 
 _NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -29,6 +30,9 @@ class StagedFile:
     size: int
     force: bool
     private: bool = False
+    hold: Hold | None = field(
+        default=None, repr=False, compare=False
+    )  # where no ledger knows the hidden name
 
     over = "file bytes"
 
@@ -46,10 +50,16 @@ class StagedFile:
             else:
                 self._link()
             _sync_folder(self.target.parent)
+        self._let_go()
 
     def discard(self) -> None:
         with suppress(FileNotFoundError):
             os.unlink(self.temporary)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self.hold is not None:
+            self.hold.let_go()
 
     def _link(self) -> None:
         """A rename that never replaces: a link fails where the name is taken, even by a racing process."""
@@ -94,8 +104,12 @@ def stage_file(
         # Through a symbolic link: the file it points to is replaced, and the link stays.
         path = target.resolve()
         _refuse(target, path, force)
-        temporary = temporary or temporary_for(path)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        sweep(path)
+        hold = None
+        if temporary is None:
+            temporary, descriptor, hold = new_file(path)
+        else:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb", buffering=0) as file, HashingSink(file) as sink:
                 write(cast(BinaryIO, sink))
@@ -104,21 +118,10 @@ def stage_file(
         except BaseException:
             with suppress(FileNotFoundError):
                 temporary.unlink()
+            if hold is not None:
+                hold.let_go()
             raise
-    return StagedFile(path, temporary, sink.sha256, size, force, private)
-
-
-def temporary_for(target: str | Path) -> Path:
-    """A fresh hidden name beside the target, for a ledger that notes it before the file exists."""
-    path = Path(target).resolve()
-    stem = path.name.encode()[:100].decode(errors="ignore")  # names have at most 255 bytes
-    return path.with_name(f".{stem}.coterie-{secrets.token_hex(8)}.tmp")
-
-
-def temporary_address(address: str) -> str:
-    """The same for a folder at an address."""
-    parent, _, name = address.rstrip("/").rpartition("/")
-    return f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
+    return StagedFile(path, temporary, sink.sha256, size, force, private, hold)
 
 
 def _refuse(shown: Path, path: Path, force: bool) -> None:

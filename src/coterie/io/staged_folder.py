@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coterie.errors import CertificateError, OutputError
+from coterie.io.hold import Hold
 from coterie.io.part_files import folder_digest
+
+PARTS = "parts"  # inside a hidden folder that no ledger knows
+_EARLIER = ".earlier"
+EARLIER = PARTS + _EARLIER
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,9 @@ class StagedFolder:
     sha256: str
     size: int
     force: bool
+    hold: Hold | None = field(
+        default=None, repr=False, compare=False
+    )  # of the hidden folder around `temporary`
 
     over = "part files"
 
@@ -36,14 +44,20 @@ class StagedFolder:
                 f"{self.target} exists already.", "Choose another name, or replace it with --force."
             )
         put_folder(self.temporary, self.target)
+        if self.hold is not None:
+            self.discard()
 
     def discard(self) -> None:
-        remove_any(self.temporary)
+        if self.hold is None:
+            remove_any(self.temporary)
+        else:
+            remove_any(self.temporary.parent)
+            self.hold.let_go()
 
 
 def put_folder(temporary: Path, target: Path) -> None:
     """The finished folder takes the name; what had it before goes only then. Can be repeated after a kill."""
-    earlier = temporary.with_suffix(".earlier")
+    earlier = temporary.with_suffix(_EARLIER)
     if os.path.lexists(target):
         os.rename(target, earlier)
     os.rename(temporary, target)

@@ -18,7 +18,8 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from coterie.errors import LedgerError
+from coterie.errors import LedgerError, OutputError
+from coterie.io.staged_file import stage_file
 from coterie.ledger.book import Book
 from coterie.ledger.chain import GENESIS, canonical, seal, verified
 
@@ -47,22 +48,34 @@ class Storage:
 
     @classmethod
     def create(cls, path: Path) -> Storage:
-        """Open a ledger, made first where there is no file (or an empty one: a creation that was killed)."""
+        """Open a ledger, made first where there is no file (or an empty one): whole or not at all,
+        and a new one is readable by its owner only; one that exists keeps its mode, whoever shares it."""
         _refuse_directory(path)
         if not path.parent.is_dir():
             raise LedgerError(f"The directory '{path.parent}' does not exist.", "Create it, then try again.")
-        with _told(path), closing(_connect(path, "rwc")) as connection:
+        if not path.exists():
+            with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+                cls(path, connection)._fill()
+                content = connection.serialize()
+            try:
+                stage_file(path, lambda sink: sink.write(content), force=False, private=True).publish()
+            except OutputError as error:
+                if not path.exists():  # else somebody made it in this very moment
+                    raise LedgerError(error.problem, error.advice) from None
+        with _told(path), closing(_connect(path, "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             blank = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
             if blank and _pragma(connection, "application_id") == 0:
-                # The header fields belong to the transaction: after a kill there is a whole ledger or none.
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-                for statement in _TABLES:
-                    connection.execute(statement)
-                cls(path, connection).append("ledger", ledger=uuid4().hex)
+                cls(path, connection)._fill()
             connection.execute("COMMIT")
         return cls.open(path)
+
+    def _fill(self) -> None:
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self._connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in _TABLES:
+            self._connection.execute(statement)
+        self.append("ledger", ledger=uuid4().hex)
 
     @classmethod
     def open(cls, path: Path) -> Storage:

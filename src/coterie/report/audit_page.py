@@ -47,7 +47,7 @@ def audit_section(audit: Audit) -> str:
         f"the attacker knows the rows of {percent(audit.known)} of people. {audit.seconds:.1f} s.</p>",
         f'<p class="secret">{escape(WARNING)}</p>',
         f'<p class="verdict" style="border-color: {LEVEL_COLOUR[audit.level]}"><strong>{escape(audit.level.capitalize())}.'
-        f"</strong> {escape(audit.verdict)}</p>",
+        f"</strong> {escape(' '.join(filter(None, (audit.verdict, audit.correction))))}</p>",
         *(f"<p><strong>Note.</strong> {escape(note)}</p>" for note in audit.notes),
         _promise(audit),
         _picture(audit),

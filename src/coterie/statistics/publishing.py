@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -11,8 +12,9 @@ from typing import Any, cast
 from coterie.budget import Number, as_text
 from coterie.certificate import Certificate, Digest
 from coterie.errors import OutputError, ParameterError
+from coterie.io.hidden import temporary_for
 from coterie.io.publication import stage_bytes
-from coterie.io.staged_file import StagedFile, temporary_for
+from coterie.io.staged_file import StagedFile
 from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
@@ -36,6 +38,11 @@ from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
 
 LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
+
+_OTHER_DATA = (
+    "a release of this name was drawn before, from other data: noise was drawn anew, and for people who are in both "
+    "the budgets add up. Nobody counts that without a ledger; give one with --ledger"
+)
 
 
 def release(
@@ -78,7 +85,11 @@ def release(
             return _through_store(request, source, target, key, progress)
         purpose = _purpose(request, source, target)
         turn = my_turn(Path(ledger), purpose.population, purpose.method)
-        with turn, open_store(request.place(source), required=False) as store, Ledger.open(ledger) as book:
+        with (
+            turn,
+            open_store(request.name, request.place(source), required=False) as store,
+            Ledger.open(ledger) as book,
+        ):
             stored = in_ledger(book, specification, request.digest, purpose, target)
             if stored is not None:
                 return stored
@@ -103,7 +114,7 @@ def _through_store(
     key: str | Path | None,
     progress: Callable[[str], None],
 ) -> Published:
-    with open_store(request.place(source)) as store:
+    with open_store(request.name, request.place(source)) as store:
         kept = _drawn(store, request, target)
         if kept is not None and _half_written(kept, target):
             stage_bytes(kept.content, target, force=False).publish()
@@ -118,7 +129,8 @@ def _through_store(
             return there or _published(kept, target, again=True)
         made = _finished(request, source, target, key, progress)
         store.keep(made)
-        return _published(made, target, again=False)
+        published = _published(made, target, again=False)
+        return replace(published, warning=_OTHER_DATA) if store.of_other_data else published
 
 
 def _drawn(store: ReleaseStore, request: Request, target: Path) -> Kept | None:

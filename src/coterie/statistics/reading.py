@@ -7,8 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema import Schema
@@ -23,6 +21,7 @@ from coterie.statistics.ready_made import formula_of
 from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.shape_reading import ShapeReader
 from coterie.statistics.specification import Budget, Equation, RelativeTo, Specification
+from coterie.strict_yaml import parse_yaml
 
 VERSION = 1
 _TOP = (
@@ -43,15 +42,7 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
             text = _text(Path(source))
         else:
             text = source
-        try:
-            document = yaml.load(text, _StrictLoader)
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            place = f" at line {mark.line + 1}" if mark else ""
-            reason = getattr(error, "problem", None) or "it cannot be parsed"
-            raise ParameterError(
-                f"The specification is not valid YAML{place}: {reason}.", "Correct it."
-            ) from None
+        document = parse_yaml(text, "The specification", ParameterError)
     if not isinstance(document, dict) or not isinstance(document.get("statistics"), dict):
         raise ParameterError(
             "This is not a statistics specification.",
@@ -188,22 +179,3 @@ def _text(path: Path) -> str:
         ) from None
     except UnicodeDecodeError:
         raise ParameterError("The specification is not UTF-8 text.", "Save it as UTF-8.") from None
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Safe loading that refuses a name used twice instead of keeping the last."""
-
-
-def _no_duplicates(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
-    for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool):
-            raise yaml.constructor.ConstructorError(None, None, "a name must be text", key_node.start_mark)
-        if key in mapping:
-            raise yaml.constructor.ConstructorError(None, None, f"'{key}' appears twice", key_node.start_mark)
-        mapping[key] = loader.construct_object(value_node, deep=True)
-    return mapping
-
-
-_StrictLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _no_duplicates)

@@ -41,6 +41,9 @@ class ReleaseStore:
     """The entry of one release of one table, held for this process alone."""
 
     path: Path | None  # None: there is no place to keep anything, and the ledger alone has to know
+    mark: Path | None = (
+        None  # an empty file beside it, for the release's name: which other data it was drawn from
+    )
 
     def find(self) -> Kept | None:
         if self.path is None:
@@ -66,10 +69,20 @@ class ReleaseStore:
             "ending": kept.ending,
         }
         stage_bytes(json.dumps(entry).encode(), self.path, force=False, private=True).publish()
+        if self.mark is not None:
+            self.mark.touch(mode=0o600)
+
+    @property
+    def of_other_data(self) -> bool:
+        """Whether this name was drawn before, from other data: of people in both, the two together tell more."""
+        if self.mark is None:
+            return False
+        name = self.mark.name.partition(".")[0]
+        return any(other != self.mark for other in self.mark.parent.glob(f"{name}.*.drawn"))
 
 
 @contextmanager
-def open_store(place: str, *, required: bool = True) -> Iterator[ReleaseStore]:
+def open_store(name: str, place: str, *, required: bool = True) -> Iterator[ReleaseStore]:
     """Whoever holds an entry is alone with it: two processes must not both draw."""
     folder = store_folder()
     try:
@@ -86,4 +99,4 @@ def open_store(place: str, *, required: bool = True) -> Iterator[ReleaseStore]:
             "Set XDG_STATE_HOME to a folder of yours, or publish with a ledger.",
         )
     with my_turn(folder / "releases", "", place):
-        yield ReleaseStore(folder / f"{place}.json")
+        yield ReleaseStore(folder / f"{place}.json", folder / f"{name}.{place}.drawn")

@@ -65,6 +65,12 @@ class Request:
         """What was asked of which data. A hash of the data confirms guesses about them: never published."""
         return hashlib.sha256(f"{self.digest} {source.identity}".encode()).hexdigest()
 
+    @property
+    def name(self) -> str:
+        """Of the release, as its population knows it."""
+        named = [self.specification.population, self.specification.release]
+        return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
+
     def place(self, source: Source) -> str:
         """The release of this name on these data, whatever was asked of it: there is one, and no second draw."""
         named = [self.specification.population, self.specification.release, source.identity]

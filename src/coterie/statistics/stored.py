@@ -22,6 +22,7 @@ class Published:
     certificate: StatisticsCertificate
     content: bytes
     again: bool
+    warning: str = ""  # for the publisher; the certificate is about this release alone
 
 
 def certificate_path(target: Path) -> Path:

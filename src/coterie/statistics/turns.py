@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coterie.errors import LedgerError
+from coterie.io.hold import names
 
 
 @contextmanager
@@ -42,16 +43,9 @@ def _locked(path: Path) -> int:
             ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _names(path, descriptor):
+            if names(path, descriptor):
                 return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
-
-
-def _names(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

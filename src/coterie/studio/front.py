@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -47,8 +48,24 @@ def _front(request: Request, home: Home, problem: CoterieError | None = None, **
 
 
 @router.get("/open")
-def open_path(request: Request, home: AtHome, jobs: Running, path: Annotated[str, Query()]) -> Response:
-    """`coterie studio FILE`, and the field for a path on this machine."""
+def open_given(
+    request: Request,
+    home: AtHome,
+    jobs: Running,
+    path: Annotated[str, Query()],
+    seal: Annotated[str, Query()] = "",
+) -> Response:
+    """`coterie studio FILE`. A link on another page, which cannot have the seal, opens nothing by itself."""
+    if not hmac.compare_digest(seal.encode(), home.seal_of(path).encode()):
+        stranger = ParameterError(
+            "This address was not made by `coterie studio`, so nothing was opened.",
+            "If you meant to open the file, its path stands below: press Open beside it.",
+        )
+        return _front(request, home, stranger, path=path)
+    return _open_path(request, home, jobs, path)
+
+
+def _open_path(request: Request, home: Home, jobs: Jobs, path: str) -> Response:
     place = Path(path).expanduser().absolute()
     for project in Project.all(home.projects):  # the same file again is the same project
         if project.state.origin == Origin(kind="file", shown=str(place)):
@@ -75,7 +92,7 @@ def new(request: Request, home: AtHome, jobs: Running, form: Form) -> Response:
     """From a path on this machine, from a database, or with the demo's invented people."""
     kind = form.text("kind")
     if kind == "path":
-        return open_path(request, home, jobs, form.text("path"))
+        return _open_path(request, home, jobs, form.text("path"))
     if kind == "demo":
         project = Project.new(home.projects, "Invented people", Origin(kind="demo", shown="coterie demo"))
         return _begin(project, jobs)

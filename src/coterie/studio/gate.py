@@ -98,9 +98,12 @@ class Gate:
                 "Run `coterie studio` again: it prints a new address, and your work is as you left it.",
             )
         self.spent.add(nonce)
-        opened = asked.get("open")
+        place = "/"
+        if "open" in asked:
+            path = asked["open"][0]
+            place = f"/open?{urlencode({'path': path, 'seal': self.home.seal_of(path)})}"
         # The token leaves the address bar, and with it the history, at once.
-        response = RedirectResponse(f"/open?{urlencode({'path': opened[0]})}" if opened else "/", 303)
+        response = RedirectResponse(place, 303)
         response.set_cookie(COOKIE, self.home.session, httponly=True, samesite="strict", path="/")
         return response
 

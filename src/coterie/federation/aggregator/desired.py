@@ -14,7 +14,7 @@ from coterie.federation.storage.studies import contributions_by, study_row
 
 
 def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
-    """Every study of this owner, with its state and what the aggregator holds of the contribution."""
+    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution."""
     found = []
     with aggregator.database.reading() as connection:
         for contribution in contributions_by(connection, owner.id):

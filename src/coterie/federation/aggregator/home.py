@@ -94,11 +94,7 @@ def _made(folder: Path, url: str, names: Sequence[str], database: str | None) ->
     # 0600: the address of a database may hold a password.
     settings = json.dumps({"url": url.rstrip("/"), "database": database}, indent=2)
     write_private(folder / _SETTINGS, settings.encode())
-    previous = os.umask(0o077)
-    try:
-        aggregator = Aggregator.open(folder)
-    finally:
-        os.umask(previous)
+    aggregator = Aggregator.open(folder)
     token = secrets.token_urlsafe(32)
     with aggregator.database.writing() as connection:
         add_token(connection, token, "made at init")

@@ -15,11 +15,12 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.answers import Answer, Manifest, Receipt, opened_group_key
 from coterie.federation.canonical import sha256
 from coterie.federation.envelope import Signed, signed_from
-from coterie.federation.states import SHOWN, ContributionState, StudyState, may_follow
+from coterie.federation.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
 from coterie.federation.storage.parties import Owner
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
+    close_contribution,
     contribution,
     contributions_by,
     move_contribution,
@@ -173,6 +174,16 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     if row.state is not StudyState.RELEASED:
         raise Fault(409, "conflict", f"The study is {row.state}; there is no release.")
     return row
+
+
+def close(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
+    """After step 8, or after any other end: the owner knows it, and is not told again."""
+    with aggregator.database.writing() as connection:
+        row, mine = own_part(connection, owner, study)
+        if STUDY[row.state]:
+            raise Fault(409, "conflict", f"The study is {row.state}; it has not ended.")
+        close_contribution(connection, mine)
+    return {"state": row.state.value}
 
 
 def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:

@@ -236,6 +236,16 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
 
 
 @router.post(
+    "/studies/{study}/closed",
+    openapi_extra=SIGNED,
+    responses=responses(401, 404, 409, 413, 422, 426),
+    summary="The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
+)
+async def closed(request: Request, service: Serving, study: StudyPath) -> Response:
+    return await service.act(request, 0, receiving.close, study)
+
+
+@router.post(
     "/leave",
     openapi_extra=SIGNED,
     responses=responses(401, 409, 413, 426),

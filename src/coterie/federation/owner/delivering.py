@@ -13,7 +13,7 @@ from coterie.federation.certificate import FederatedCertificate
 from coterie.federation.envelope import Signed, validated
 from coterie.federation.errors import Untrusted
 from coterie.federation.keys import keep_private
-from coterie.federation.owner.client import Client
+from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.computing import chunk_path
 from coterie.federation.owner.home import Home
 from coterie.federation.verifying import verified
@@ -70,6 +70,15 @@ def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificat
     os.replace(temporary, folder / "release.parquet")
     home.journal.note("copied", study=study, release=certificate.digest.value)
     return certificate
+
+
+def close(client: Client, study: str) -> bool:
+    """Tell the aggregator that this study need not be sent again. False from one that does not know the word."""
+    try:
+        client.post(f"/v1/studies/{study}/closed")
+    except AnswerFault:
+        return False
+    return True
 
 
 def report(client: Client, study: str, state: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 from coterie.federation.canonical import canonical
 from coterie.federation.wire import now, stamp
+from coterie.io.private_file import ensure_private
 from coterie.ledger.chain import seal
 
 GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
@@ -28,7 +29,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         if not path.exists():
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            ensure_private(path)
         with self._open() as connection:
             connection.executescript(_TABLES)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.tables import clock
+from coterie.io.private_file import ensure_private
 from coterie.ledger import without_credentials
 
 _WAIT_SECONDS = 30
@@ -120,6 +121,9 @@ def _options(url: str) -> dict[str, Any]:
 
 
 def _for_sqlite(engine: Engine) -> None:
+    with suppress(OSError):  # SQLite meets the same obstacle when it connects, and it is told there
+        ensure_private(Path(engine.url.database or ""))
+
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver's guess

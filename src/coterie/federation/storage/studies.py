@@ -99,7 +99,8 @@ def contributions_of(connection: Connection, study: str) -> list[Contribution]:
 
 
 def contributions_by(connection: Connection, owner: int) -> list[Contribution]:
-    return _contributions(connection, contributions.c.owner == owner)
+    """All but those that the owner has closed."""
+    return _contributions(connection, (contributions.c.owner == owner) & contributions.c.closed.is_(None))
 
 
 def contribution(connection: Connection, study: str, owner: int) -> Contribution | None:
@@ -157,6 +158,16 @@ def move_contribution(
     _once(done.rowcount)
     reason = {"reason": values["reason"]} if values.get("reason") else {}
     note(connection, "contribution", study=row.study, owner=row.name, state=state.value, **reason)
+
+
+def close_contribution(connection: Connection, row: Contribution) -> None:
+    """The owner need not hear of this study again. Saying it twice changes nothing."""
+    mine = (contributions.c.study == row.study) & (contributions.c.owner == row.owner)
+    done = connection.execute(
+        update(contributions).where(mine, contributions.c.closed.is_(None)).values(closed=stamp(now()))
+    )
+    if done.rowcount:
+        note(connection, "closed", study=row.study, owner=row.name)
 
 
 def set_group_key(connection: Connection, study: str, lead: str, signed: Signed) -> None:

@@ -72,6 +72,9 @@ contributions = Table(
     Column("reason", Text),
     Column("manifest", Text),
     Column("receipt", Text),
+    Column(
+        "closed", String(40)
+    ),  # when the owner said that it knows the end, and holds its copy if there is one
 )
 chunks = Table(
     "chunks",

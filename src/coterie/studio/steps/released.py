@@ -9,10 +9,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 
 from coterie.certificate import Certificate
-from coterie.errors import CertificateError, CoterieError
+from coterie.errors import CertificateError, CoterieError, ParameterError
+from coterie.ledger import without_credentials
 from coterie.odds import odds_in_words
 from coterie.signing import check_signature
 from coterie.studio.asking import Opened
+from coterie.studio.forms import Form
 from coterie.studio.ledgers import Account, accounts
 from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Released
@@ -25,7 +27,25 @@ router = APIRouter()
 @router.get("/p/{project}/release/{number}")
 def released(project: Opened, number: int) -> Response:
     entry = _released(project, number)
-    certificate, problem = _checked(entry)
+    return _page(project, number, *_checked(entry, entry.data))
+
+
+@router.post("/p/{project}/release/{number}")
+def check_again(project: Opened, number: int, form: Form) -> Response:
+    """A table behind a password: the address is used for this one check and kept nowhere."""
+    entry, address = _released(project, number), form.text("address")
+    if entry.table is None or without_credentials(address) != entry.data:
+        other = ParameterError(
+            "This is not the database of the release.", f"Give the address of {entry.data}."
+        )
+        return _page(project, number, _checked(entry, entry.data)[0], other)
+    return _page(project, number, *_checked(entry, address))
+
+
+def _page(
+    project: Project, number: int, certificate: Certificate | None, problem: CoterieError | None
+) -> Response:
+    entry = _released(project, number)
     return step_page(
         project,
         "release",
@@ -34,6 +54,8 @@ def released(project: Opened, number: int) -> Response:
         entry=entry,
         certificate=certificate,
         unverified=problem,
+        # Not reached, rather than found wrong: with a password it may be.
+        locked=bool(entry.table and certificate and problem and not isinstance(problem, CertificateError)),
         odds=odds_in_words(certificate.guarantee) if certificate else "",
         accounts=_accounts(entry),
         ways=[
@@ -59,7 +81,7 @@ def _released(project: Project, number: int) -> Released:
     return project.state.released[number - 1]
 
 
-def _checked(entry: Released) -> tuple[Certificate | None, CoterieError | None]:
+def _checked(entry: Released, address: str) -> tuple[Certificate | None, CoterieError | None]:
     """The certificate, and what is wrong between it and the bytes that lie there now."""
     try:
         certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
@@ -72,7 +94,7 @@ def _checked(entry: Released) -> tuple[Certificate | None, CoterieError | None]:
         return None, error
     try:
         check_signature(certificate, None)
-        if released_digest(entry.data, entry.table, certificate) != certificate.release.digest.value:
+        if released_digest(address, entry.table, certificate) != certificate.release.digest.value:
             raise CertificateError(
                 "The released data were changed since they were certified: the digests differ.",
                 "Do not pass them on.",

@@ -105,6 +105,7 @@ def _shown(audit: Audit) -> dict[str, Any]:
     return {
         "level": audit.level.value,
         "verdict": audit.verdict,
+        "correction": audit.correction,
         "people": audit.people,
         "rows": audit.rows,
         "control": audit.control,
