@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,21 @@ class LargeRelease(Promise):
     @property
     def table(self) -> pa.RecordBatchReader:
         return self._read()
+
+    def watched(self, tell: Callable[[int], None]) -> LargeRelease:
+        """The same release; `tell` hears how many rows each batch has that is read."""
+
+        def read() -> pa.RecordBatchReader:
+            reader = self._read()
+
+            def batches() -> Iterator[pa.RecordBatch]:
+                for batch in reader:
+                    yield batch
+                    tell(batch.num_rows)
+
+            return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+        return replace(self, _read=read)
 
     @property
     def internal(self) -> Any:

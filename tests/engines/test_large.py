@@ -128,8 +128,11 @@ def test_an_interrupted_run_goes_on_where_it_stopped(source: Path, monkeypatch: 
 
 def test_progress_reaches_the_whole(source: Path) -> None:
     shares: list[float] = []
-    run(source, advance=shares.append)
+    release = run(source, advance=shares.append)
     assert sum(shares) == pytest.approx(8)
+    rows: list[int] = []
+    assert release.watched(rows.append).table.read_all().equals(release.table.read_all())
+    assert sum(rows) == release.records
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -19,6 +19,7 @@ from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, is_database
+from coterie.io.publication import Staged
 from coterie.io.reading import read_table
 from coterie.large import LargeRelease, protect_file
 from coterie.large_chain import warm_up
@@ -205,8 +206,13 @@ def protect_command(
                 progress=lambda _: bar.advance(task),
             )
 
+    def stage_watched(release: Any, to: Destination, temporary: Path | str | None) -> Staged:
+        with _bar(quiet=as_json, unit="rows") as bar:
+            task = bar.add_task("Writing", total=release.records)
+            return stage_rows(release.watched(lambda rows: bar.advance(task, rows)), to, temporary)
+
     run: Make = make
-    stage_data, again = stage_rows, table_again
+    stage_data, again = stage_watched if where.streamed else stage_rows, table_again
     if where.engine == "spark":
         from coterie.cli.spark import SparkRun
 
@@ -242,11 +248,12 @@ def protect_command(
     _report(written, destination, as_json=as_json)
 
 
-def _bar(*, quiet: bool) -> Progress:
+def _bar(*, quiet: bool, unit: str = "attributes") -> Progress:
+    count = "{task.completed:,.1f}" if unit == "attributes" else "{task.completed:,}"
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:.1f}/{task.total} attributes"),
+        TextColumn(f"{count}/{{task.total:,}} {unit}"),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
