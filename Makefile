@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo demo-federation bench-federation test test-slow lint bench docs-tables lock clean system
+.PHONY: help demo demo-federation bench-federation test test-slow test-object-store lint bench docs-tables lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -31,6 +31,10 @@ test: $(STAMP) system lint ## the whole test suite
 test-slow: $(STAMP) system ## slow statistical sweeps
 	@$(BIN)/python -m pytest -m slow
 
+test-object-store: $(STAMP) ## Spark and S3: fetches Hadoop's program for S3 and a service that speaks it (300 MB, once)
+	@$(BIN)/python tools/fetch_s3a.py .s3a
+	@COTERIE_S3A=.s3a $(BIN)/python -m pytest tests/spark/test_s3a.py
+
 lint: $(STAMP) ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -52,4 +56,4 @@ lock: ## write requirements/dev.txt anew (needs uv)
 	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file requirements/dev.txt
 
 clean: ## remove what make made
-	rm -rf $(VENV) demo demo-federation dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-federation dist site .s3a .mypy_cache .pytest_cache .ruff_cache .hypothesis

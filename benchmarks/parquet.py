@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -34,7 +34,7 @@ WAYS = {
 Taken = tuple[float, float]  # seconds, seconds of processor
 
 
-def run() -> None:
+def run() -> Iterator[str]:
     rows = int(os.environ.get("COTERIE_BENCH_ROWS", "10_000_000"))
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.parquet", Path(folder) / "out.parquet"
@@ -47,15 +47,13 @@ def run() -> None:
         for _ in range(REPEATS):
             for name, command in commands.items():
                 taken[name].append(timed(command))
-    print(
-        f"{rows:,} × {columns}, k = 10, secure noise, {os.cpu_count()} cores; median of {REPEATS}, in turns"
-    )
+    yield f"{rows:,} × {columns}, k = 10, secure noise; medians of {REPEATS} runs in turns. Limit: {LIMIT} times pyarrow.\n"
+    ratios = [f"time over {way}" for way in WAYS] + [f"processor over {way}" for way in WAYS]
+    yield f"| | seconds | of processor | {' | '.join(ratios)} |"
+    yield "|---" * (3 + len(ratios)) + "|"
     for name, runs in taken.items():
-        print(f"  {name:24} {_middle(runs, 0):6.2f} s {_middle(runs, 1):6.2f} s of processor")
-    for place, unit in enumerate(("time", "processor")):
-        for method in METHODS:
-            ratios = (f"{_ratio(taken[f'coterie {method}'], taken[way], place):.2f}× {way}" for way in WAYS)
-            print(f"  {method}, {unit}: {', '.join(ratios)} (limit {LIMIT}× pyarrow)")
+        over = [f"{_ratio(runs, taken[way], place):.2f}" for place in (0, 1) for way in WAYS]
+        yield f"| {name} | {_middle(runs, 0):.2f} | {_middle(runs, 1):.2f} | {' | '.join(over)} |"
 
 
 def _ratio(ours: Sequence[Taken], theirs: Sequence[Taken], place: int) -> float:

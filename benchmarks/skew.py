@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain
 OPTIONS: dict[str, Any] = {"method": "dp-ir", "epsilon": 1, "k": 10}
 
 
-def run() -> None:
+def run() -> Iterator[str]:
+    yield "| engine | records | skewed over even | limit |"
+    yield "|---|---|---|---|"
     rows = int(os.environ.get("COTERIE_BENCH_ROWS", 1_000_000))
     spark_rows = int(os.environ.get("COTERIE_SPARK_ROWS", rows))
     with tempfile.TemporaryDirectory() as place:
@@ -42,7 +44,7 @@ def run() -> None:
             ways["Spark"] = (spark_rows, lambda path: on_spark(spark, path))
         for name, (count, way) in ways.items():
             even, skewed = write_pair(folder, count)
-            print(f"{name}, {count:,} records: {ratio(way, even, skewed):.2f}× the even case (limit {LIMIT})")
+            yield f"| {name} | {count:,} | {ratio(way, even, skewed):.2f} | {LIMIT} |"
 
 
 def write_pair(folder: Path, rows: int) -> tuple[Path, Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,15 +16,22 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmarks.cluster import Cluster, Kind, Run, kinds_of, simulate, spread_of
 from benchmarks.processor import tree_seconds
-from benchmarks.scaling import estimate, uniform_table
+from benchmarks.scaling import uniform_table
+from benchmarks.spark_stages import stages_after
 from coterie import protect
 from coterie.spark_session import session
 
 PARTITIONS = 8
+HERE = Cluster(nodes=1, cores=2, network=float("inf"), input_parts=2, shuffle_parts=PARTITIONS)
+RENTED = Cluster(nodes=20, cores=16, network=1.25e9, input_parts=1920, shuffle_parts=1920)
+BILLION, FIFTY = 10**9, 50
 
 
-def run() -> None:
+def run() -> Iterator[str]:
+    yield "| records × attributes, k | seconds | of processor | µs a value | bytes of shuffle a value |"
+    yield "|---|---|---|---|---|"
     rows = int(os.environ.get("COTERIE_SPARK_ROWS", 1_000_000))
     base = {"records": rows, "attributes": 2, "k": 10}
     settings = [{**base, "records": rows // 4}, base, {**base, "records": 2 * rows}]
@@ -31,27 +39,51 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spark = _session("local[2]")
         _one(spark, Path(folder), 20_000, 2, 10)  # starts the workers
-        measured = []
+        measured, runs, walls, tasks = [], [], [], []
+        last = stages_after(spark, -1)[2]
         for setting in settings:
             wall, used, moved = _one(spark, Path(folder), **setting)
             cells = setting["records"] * setting["attributes"]
             measured.append((setting, cells, used, moved))
-            print(
-                f"{setting['records']:,} × {setting['attributes']}, k = {setting['k']}: {wall:.1f} s, {used:.1f} s of "
-                f"processor, {used / cells * 1e6:.2f} µs and {moved / cells:.0f} bytes of shuffle a value",
-                flush=True,
+            stages, seconds, last = stages_after(spark, last)
+            runs.append(Run(cells, setting["attributes"], stages))
+            walls.append(wall)
+            tasks += seconds
+            yield (
+                f"| {setting['records']:,} × {setting['attributes']}, {setting['k']} | {wall:.1f} | {used:.1f} "
+                f"| {used / cells * 1e6:.1f} | {moved / cells:.0f} |"
             )
         spark.stop()
         alone = _session("local[1]")
         _one(alone, Path(folder), 20_000, 2, 10)
         wall, used, _ = _one(alone, Path(folder), **base)
-        print(f"on one core: {wall:.1f} s, {used:.1f} s of processor")
+        yield f"| {rows:,} × 2, 10, on one core | {wall:.1f} | {used:.1f} | {used / rows / 2 * 1e6:.1f} | |"
         alone.stop()
     chosen = [(cells, used) for setting, cells, used, _ in measured if setting["k"] == 10]
     slope, start = np.polyfit(*zip(*chosen, strict=True), 1)
     moved_a_value = max(moved / cells for _, cells, _, moved in measured)
-    print(f"fit: {start:.1f} s of processor to start, and {slope * 1e6:.2f} µs for each further value")
-    print(estimate(10**9, 50, core_seconds=slope, bytes_moved=moved_a_value, nodes=20, cores=16))
+    yield (
+        f"\nA straight line through those of k = 10: **{start:.1f} s of processor to start** (hundreds of small tasks and "
+        f"their Python workers), **and {slope * 1e6:.1f} µs for each further value**.\n"
+    )
+    kinds, spread = kinds_of(runs), spread_of(tasks)
+    simulated = [simulate(kinds, run.values, run.attributes, HERE, spread) for run in runs]
+    ratios = [guess / wall for guess, wall in zip(simulated, walls, strict=True)]
+    yield (
+        f"The simulation (`benchmarks/cluster.py`: {len(kinds)} kinds of stages, a spread of {spread:.2f} in the log of "
+        f"a task's time) gives {min(ratios):.2f} to {max(ratios):.2f} of the times measured above. "
+        + _billion(kinds, spread, moved_a_value)
+    )
+
+
+def _billion(kinds: list[Kind], spread: float, moved: float) -> str:
+    values = BILLION * FIFTY
+    minutes = sorted(simulate(kinds, values, FIFTY, RENTED, spread, seed) / 60 for seed in range(5))
+    return (
+        f"For a billion × 50 on {RENTED.nodes} nodes of {RENTED.cores} cores and {RENTED.network * 8 / 1e9:.0f} Gbit/s it "
+        f"gives **{minutes[0]:.0f} to {minutes[-1]:.0f} minutes** and {values * moved / 1e12:.1f} TB of shuffle in all, "
+        f"{values * moved / RENTED.nodes / 1e9:.0f} GB a node."
+    )
 
 
 def _session(master: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from coterie import Certificate, Ledger, Release, Schema, protect
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
+from coterie.io.staged_file import StagedFile
 from coterie.ledger import Purpose
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.signing import make_key
@@ -70,8 +71,6 @@ def test_the_data_come_last(
     make: Callable[[], Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crash between the two renames must not leave a release without its certificate."""
-    from coterie.io.staged_file import StagedFile
-
     order: list[str] = []
     original = StagedFile.publish
 
@@ -83,6 +82,28 @@ def test_the_data_come_last(
     publish(make, Destination(str(tmp_path / "out.csv"), internal=tmp_path / "internal.json"))
     assert order[-1] == "out.csv"
     assert order[:-1] == ["internal.json", "out.csv.certificate.json"]
+
+
+def test_a_replacement_that_fails_leaves_the_earlier_certificate(
+    make: Callable[[], Release], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # names as people type them
+    where = Destination("out.parquet", internal=Path("i.json"), force=True)
+    publish(make, where)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    publishing = StagedFile.publish
+
+    def full(staged: StagedFile) -> None:
+        if staged.target.name == "out.parquet":
+            raise OutputError("No room is left.", "Make some.")
+        publishing(staged)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StagedFile, "publish", full)
+        with pytest.raises(OutputError, match="No room"):
+            publish(make, where)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert (tmp_path / "i.json").stat().st_mode & 0o077 == 0
 
 
 def test_a_signed_certificate(make: Callable[[], Release], tmp_path: Path) -> None:

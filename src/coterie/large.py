@@ -31,6 +31,7 @@ from coterie.streamed_columns import StreamedTable
 
 _LONGEST_RANGE = 1 << 20
 _BYTES_A_CELL = 64  # of the output: released, restored, encoded
+_PIECES = 32  # of the limit: kept columns are in memory as read, joined, encoded and compressed
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,13 @@ def protect_file(
     method: str,
     epsilon: Number | None = None,
     memory: int | str,
-    scratch: str | Path,
+    scratch: str | Path | Scratch,
     k: int | None = None,
     seed: int | None = None,
     advance: Advance = lambda share: None,
 ) -> LargeRelease:
-    """Protect a Parquet file within `memory` bytes; `scratch` is a folder for intermediate files, made if need be.
+    """Protect a Parquet file within `memory` bytes; `scratch` is a folder for intermediate files: a new one, or what an
+    interrupted run left.
 
     The caller removes `scratch` once the release is written (`release.scratch.discard()`).
     """
@@ -81,7 +83,7 @@ def protect_file(
     room = room_for_work(limit)
     table = StreamedTable(Path(source), schema)
     k = recipe.check_k(k, table.records, budget.mean)
-    place = Scratch.make(Path(scratch))
+    place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
     chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
@@ -96,11 +98,16 @@ def protect_file(
         finished.add(names)
     likes = (table.beginning(attribute) for attribute in schema.protected)
     promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes)
-    return LargeRelease(**vars(promised), records=table.records, _read=partial(_reader, chain), scratch=place)
+    return LargeRelease(
+        **vars(promised),
+        records=table.records,
+        _read=partial(_reader, chain, limit // _PIECES),
+        scratch=place,
+    )
 
 
-def _reader(chain: LargeChain) -> pa.RecordBatchReader:
-    tables = _tables(chain)
+def _reader(chain: LargeChain, most: int) -> pa.RecordBatchReader:
+    tables = _tables(chain, most)
     first = next(tables)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -111,34 +118,46 @@ def _reader(chain: LargeChain) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
-def _tables(chain: LargeChain) -> Iterator[pa.Table]:
+def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
     """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
     table = chain.table
     restore = {a.name: table.beginning(a).restore for a in table.schema.protected}
     files = {a.name: chain.rows(a) for a in table.schema.protected}
-    kept = _in_ranges(table.kept(), chain.length) if table.schema.with_role(Role.KEEP) else None
+    kept = _in_ranges(table.kept(), chain.length, most) if table.schema.with_role(Role.KEEP) else None
     for number in range(next(iter(files.values())).ranges):
-        beside = next(kept) if kept is not None else None
-        columns: dict[str, Any] = {}
-        for attribute in table.schema.attributes:
-            name = attribute.name
-            if attribute.role is Role.PROTECT:
-                columns[name] = restore[name](files[name].read(number))
-            elif attribute.role is Role.KEEP and beside is not None:
-                columns[name] = beside.column(name)
-        yield pa.table(columns).combine_chunks()
+        released = {name: restore[name](file.read(number)) for name, file in files.items()}
+        start, end = 0, len(next(iter(released.values())))
+        while start < end:
+            beside = next(kept) if kept is not None else None
+            count = end if beside is None else len(beside)
+            columns: dict[str, Any] = {}
+            for attribute in table.schema.attributes:
+                name = attribute.name
+                if attribute.role is Role.PROTECT:
+                    columns[name] = released[name].slice(start, count)
+                elif attribute.role is Role.KEEP and beside is not None:
+                    columns[name] = beside.column(name)
+            yield pa.table(columns).combine_chunks()
+            start += count
 
 
-def _in_ranges(tables: Iterator[pa.Table], length: int) -> Iterator[pa.Table]:
+def _in_ranges(tables: Iterator[pa.Table], length: int, most: int) -> Iterator[pa.Table]:
+    """Kept columns in pieces that do not run across ranges of `length` rows, each cut once it has `most` bytes."""
     waiting: list[pa.Table] = []
-    held = 0
+    held = size = 0
+    left = length
     for table in tables:
-        waiting.append(table)
-        held += len(table)
-        while held >= length:
-            joined = pa.concat_tables(waiting)
-            yield joined.slice(0, length)
-            waiting, held = [joined.slice(length)], held - length
+        while len(table):
+            part = table.slice(0, left - held)
+            table = table.slice(len(part))
+            waiting.append(part)
+            held += len(part)
+            # A dictionary is the same in every part: it must not count in each.
+            size += sum(c.nbytes for c in part.columns if not pa.types.is_dictionary(c.type))
+            if held == left or size >= most:
+                yield pa.concat_tables(waiting)
+                left = left - held or length
+                waiting, held, size = [], 0, 0
     if held:
         yield pa.concat_tables(waiting)
 

@@ -11,14 +11,23 @@ from typing import Any
 from coterie.certificate import Certificate, Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.io.address import is_database
-from coterie.io.publication import Staged, require_writer, resume_table, stage, stage_bytes, temporary_for
+from coterie.io.hidden import temporary_address
+from coterie.io.publication import (
+    Staged,
+    refuse_overwriting,
+    require_writer,
+    resume_table,
+    stage,
+    stage_bytes,
+    temporary_for,
+)
 from coterie.io.staged_folder import remove_any
 from coterie.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.ledger.staging import StagedRecord
 from coterie.signing import load_private_key, sign
 
 Make = Callable[[], Any]  # a Release, or another Promise with rows
-Stage = Callable[[Any, "Destination", Path | None], Staged]
+Stage = Callable[[Any, "Destination", Path | str | None], Staged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,7 @@ class Destination:
     internal: Path | None = None
     key: Path | None = None
     parts: bool = False  # a folder of part files, of any name
+    streamed: bool = False  # written piece by piece
     inputs: tuple[Any, ...] = ()
     force: bool = False
 
@@ -55,10 +65,11 @@ class Destination:
     @property
     def files(self) -> list[Path]:
         """All files, in the order in which they become visible: the data last, never without their certificate."""
-        files = [self.certificate_path]
-        if self.internal is not None:
-            files.insert(0, self.internal)
-        return files if is_database(self.data) else [*files, Path(self.data)]
+        return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
+
+    @property
+    def small_files(self) -> list[Path]:
+        return [*([self.internal] if self.internal is not None else []), self.certificate_path]
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
@@ -75,12 +86,15 @@ class Destination:
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
         if not is_database(self.data) and not self.parts:
-            require_writer(Path(self.data))
+            require_writer(Path(self.data), streamed=self.streamed)
+        for path in self.files:
+            refuse_overwriting(path, self.inputs)
         if self.key is not None:
             load_private_key(self.key)
 
 
-def stage_rows(release: Any, where: Destination, temporary: Path | None) -> Staged:
+def stage_rows(release: Any, where: Destination, temporary: Path | str | None) -> Staged:
+    assert not isinstance(temporary, str)
     return stage(
         release.table,
         where.data,
@@ -100,18 +114,23 @@ def table_again(where: Destination, record: StagedRecord) -> Staged:
 
 def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
-    certificate, staged = _stage_all(make(), destination, {}, stage_data)
+    certificate, staged = _stage_all(make(), destination, {}, None, stage_data)
+    replaced = {path.resolve(): path.read_bytes() for path in destination.small_files if path.is_file()}
     visible: list[Staged] = []
     try:
         for part in staged:
             part.publish()
             visible.append(part)
     except BaseException:
+        for part in visible:  # the data come last and undo themselves: these are the files beside them
+            path = Path(part.target).resolve()
+            private = destination.internal is not None and path == destination.internal.resolve()
+            if path in replaced:
+                stage_bytes(replaced[path], path, force=True, private=private).publish()
+            else:
+                remove_any(path)
         for part in staged:
             part.discard()
-        if not destination.force:  # what stands there now is ours: nothing was there before
-            for part in visible:
-                remove_any(Path(part.target))
         raise
     return certificate
 
@@ -144,26 +163,30 @@ def publish_charged(
     ledger.book().afford(purpose)
     release = make()
     with ledger.charge(replace(purpose, status=release.guarantee.status)) as charge:
-        certificate, staged = _stage_all(release, destination, _announced(charge, destination), stage_data)
+        certificate, staged = _stage_all(release, destination, *_announced(charge, destination), stage_data)
         charge.publish(staged)
     return certificate
 
 
-def _announced(charge: Charge, destination: Destination) -> dict[Path, Path]:
+def _announced(charge: Charge, destination: Destination) -> tuple[dict[Path, Path], Path | str | None]:
     """Hidden names, told to the ledger before they exist: a killed process leaves nothing that nobody removes."""
-    names = {path: temporary_for(path) for path in destination.files}
-    charge.staging(*names.values())
-    return names
+    names = {path: temporary_for(path) for path in destination.small_files}
+    if not is_database(destination.data):
+        place: Path | str | None = temporary_for(destination.data)
+    else:
+        place = temporary_address(destination.data) if destination.parts else None
+    charge.staging(*names.values(), *([] if place is None else [place]))
+    return names, place
 
 
 def _stage_all(
-    release: Any, where: Destination, names: dict[Path, Path], stage_data: Stage
+    release: Any, where: Destination, names: dict[Path, Path], place: Path | str | None, stage_data: Stage
 ) -> tuple[Certificate, list[Staged]]:
     """Everything written, nothing visible yet, in the order of `Destination.files`."""
     staged: list[Staged] = []
     taken = (*where.inputs, where.data, where.certificate_path)
     try:
-        data = stage_data(release, where, names.get(Path(where.data)))
+        data = stage_data(release, where, place)
         staged.append(data)
         certificate = release.certify(Digest.model_validate({"over": data.over, "value": data.sha256}))
         if where.key is not None:

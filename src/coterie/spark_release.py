@@ -28,7 +28,7 @@ from coterie.methods.recipe import Method
 from coterie.partition.clustering import Clustering, Shape
 from coterie.promise import Budget, Promise, promise, whole_seed
 from coterie.schema import Role, Schema, Source
-from coterie.spark_worker import check_rows, faults_in_words, filled_like, protect_piece, told
+from coterie.spark_worker import check_rows, faults_in_words, filled_like, kept_names, protect_piece, told
 from coterie.table import column_of, same_columns
 
 Kind = tuple[str, str]
@@ -74,7 +74,6 @@ class _Plan:
     schema: Schema
     method: Method
     likes: tuple[Column, ...]  # what is public about each protected column; no values
-    partitions: int
 
     @classmethod
     def of(cls, frame: Any, schema: Schema, method: Method) -> _Plan:
@@ -99,28 +98,44 @@ class _Plan:
                     "Choose `order: marginality` or list the order in the schema.",
                 )
             likes.append(column_of(pa.chunked_array([], kinds[attribute.name]), attribute, schema))
-        return cls(schema, method, tuple(likes), frame.rdd.getNumPartitions())
+        return cls(schema, method, tuple(likes))
 
     def checked(self, frame: Any) -> Any:
-        """Protected columns as numbers or codes f0, f1, …; kept columns as they are; dropped rows gone."""
-        from pyspark.sql.types import StructType
+        """Protected columns as numbers or codes f0, f1, …; kept columns as they are, as c0, c1, …; dropped rows gone.
 
-        kept = [attribute.name for attribute in self.schema.with_role(Role.KEEP)]
+        Names of our own from here to the end: PySpark cannot hand on a column whose name holds a dot, and a kept column
+        may be named f0.
+        """
+        from pyspark.sql import functions
+        from pyspark.sql.types import StructField, StructType
+
+        used = [a.name for a in self.schema.attributes if a.role is not Role.IDENTIFIER]
         plain = frame.select(
-            *(_quoted(a.name) for a in self.schema.attributes if a.role is not Role.IDENTIFIER)
+            *(functions.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(used))
         )
-        layout = wider(StructType([plain.schema[name] for name in kept]), self._fields("f"))
+        kept = [
+            StructField(short, frame.schema[name].dataType, frame.schema[name].nullable)
+            for name, short in self.kept.items()
+        ]
+        layout = wider(StructType(kept), self._fields("f"))
         return plain.mapInArrow(faults_in_words(partial(check_rows, self.schema, self.likes)), layout)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Kept columns and what they are called on the way."""
+        return kept_names(self.schema)
 
     def released(
         self, base: Any, records: int, k: int, shares: dict[str, Fraction], sampler: SamplerAt
     ) -> Any:
         work = partial(protect_piece, self.method, k, shares, sampler)
+        # Of the records as they are kept: asking a frame that is sorted or joined would do that work once more.
+        partitions = max(base.rdd.getNumPartitions(), 2)
         values = self._fields("v")
         if self.method.grouping is EACH_ALONE:
             joined = self._alone(base, records, work, values)
         else:
-            ranking = SparkRanking(records, k, max(self.partitions, 2))
+            ranking = SparkRanking(records, k, partitions)
             groups: list[list[int]] = [[place] for place in range(len(self.likes))]
             if self.method.grouping is INSENSITIVE_MDAV:
                 groups = [list(range(len(self.likes)))]
@@ -131,8 +146,7 @@ class _Plan:
                 )
                 kinds = [values[place] for place in places]
                 parts.append((ranking.released(self._keyed(base, places), mine, kinds), kinds))
-            kept = [_quoted(attribute.name) for attribute in self.schema.with_role(Role.KEEP)]
-            joined = attached(base.select(ROW, *kept), parts, records, max(self.partitions, 2))
+            joined = attached(base.select(ROW, *self.kept.values()), parts, records, partitions)
         return self._restored(joined)
 
     def _fields(self, letter: str) -> list[Kind]:
@@ -182,13 +196,15 @@ class _Plan:
         from pyspark.sql.types import StructType
 
         restore = {like.attribute.name: (f"v{place}", like.restore) for place, like in enumerate(self.likes)}
-        kept = {attribute.name for attribute in self.schema.with_role(Role.KEEP)}
+        kept = self.kept
         order = [a.name for a in self.schema.attributes if a.name in restore or a.name in kept]
         empty: dict[str, Any] = {"int": np.empty(0, dtype=np.int32), "double": np.empty(0)}
         kinds = dict(self._fields("v"))
         types = pa.schema([(name, back(empty[kinds[at]]).type) for name, (at, back) in restore.items()])
         given = from_arrow_schema(types)
-        layout = StructType([given[name] if name in restore else joined.schema[name] for name in order])
+        layout = StructType(
+            [given[name] if name in restore else _named(joined, kept, name) for name in order]
+        )
 
         def restored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -198,7 +214,7 @@ class _Plan:
                         at, back = restore[name]
                         columns[name] = back(batch.column(at).to_numpy(zero_copy_only=False))
                     else:
-                        columns[name] = batch.column(name)
+                        columns[name] = batch.column(kept[name])
                 yield pa.RecordBatch.from_pydict(columns)
 
         return joined.mapInArrow(restored, layout)
@@ -215,6 +231,13 @@ def _arrow_type(field: Any) -> Any:
             f"Column '{field.name}' holds {field.dataType.simpleString()}, which cannot leave Spark.",
             "Cast it to numbers, text, dates or truth values, or drop it (`role: identifier`).",
         ) from None
+
+
+def _named(frame: Any, kept: dict[str, str], name: str) -> Any:
+    from pyspark.sql.types import StructField
+
+    field = frame.schema[kept[name]]
+    return StructField(name, field.dataType, field.nullable)
 
 
 def _quoted(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +25,30 @@ from coterie.schema import Role, Schema
 from coterie.table import column_of, with_policies
 
 _FAULT = "COTERIE-FAULT "
+# Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.
+_STORAGE = (
+    (
+        ("PATH_NOT_FOUND", "UnknownStoreException", "NoSuchBucket"),
+        "There is nothing at an address that Spark should use.",
+        "Check the names of the input and of the bucket; an output's bucket must be there already.",
+    ),
+    (
+        (
+            "AccessDenied",
+            "NoAuthWithAWS",
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "AccessControlException",
+        ),
+        "The storage refuses Spark the access.",
+        "Check the keys or the role that Spark uses for it, and what they may do: list, read, write, delete.",
+    ),
+    (
+        ("UnknownHost", "ConnectException", "Connect to ", "ConnectTimeout", "UnableToExecuteHttp"),
+        "Spark cannot reach the storage.",
+        "Check its endpoint in Spark's settings (for S3: fs.s3a.endpoint), and the network.",
+    ),
+)
 
 
 def protect_piece(
@@ -44,18 +69,34 @@ def protect_piece(
     return released
 
 
+def kept_names(schema: Schema) -> dict[str, str]:
+    """Kept columns, and what they are called on the way: any name may be one that Spark, or we, read otherwise."""
+    return {a.name: f"c{place}" for place, a in enumerate(schema.with_role(Role.KEEP))}
+
+
 def check_rows(
     schema: Schema, likes: Sequence[Column], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    kept = [attribute.name for attribute in schema.with_role(Role.KEEP)]
+    names = [a.name for a in schema.attributes if a.role is not Role.IDENTIFIER]
+    kept = kept_names(schema)
+    before = 0
     for batch in batches:
-        table = pa.Table.from_batches([batch])
-        columns = {like.attribute.name: _read(table, like, schema) for like in likes}
-        checked = with_policies(table, columns, schema, least=0)
-        out = {name: checked.kept[name].combine_chunks() for name in kept}
+        table = pa.Table.from_batches([batch]).rename_columns(names)
+        try:
+            columns = {like.attribute.name: _read(table, like, schema) for like in likes}
+            checked = with_policies(table, columns, schema, least=0)
+        except DataError as error:
+            raise DataError(_located(error.problem, before), error.advice) from None
+        before += len(table)
+        out = {short: checked.kept[name].combine_chunks() for name, short in kept.items()}
         for place, like in enumerate(likes):
             out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
         yield pa.RecordBatch.from_pydict(out)
+
+
+def _located(problem: str, before: int) -> str:
+    """An executor does not know how many rows other partitions have: it says what it counts."""
+    return re.sub(r"(?<=first in row )\d+", lambda row: f"{int(row[0]) + before} of a partition", problem)
 
 
 def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
@@ -103,7 +144,12 @@ def told() -> Iterator[None]:
         if _FAULT in text:
             kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
             raise getattr(errors, kind)(problem, advice) from None
+        for words, problem, advice in _STORAGE:
+            if any(word in text for word in words):
+                raise DataError(problem, advice) from None
+        # The class of the fault, not its text: PATH_NOT_FOUND, COLUMN_ALREADY_EXISTS and the like.
+        kind = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         raise DataError(
-            f"Spark could not finish the work ({type(error).__name__}).",
+            f"Spark could not finish the work ({kind}).",
             "Look into Spark's own log; a lost executor is replaced by itself, a full disk or memory is not.",
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from coterie.schema import Attribute, Missing, Role, Schema
 from coterie.table import absent_in, column_of, filled, same_columns
 
 BATCH = 1 << 17
+_FEW = 1 << 12  # rows of kept columns, whose texts may be of any length
+_KEPT_BYTES = 8 * 10**6
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,10 @@ class StreamedTable:
     schema: Schema
 
     def __post_init__(self) -> None:
+        if self.path.is_dir():
+            raise DataError(
+                f"{self.path} is a folder.", "Give one Parquet file, or read it with --engine spark."
+            )
         if not self.path.is_file():
             raise DataError(f"There is no file {self.path}.", "Check the path.")
         try:
@@ -67,8 +74,14 @@ class StreamedTable:
                 like = like or column
                 yield self._policies(column, attribute, first)
             except DataError as error:
-                where = f" (in the {len(batch):,} rows from row {first + 1:,} on, counted from there)"
-                raise DataError(error.problem.rstrip(".") + where + ".", error.advice) from None
+                raise DataError(self._located(error.problem, first, len(batch)), error.advice) from None
+
+    def _located(self, problem: str, first: int, count: int) -> str:
+        """What is wrong in one batch, in the row numbers of the file; later batches were not looked at."""
+        if count == self.rows:
+            return problem
+        problem = re.sub(r"(?<=first in row )\d+", lambda row: str(int(row[0]) + first), problem)
+        return f"{problem.rstrip('.')} (among rows {first + 1:,} to {first + count:,})."
 
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
         """Several attributes side by side."""
@@ -81,7 +94,7 @@ class StreamedTable:
     def kept(self) -> Iterator[pa.Table]:
         """The columns that are released untouched, without the dropped rows."""
         names = [attribute.name for attribute in self.schema.with_role(Role.KEEP)]
-        for first, batch in self._batches(names):
+        for first, batch in self._batches(names, self._few(names)):
             keep = self._keep(first, len(batch))
             yield batch if keep is None else batch.filter(pa.array(keep))
 
@@ -97,12 +110,28 @@ class StreamedTable:
         assert counts is not None
         return np.argsort(-counts, kind="stable").astype(np.int32)
 
-    def _batches(self, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+    def _few(self, names: Sequence[str]) -> int:
+        """So many rows of kept columns at once that long texts fit into memory too."""
+        with pq.ParquetFile(self.path) as file:
+            layout = file.metadata
+            groups = [layout.row_group(number) for number in range(layout.num_row_groups)]
+            most = max(
+                sum(
+                    chunk.total_uncompressed_size
+                    for chunk in map(group.column, range(group.num_columns))
+                    if chunk.path_in_schema.split(".")[0] in names or chunk.path_in_schema in names
+                )
+                / max(group.num_rows, 1)
+                for group in groups
+            )
+        return max(min(_FEW, int(_KEPT_BYTES / max(most, 1))), 1)
+
+    def _batches(self, names: Sequence[str], size: int = 0) -> Iterator[tuple[int, pa.Table]]:
         first = 0
         try:
             # Buffered and not mapped: a column chunk is never in memory as a whole.
             with pq.ParquetFile(self.path, buffer_size=1 << 20, pre_buffer=False) as file:
-                for batch in file.iter_batches(BATCH, columns=list(names), use_threads=False):
+                for batch in file.iter_batches(size or BATCH, columns=list(names), use_threads=False):
                     yield first, pa.Table.from_batches([batch])
                     first += len(batch)
         except CoterieError:
@@ -145,7 +174,8 @@ class StreamedTable:
         bits = np.zeros(self.rows // 8 + 1, dtype=np.uint8)
         for attribute in dropping:
             like: Column | None = None
-            for first, batch in self._batches([attribute.name]):
+            size = self._few([attribute.name]) if attribute.role is Role.KEEP else 0
+            for first, batch in self._batches([attribute.name], size):
                 if attribute.role is Role.KEEP:
                     absent = batch.column(0).is_null().to_numpy()
                 else:

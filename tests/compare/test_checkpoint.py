@@ -13,6 +13,7 @@ from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.errors import OutputError
 from coterie.schema import Schema
+from coterie.utility.measure import Settings
 
 GRID = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "2"], [3, 6, 12], runs=2, seed=3)
 
@@ -127,3 +128,19 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x", encoding="utf-8")
     with pytest.raises(OutputError, match="cannot be used"):
         compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path / "taken")
+
+
+def test_a_class_column_or_a_synthetic_method_is_not_another_comparison(tmp_path: Path) -> None:
+    """The class column concerns the page only; a synthetic method brings a measure that finished cells lack."""
+    table, schema = mixed_table(), mixed_schema()
+    first = compare(table, schema, GRID, folder=tmp_path)
+    target = next(a.name for a in schema.protected if not a.type.ranged)
+    named = compare(table, schema, GRID, folder=tmp_path, settings=Settings(target=target))
+    assert named.resumed == len(first.results.cells)
+    wider = make_grid(["laplace", "dp-ir", "dp-sorted"], ["0.5", "2"], [3, 6], runs=2, seed=3)
+    again = compare(table, schema, wider, folder=tmp_path)
+    assert again.resumed == 0
+    assert again.results.by_run() == compare(table, schema, wider).results.by_run()
+    assert compare(table, schema, wider, folder=tmp_path).resumed == len(again.results.cells)
+    with pytest.raises(OutputError, match="another comparison"):
+        compare(table, schema, GRID, folder=tmp_path, settings=Settings(bins="domain"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow.csv as csv
@@ -61,6 +62,44 @@ def test_people_get_the_verdict_first_and_the_disclosure_last(folder: Path) -> N
     assert done.output.lstrip().startswith("For ε ≤ 4 and this table of 120 records")
     assert "Skipped: dp-ir, mdav, k = 900" in done.output
     assert "choosing k by looking at the data is itself a disclosure" in " ".join(done.output.split())
+
+
+def test_the_table_reads_well_on_eighty_columns(folder: Path) -> None:
+    """Only the words may wrap; what the errors are and where the formula is, is said once below."""
+    done = call(folder, "--methods", "laplace,idp-cbls,dp-copula", "--no-risk")
+    lines = done.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    start = next(place for place, line in enumerate(lines) if "best k" in line and "in words" in line)
+    row = re.compile(r" +[\d.]* +(laplace|idp-cbls|dp-copula) +[a-z]+ +(?:–|\d+) +[\d.,e+-]+[* ] +\w")
+    rows = [(line, found[1]) for line in lines[start + 2 :] if (found := row.match(line))]
+    assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-copula"]
+    below = " ".join(done.output[done.output.index(rows[-1][0]) :].split())
+    assert "Error: mean squared error" in below
+    assert "* squared error of the distributions" in below
+    above = done.output[: done.output.index("best k")]
+    assert "Eq. (5)" in below
+    assert "Eq. (5)" not in above
+
+
+def test_an_epsilon_too_small_for_paid_bounds_is_skipped(folder: Path) -> None:
+    paid = SCHEMA.replace(
+        "domain: {lower: 0, upper: 120}", "domain: {lower: 0, upper: 120, source: dp}, weight: 400"
+    )
+    (folder / "schema.yaml").write_text(paid, encoding="utf-8")
+    arguments = ("--methods", "laplace,dp-ir", "--epsilon", "0.01,60", "-k", "5", "--no-risk")
+    said = json.loads(call(folder, *arguments, "--json").stdout)
+    assert [(one["method"], one["k"], one["epsilon"]) for one in said["skipped"] if one["epsilon"]] == [
+        ("laplace", None, "0.01"),
+        ("dp-ir", None, "0.01"),
+    ]
+    assert {entry["epsilon"] for entry in said["best"]} == {"60"}
+    results = csv.read_csv(folder / "out" / "results.csv")
+    assert set(results.column("epsilon").to_pylist()) == {60}
+    told = " ".join(call(folder, *arguments).output.split())
+    assert "Skipped: laplace, dp-ir, ε = 0.01: ε is too small to find bounds for 'age'" in told
+    nothing = call(folder, *arguments[:2], "--epsilon", "0.01,0.02", "-k", "5")
+    assert isinstance(nothing.exception, ParameterError)
+    assert nothing.exception.problem.startswith("No cell of the grid is possible: ε is too small")
 
 
 @pytest.mark.parametrize("sample", ["synthetic", "people.parquet"])

@@ -8,8 +8,10 @@ import pytest
 from mixed_people import mixed_schema, mixed_table
 
 from coterie.compare.comparison import compare
-from coterie.compare.grid import Cell, make_grid
+from coterie.compare.grid import Cell, Skipped, left_out, make_grid
 from coterie.errors import DataError, ParameterError
+from coterie.release import protect
+from coterie.schema import Domain, Schema, Source
 
 
 def test_methods_without_k_appear_once_and_k_beyond_n_is_skipped_with_the_reason() -> None:
@@ -72,3 +74,68 @@ def test_measures_of_whole_rows_are_not_for_grids() -> None:
 def test_bad_data_is_refused_before_any_work() -> None:
     with pytest.raises(DataError):
         compare(mixed_table(1), mixed_schema(), make_grid(["ir"], ["1"], [5]))
+
+
+def paid_schema(weight: int = 400) -> Schema:
+    """The bounds of the ages are paid for."""
+    domain = Domain(lower=0, upper=1000, source=Source.DP)
+    return Schema(
+        attributes=tuple(
+            a.model_copy(update={"domain": domain, "weight": Fraction(weight)}) if a.name == "age" else a
+            for a in mixed_schema().attributes
+        )
+    )
+
+
+def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() -> None:
+    table, schema, grid = (
+        mixed_table(400),
+        paid_schema(),
+        make_grid(["laplace", "dp-ir", "mdav"], ["0.01", "20", "0.5"], [5, 20, 900], runs=2),
+    )
+    found = compare(table, schema, grid)
+    assert found.epsilons == [Fraction(20)]
+    too_small = [entry for entry in found.skipped if entry.epsilon is not None]
+    assert {(entry.method, entry.epsilon) for entry in too_small} == {
+        (method, epsilon) for method in grid.methods for epsilon in (Fraction(1, 100), Fraction(1, 2))
+    }
+    assert all("too small to find bounds for 'age'" in entry.reason for entry in too_small)
+    assert {entry.reason.split(": ")[1] for entry in too_small if entry.epsilon == Fraction(1, 100)} == {
+        "all 400 values would be cut."
+    }
+    alone = compare(table, schema, make_grid(["laplace", "dp-ir", "mdav"], ["20"], [5, 20], runs=2))
+    assert found.results.by_run().equals(alone.results.by_run())
+
+
+@pytest.mark.parametrize("method", ["laplace", "dp-ir", "idp", "mdav", "idp-mdav", "dp-copula", "dp-tree"])
+def test_a_cell_is_skipped_exactly_where_protect_refuses(method: str) -> None:
+    """Methods share ε out differently, so the same ε is enough for one and too little for another."""
+    table, schema = mixed_table(400), paid_schema(9)
+    epsilons = ["0.2", "0.8", "2", "4", "8", "16", "64"]
+    found = compare(table, schema, make_grid([method], epsilons, [20], runs=1))
+    for epsilon in map(Fraction, epsilons):
+        k = None if method == "laplace" or method == "idp" else 20
+        if epsilon in found.epsilons:
+            protect(table, schema, method=method, epsilon=epsilon, k=k, seed=0)
+        else:
+            with pytest.raises(ParameterError, match="too small to find bounds"):
+                protect(table, schema, method=method, epsilon=epsilon, k=k, seed=0)
+    assert found.skipped
+
+
+def test_where_every_epsilon_is_too_small_there_is_a_sentence() -> None:
+    with pytest.raises(
+        ParameterError, match=r"No cell.*too small to find bounds for 'age'.*Choose a larger ε"
+    ):
+        compare(mixed_table(400), paid_schema(), make_grid(["dp-ir"], ["0.01", "0.1"], [5]))
+
+
+def test_what_was_left_out_is_told_once_a_reason() -> None:
+    skipped = [
+        Skipped("dp-ir", "too large", k=900),
+        Skipped("mdav", "too large", k=900),
+        Skipped("dp-ir", "too small", epsilon=Fraction(1, 100)),
+    ]
+    assert left_out(skipped) == ["dp-ir, mdav, k = 900: too large", "dp-ir, ε = 0.01: too small"]
+    assert skipped[0].to_json() == {"method": "dp-ir", "k": 900, "epsilon": None, "reason": "too large"}
+    assert skipped[2].to_json() == {"method": "dp-ir", "k": None, "epsilon": "0.01", "reason": "too small"}

@@ -60,3 +60,11 @@ def test_the_strict_build(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "tutorial" / "first-release.html").exists()
+    home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    first = [home.index(f">{section}<") for section in ("Tutorial", "How to", "Reference", "Decisions")]
+    assert first == sorted(first), "sections stand in the order in which a reader needs them"
+    assert 'href="tutorial/first-release.html" class="btn' in home, "the next page is the tutorial"
+    table = (tmp_path / "site" / "reference" / "experiments.html").read_text(encoding="utf-8")
+    assert "css/site.css" in table
+    rules = (tmp_path / "site" / "css" / "site.css").read_text(encoding="utf-8")
+    assert "white-space: normal" in rules, "else the columns with the results are out of sight"

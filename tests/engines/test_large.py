@@ -173,6 +173,14 @@ def test_bad_columns_are_told_by_name_and_row(values: object, message: str, tmp_
     assert "7" not in told.value.problem.replace("7.0", "")
 
 
+def test_a_fault_far_down_is_told_with_its_own_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.streamed_columns.BATCH", 100)
+    table, schema = one_column([None if row == 249 else 0.5 for row in range(300)])
+    pq.write_table(table, tmp_path / "in.parquet")
+    with pytest.raises(DataError, match=r"the first in row 250 \(among rows 201 to 300\)"):
+        run(tmp_path / "in.parquet", schema, k=3)
+
+
 def test_files_that_are_no_parquet_are_refused(tmp_path: Path) -> None:
     _, schema = one_column([0.1])
     with pytest.raises(DataError, match="no file"):
@@ -303,3 +311,30 @@ def test_the_memory_allowed_is_kept(tmp_path: Path) -> None:
     assert peak("--memory", f"{LIMIT_MB}MB") <= LIMIT_MB * 10**6
     assert pq.read_metadata(tmp_path / "out.parquet").num_rows == records
     assert peak() > LIMIT_MB * 10**6  # the test can fail
+
+
+def test_long_texts_beside_do_not_break_the_limit(tmp_path: Path) -> None:
+    """Half a gigabyte of kept texts, each file page of them small: only what is decoded at once counts."""
+    records, path = 100_000, tmp_path / "in.parquet"
+    texts = pa.array([letter * 5000 for letter in "abcdefghij"])
+    index = pa.array(np.arange(records) % 10, pa.int32())
+    schema = pa.schema([("x", pa.float64()), ("note", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, records, 10_000):
+            note = texts.take(index.slice(start, 10_000))
+            writer.write_table(pa.table({"x": np.linspace(0, 1, 10_000), "note": note}, schema=schema))
+    lines = "attributes:\n  x: {role: protect, domain: {lower: 0, upper: 1}}\n  note: {role: keep}\n"
+    (tmp_path / "schema.yaml").write_text(lines)
+    line = ["protect", path, "--schema", tmp_path / "schema.yaml", "--method", "dp-ir", "--epsilon", "1"]
+    line += ["--k", "5", "--output", tmp_path / "out.parquet", "--memory", "450MB"]
+    script = "from coterie.cli import main\ntry:\n    main()\nfinally:\n    print(open('/proc/self/status').read())"
+    child = subprocess.run(
+        [sys.executable, "-c", script, *map(str, line)], capture_output=True, text=True, check=True
+    )
+    assert int(child.stdout.split("VmHWM:")[1].split()[0]) * 1024 <= 450 * 10**6
+    released = pq.ParquetFile(tmp_path / "out.parquet")
+    assert released.metadata.num_rows == records
+    rows = 0
+    for batch in released.iter_batches(5000, columns=["note"]):
+        assert batch.column(0).equals(texts.take(index.slice(rows, len(batch))))
+        rows += len(batch)

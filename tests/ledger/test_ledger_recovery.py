@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from ledger_kill_driver import die, in_child
 from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
@@ -58,6 +59,22 @@ def test_the_bytes_that_were_charged_are_published(path: Path, tmp_path: Path, p
     assert data.target.stat().st_mode & 0o777 == 0o666 & ~mask
     assert private.target.stat().st_mode & 0o777 == 0o600
     assert opened(path) == ()
+
+
+def test_what_a_killed_process_left_out_of_reach_is_named(path: Path, purpose: Make) -> None:
+    near = path.with_name(".out.coterie-1.tmp")
+
+    def killed() -> None:
+        with Ledger.open(path) as ledger, ledger.charge(purpose()) as charge:
+            charge.staging(near, "s3a://bucket/.out.coterie-1.tmp")
+            near.write_text("noise")
+            die()
+
+    assert in_child(killed)
+    (recovered,) = opened(path)
+    assert recovered.entry.state is State.ABANDONED
+    assert "Remove s3a://bucket/.out.coterie-1.tmp" in recovered.message
+    assert not near.exists()
 
 
 def test_paths_as_text_are_files_too(path: Path, tmp_path: Path, purpose: Make) -> None:

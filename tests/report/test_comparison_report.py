@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,14 @@ from coterie.compare.comparison import Comparison, compare
 from coterie.compare.grid import make_grid
 from coterie.guarantee import Status
 from coterie.release import protect
-from coterie.report.comparison_figures import error_by_k, labelled_ks
+from coterie.report.comparison_figures import error_by_k, error_heatmaps, labelled_ks
 from coterie.report.comparison_report import write_comparison
+from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.ranking import WORDS, best_cells, errors_by, readable
+from coterie.report.style import new_figure, plain_log
 from coterie.report.table_figures import distributions
 from coterie.report.verdict import verdict
-from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
 from coterie.table import check
 from coterie.utility.evaluation import evaluate
 
@@ -142,7 +145,7 @@ def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Compar
 def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     comparison: Comparison, page: str
 ) -> None:
-    """The headline gives variances an attribute and, beside it, the sse that results.csv and `evaluate` give."""
+    """The headline gives variances an attribute; the small print, the sse that results.csv and `evaluate` give."""
     best = best_cells(comparison)
     top = verdict(comparison, best).top
     rows = comparison.results.by_run().to_pylist()
@@ -152,11 +155,14 @@ def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     assert top.divided_by == numeric
     assert top.of_table == pytest.approx(np.mean(own))
     assert top.error == pytest.approx(numeric * np.mean(own))
-    for text in (verdict(comparison, best).headline, page):
-        assert f"{readable(top.error)} variances an attribute" in text
-        assert f"sse = {readable(float(np.mean(own)))} in results.csv and in coterie evaluate" in text
-        assert "divides by the 2 attributes that it measures once more" in text
-    assert "means gives 1/2" in page
+    headline = verdict(comparison, best).headline
+    assert f"{top.words} (a mean squared error of {readable(top.error)} variances an attribute)" in headline
+    assert "Eq." not in headline
+    assert "results.csv" not in headline
+    small_print = " ".join(page[page.index('id="best"') : page.index('id="figures"')].split())
+    assert f"sse = {readable(float(np.mean(own)))} in results.csv and in coterie evaluate" in small_print
+    assert "divides by the 2 attributes that it measures once more" in small_print
+    assert "means gives 1/2" in small_print
 
 
 def test_the_number_of_a_release_is_the_one_that_evaluate_gives(comparison: Comparison) -> None:
@@ -184,7 +190,49 @@ def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
     found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
     write_comparison(found, table(), tmp_path, title="six")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    top = verdict(found, best_cells(found)).top
+    assert top.cell.method == "idp-cbls"
     assert "Not drawn, for want of room: idp-ls, k = 5." in text
+
+
+def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
+    methods = ["laplace", "ir", "dp-ir", "dp-um", "idp-ls", "idp-cbls"]
+    found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
+    assert verdict(found, best_cells(found)).top.cell.method == methods[-1]
+    write_comparison(found, table(), tmp_path, title="six")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Not drawn, for want of room: idp-ls, k = 5." in text
+
+
+def test_less_error_without_noise_is_not_denied() -> None:
+    """Ranking alone is nearer to the data than noise is: the headline must not say the contrary."""
+    found = compare(table(), schema(), make_grid(["laplace", "ir", "mdav"], ["1"], [5], runs=1))
+    said = verdict(found, best_cells(found))
+    assert said.top.cell.method == "laplace"
+    assert "changes the data least of those that add noise" in said.headline
+    assert not any("weaker promise" in point for point in said.points)
+    assert any("adds no noise" in point for point in said.points)
+    alone = compare(table(), schema(), make_grid(["laplace"], ["1"], []))
+    assert "changes the data least:" in verdict(alone, best_cells(alone)).headline
+
+
+def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
+    found = compare(table(), schema(), make_grid(["idp-cbls", "idp-cbls-joint"], ["0.1", "1"], [5], runs=1))
+    said = verdict(found, best_cells(found))
+    assert " at ε = 1 changes the data least" in said.headline
+    assert any("promise is proved, idp-cbls-joint" in point for point in said.points)
+    assert any(
+        "No compared method has a proved differential-privacy promise" in point for point in said.points
+    )
+
+
+def test_the_map_has_one_measure_for_all(tmp_path: Path) -> None:
+    """Synthetic rows are measured by distributions; the others on the same axis must be, too."""
+    found = compare(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    best = best_cells(found)
+    points = risk_points(found, best, example_releases(found, best, table()), table(), seconds=1)
+    matched = errors_by(found, "sse-matched")
+    assert [point.loss for point in points] == [float(matched[entry.cell].mean()) for entry in best]
 
 
 def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
@@ -195,6 +243,17 @@ def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
     (note,) = [text for text in axis.texts if "publishing" in text.get_text()]
     figure.draw_without_rendering()
     assert note.get_window_extent().x0 > axis.get_window_extent().x1  # in the margin, where no curve runs
+
+
+@pytest.mark.parametrize(("most", "numbers"), [(12, True), (80, False)])
+def test_a_heatmap_of_many_k_stays_as_wide_as_a_page(most: int, numbers: bool) -> None:
+    found = compare(table(), schema(), make_grid(["dp-ir"], ["1"], list(range(2, most)), runs=1))
+    figure = error_heatmaps(found, "sse", ["dp-ir"])
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] <= 9.5
+    assert bool(figure.axes[0].texts) == numbers
+    labels = [text.get_window_extent() for text in figure.axes[0].get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(labels))
 
 
 @pytest.mark.parametrize("log", [True, False])
@@ -275,6 +334,71 @@ def test_categories_are_told_apart_from_numbers(comparison: Comparison) -> None:
     assert any(point.endswith(f"{words}.") for _, words in WORDS["semantic-distance"])
 
 
+def test_no_word_of_formulas_or_missing_numbers_is_left_where_people_read(tmp_path: Path) -> None:
+    """Synthetic rows have no squared error by row, methods without groups no k: a dash, never 'nan' or k = 1."""
+    found = compare(table(), schema(), make_grid(["laplace", "idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
+    said = write_comparison(found, table(), tmp_path, title="Mixed", audit_seconds=2)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert ">nan<" not in page
+    assert '<td class="name">laplace</td><td class="n">–</td>' in page
+    assert "Eq." not in " ".join([said.headline, *said.points, *said.gains])
+    stars = re.findall(
+        r'<td class="name">([\w-]+)</td>\s*<td>.*?</td>\s*<td class="n">\d*–?</td><td class="n">[^<]*\*</td>',
+        page,
+    )
+    assert stars == ["dp-sorted"]
+    assert "* squared error of the distributions" in page
+
+
+def test_what_attackers_gained_stands_beside_what_is_lost(tmp_path: Path) -> None:
+    found = compare(table(), schema(), make_grid(["laplace", "ir"], ["1"], [5], runs=1))
+    said = write_comparison(found, table(), tmp_path, title="Attacked", audit_seconds=2)
+    assert {point.name for point in said.attacked} == {"laplace", "ir, k = 5"}
+    (gains,) = said.gains
+    for point in said.attacked:
+        assert f"{point.name}: {100 * point.risk:.0f} %" in gains
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.index(gains) < page.index('id="promises"')
+
+
+def test_one_histogram_shows_the_verdict_and_the_best_with_a_proof(comparison: Comparison, page: str) -> None:
+    top = verdict(comparison, best_cells(comparison)).top
+    assert top.cell.method != "laplace"
+    assert f"an example release at the largest ε of {shown(top.cell)} and of laplace." in page
+
+
+def test_an_epsilon_that_could_not_be_run_is_told_and_not_drawn(tmp_path: Path) -> None:
+    paid = Domain(lower=0, upper=500, source=Source.DP)
+    pay = schema().attributes[0].model_copy(update={"domain": paid, "weight": 50})
+    data, dear = table(400), Schema(attributes=(pay, *schema().attributes[1:]))
+    found = compare(data, dear, make_grid(["laplace", "dp-ir"], ["0.01", "20", "40"], [5], runs=1))
+    said = write_comparison(found, data, tmp_path, title="Paid")
+    assert said.headline.startswith("For ε ≤ 40")
+    assert any(point.startswith("At the smallest ε, 20,") for point in said.points)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<li>laplace, dp-ir, ε = 0.01: ε is too small to find bounds for" in page
+    panels = [axis.get_title() for axis in error_by_k(found, "sse", ["laplace", "dp-ir"]).axes]
+    assert panels == ["ε = 20", "ε = 40"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "major", "minor"),
+    [(0.001, 1000, "0.01", ""), (0.5, 8, "1", "0.5"), (1e-9, 1e9, "1e-08", "")],
+)
+def test_log_scales_are_written_as_people_write_numbers(
+    low: float, high: float, major: str, minor: str
+) -> None:
+    figure, axes = new_figure(3, 3)
+    axis = axes[0, 0]
+    axis.plot([0, 1], [low, high])
+    axis.set_yscale("log")
+    plain_log(axis.yaxis, low, high)
+    figure.draw_without_rendering()
+    assert major in [label.get_text() for label in axis.get_yticklabels()]
+    between = {label.get_text() for label in axis.get_yticklabels(minor=True)} - {""}
+    assert minor in between if minor else not between
+
+
 def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
     attributes = (
         Attribute(
@@ -296,6 +420,8 @@ def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
     figure = distributions(columns, {"as it is": columns})
     figure.draw_without_rendering()
     since, grade = figure.axes
-    assert all(text.get_text().startswith("2000-") for text in since.get_xticklabels())
+    assert {text.get_text() for text in since.get_xticklabels()} <= {
+        f"2000-0{month}-{day}" for month in (2, 3, 4) for day in ("01", "15")
+    }
     assert [text.get_text() for text in grade.get_xticklabels()] == ["low", "middle", "high"]
     assert (since.get_xlabel(), grade.get_xlabel()) == ("since", "grade")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.engines import local
-from coterie.engines.spark import KEY, ROW, bucket_of, cut, together
+from coterie.engines.spark import KEY, ROW, bucket_of, cut, range_length, together
 from coterie.partition.clustering import Shape
 
 columns = st.lists(
@@ -71,3 +71,10 @@ def test_a_value_that_most_records_share_is_split_evenly(share: float) -> None:
     cuts = order[np.arange(1, 8) * len(order) // 8]
     sizes = np.bincount(bucket_of(keys, rows, keys[cuts], rows[cuts]), minlength=8)
     assert sizes.max() < 2 * len(keys) / 8
+
+
+def test_a_wide_table_comes_together_in_shorter_ranges() -> None:
+    """A billion × 50 at a million rows a range would be 50 million values in one worker."""
+    assert range_length(10**9, 50, 200) * 50 <= 1 << 22
+    assert range_length(1000, 2, 7) == 143
+    assert range_length(1, 1, 2) == 1

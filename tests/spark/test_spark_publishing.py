@@ -143,6 +143,8 @@ def test_storage_that_spark_cannot_reach_is_told_with_the_package_to_add(spark: 
     assert f"org.apache.hadoop:hadoop-aws:{version}" in told.value.advice
     with pytest.raises(ParameterError, match="no addresses that begin with nowhere"):
         run(*command(folder, "nowhere://bucket/in.parquet", str(folder / "out"), *certificate))
+    with pytest.raises(ParameterError, match="cannot be used"):
+        run(*command(folder, "s3 a://bucket/in.parquet", str(folder / "out"), *certificate))
     with pytest.raises(ParameterError, match="database table"):
         run(*command(folder, "postgresql://host/db", str(folder / "out"), *certificate))
     with pytest.raises(DataError):
@@ -152,10 +154,10 @@ def test_storage_that_spark_cannot_reach_is_told_with_the_package_to_add(spark: 
 
 def test_a_fault_while_writing_leaves_what_was_there(spark: Any, folder: Path) -> None:
     (folder / "out").mkdir()
-    (folder / "out" / "earlier").write_text("an earlier release")
+    (folder / "out" / "part-0.parquet").write_text("an earlier release")
     pq.write_table(pa.table({"x": [0.5, 7.0]}), folder / "in.parquet")
     with pytest.raises(DataError, match="outside its declared domain"):
         run(*command(folder, str(folder / "in.parquet"), str(folder / "out"), "--force"))
-    assert [path.name for path in (folder / "out").iterdir()] == ["earlier"]
+    assert [path.name for path in (folder / "out").iterdir()] == ["part-0.parquet"]
     assert not list(folder.glob(".*coterie*"))
     assert not (folder / "out.certificate.json").exists()

@@ -182,7 +182,7 @@ def test_a_comparison_gives_every_cell_and_a_map(tmp_path: Path, monkeypatch: py
     assert [(one["method"], one["epsilon"]) for one in found["best"]] == [
         (method, epsilon) for epsilon in ("0.1", "1") for method in methods
     ]
-    assert {(one["method"], one["k"]) for one in found["skipped"]} == {("idp-cbls", 2)}
+    assert [line.startswith("idp-cbls, k = 2: ") for line in found["skipped"]] == [True]
     assert len(found["map"]) == 3
     assert all(0 <= one["low"] <= one["high"] <= 1 for one in found["map"])
     assert "300 records" in found["headline"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie.schema import Schema
-from coterie.utility.classification import f_measures
+from coterie.utility.classifiers import f_measures
 from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
 
@@ -65,3 +65,18 @@ def test_classes_by_threshold_of_a_protected_number() -> None:
     settings = Settings(target="x", threshold=5.0)
     found = evaluate(people(), people(), SCHEMA, measures=["classification"], settings=settings)
     assert set(found.measures["classification"].details["classes"]) == {"at most 5", "above 5"}
+
+
+def test_a_table_that_is_sorted_by_class_is_split_at_random() -> None:
+    """The first 66 % of it hold one class only: both the release and the bound would look equally bad."""
+    order = np.argsort(people()["x"])
+    rising = {name: values[order] for name, values in people().items()}
+    settings = Settings(target="label")
+    result = evaluate(rising, rising, SCHEMA, measures=["classification"], settings=settings).measures
+    found = result["classification"]
+    assert found.value == found.details["upper_bound"]
+    assert found.value is not None
+    assert found.value > 0.95
+    assert "at random" in found.details["split"]
+    mixed = evaluate(people(), people(), SCHEMA, measures=["classification"], settings=settings).measures
+    assert mixed["classification"].details["split"] == "the first records train"

@@ -108,3 +108,14 @@ def test_synthetic_rows_are_not_linked_either(folder: Path) -> None:
     found = call(folder, "lists.csv")
     assert "synthetic" in found["measures"]["sse"]["reason"]
     assert found["measures"]["sse-matched"]["value"] is not None
+
+
+def test_every_class_is_shown_with_its_upper_bound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output.console, "_width", 400)
+    chosen = ["-m", "classification", "--target", "income", "--threshold", "20000"]
+    classes = call(folder, "out.csv", *chosen)["measures"]["classification"]["details"]["classes"]
+    done = CliRunner().invoke(
+        app, ["evaluate", f"{folder}/people.csv", f"{folder}/out.csv", "-s", f"{folder}/schema.yaml", *chosen]
+    )
+    for name, found in classes.items():
+        assert f"{name}: {found['f_measure']:.2f} of {found['upper_bound']:.2f}" in done.output

@@ -199,3 +199,53 @@ def test_unknown_measure_and_bins() -> None:
         evaluate(table(), release(), SCHEMA, settings=Settings(bins="five"))
     with pytest.raises(ParameterError, match="no query"):
         evaluate(table(), release(), SCHEMA, settings=Settings(queries=0))
+
+
+def test_a_kept_column_with_nan_stands_where_it_stood() -> None:
+    schema = Schema.from_yaml(
+        "attributes:\n {x: {role: protect, domain: {lower: 0, upper: 10}}, rest: {role: keep}}"
+    )
+    rest = np.where(np.arange(80) % 7 == 0, np.nan, np.arange(80) / 3)
+    data = table().select(["x"]).append_column("rest", pa.array(rest))
+    out = protect(data, schema, method="dp-ir", epsilon=20, k=5, seed=1).table
+    assert evaluate(data, out, schema, measures=["sse"]).measures["sse"].value is not None
+    turned = out.set_column(1, "rest", pa.chunked_array([out.column("rest").combine_chunks()[::-1]]))
+    assert "other rows" in (evaluate(data, turned, schema, measures=["sse"]).measures["sse"].reason or "")
+    text = out.set_column(1, "rest", pa.array(["a"] * 80))
+    assert "something else" in (evaluate(data, text, schema, measures=["sse"]).measures["sse"].reason or "")
+
+
+def test_a_constant_column_does_not_hide_that_rows_moved() -> None:
+    schema = Schema.from_yaml(
+        "attributes:\n {x: {role: protect, domain: {lower: 0, upper: 10}}, c: {role: protect, domain: {lower: 0, upper: 9}}}"
+    )
+    data = table().select(["x"]).append_column("c", pa.array([4.5] * 80))
+    out = protect(data, schema, method="idp-cbls", epsilon=20, k=5, seed=1).table
+    assert evaluate(data, out, schema, measures=["sse"]).notes == ()
+    moved = out.take(np.random.default_rng(3).permutation(80))
+    assert any("--shuffled" in note for note in evaluate(data, moved, schema, measures=["sse"]).notes)
+
+
+def test_a_classifier_that_refuses_the_records_costs_its_own_measure_only() -> None:
+    below = Schema.from_yaml(
+        "attributes:\n {x: {role: protect, domain: {lower: -10, upper: 10}}, kind: {role: keep, type: categorical}}"
+    )
+    data = table().select(["x", "kind"])
+    data = data.set_column(0, "x", pa.array(data.column("x").to_numpy() - 5))
+    settings = Settings(target="kind", classifier="MultinomialNB")  # takes counts: nothing below 0
+    found = evaluate(data, data, below, measures=["sse", "classification"], settings=settings).measures
+    assert found["sse"].value == 0
+    assert "MultinomialNB cannot work with these records" in (found["classification"].reason or "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"target": "x", "threshold": float("nan")}, "not a finite number"),
+        ({"threshold": 3.0}, "no class column"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        Settings(**options)

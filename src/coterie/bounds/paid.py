@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from coterie.bounds.quantile import private_domain
+from coterie.bounds.grid import candidates
+from coterie.bounds.quantile import private_domain, values_beyond
 from coterie.columns.column import Column, NumericColumn
 from coterie.noise.sampler import Sampler
 from coterie.schema import Schema, Source
@@ -23,6 +24,17 @@ class Paid:
     schema: Schema
     spent: dict[str, Fraction]
     left: dict[str, Fraction]
+
+
+def check_price(checked: Checked, shares: Mapping[str, Fraction]) -> None:
+    """Refuse, before anything is drawn, shares of ε that are too small for the bounds they have to buy."""
+    for name, column in checked.columns.items():
+        if isinstance(column, NumericColumn) and column.domain.source is Source.DP:
+            price, places = (
+                shares[name] * column.domain.price,
+                len(candidates(column.attribute, column.domain)),
+            )
+            values_beyond(column.attribute, column.domain, price, len(column.values), places)
 
 
 def pay_for_bounds(

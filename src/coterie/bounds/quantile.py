@@ -28,14 +28,8 @@ def private_domain(
     values: Floats, attribute: Attribute, widest: Domain, epsilon: Fraction, sampler: Sampler
 ) -> Domain:
     """The range that all but about t values on each searched side lie in; each side costs its part of ε."""
-    grid = candidates(attribute, widest)
-    each = epsilon if widest.search in (Search.LOWER, Search.UPPER) else epsilon / 2
-    beyond = math.ceil(2 * (math.log(len(grid)) + 4) / float(each))
-    if beyond > len(values) // 4:
-        raise ParameterError(
-            f"ε is too small to find bounds for '{attribute.name}': some {beyond} of {len(values)} values would be cut.",
-            "Write public bounds in the schema, give the attribute a larger weight or share, or search one side only.",
-        )
+    grid, each = candidates(attribute, widest), _a_side(widest, epsilon)
+    beyond = values_beyond(attribute, widest, epsilon, len(values), len(grid))
     ordered = np.sort(values)
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
@@ -49,6 +43,22 @@ def private_domain(
     if lower >= upper:  # the two draws crossed: only the public range is left to say
         lower, upper = widest.lower, widest.upper
     return widest.model_copy(update={"lower": lower, "upper": upper})
+
+
+def _a_side(widest: Domain, epsilon: Fraction) -> Fraction:
+    return epsilon if widest.search in (Search.LOWER, Search.UPPER) else epsilon / 2
+
+
+def values_beyond(attribute: Attribute, widest: Domain, epsilon: Fraction, records: int, places: int) -> int:
+    """t, from public numbers alone: `places` is how many candidates there are. Refused where it is a quarter of all."""
+    beyond = math.ceil(2 * (math.log(places) + 4) / float(_a_side(widest, epsilon)))
+    if beyond > records // 4:
+        cut = f"some {beyond} of {records}" if beyond < records else f"all {records}"
+        raise ParameterError(
+            f"ε is too small to find bounds for '{attribute.name}': {cut} values would be cut.",
+            "Write public bounds in the schema, give the attribute a larger weight or share, or search one side only.",
+        )
+    return beyond
 
 
 def interval_scores(inner: NDArray[np.int64], outer: NDArray[np.int64], beyond: int) -> Floats:

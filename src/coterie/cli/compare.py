@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.progress import (
     BarColumn,
@@ -20,12 +21,12 @@ from rich.table import Table
 
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.compare.comparison import compare
-from coterie.compare.grid import make_grid
+from coterie.compare.grid import left_out, make_grid
 from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
 from coterie.io.reading import read_table
 from coterie.report.comparison_report import write_comparison
-from coterie.report.ranking import UNITS, best_cells
+from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
 from coterie.schema import Schema
 from coterie.utility.measure import Settings
 
@@ -125,7 +126,16 @@ def compare_command(
                 "cells": len(found.results.cells),
                 "resumed": found.resumed,
                 "seconds": round(seconds, 3),
-                "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in found.skipped],
+                "attacked": [
+                    {
+                        "release": point.name,
+                        "gain": point.risk,
+                        "low": point.risk_low,
+                        "high": point.risk_high,
+                    }
+                    for point in said.attacked
+                ],
+                "skipped": [entry.to_json() for entry in found.skipped],
                 "best": [
                     {
                         "epsilon": entry.cell.key[2],
@@ -143,30 +153,17 @@ def compare_command(
         )
         return
     console.print(f"[bold]{escape(said.headline)}[/]")
-    for point in said.points:
-        console.print(f"· {escape(point)}")
-    caption = "error: mean over attributes and runs"
-    if said.top.divided_by > 1:
-        caption += f"; squared errors are in variances an attribute, {said.top.divided_by} times the sse of `evaluate`"
-    shown = Table(title="The best k of each method", caption=caption)
-    for heading in ("ε", "method", "promise", "best k", "error", "measured as", "in words"):
-        shown.add_column(heading, justify="right" if heading in ("ε", "best k", "error") else "left")
-    for entry in best:
-        shown.add_row(
-            entry.cell.key[2],
-            entry.cell.method,
-            styled_status(entry.guarantee.status.value),
-            str(entry.cell.k) if entry.cell.k > 1 else "–",
-            f"{entry.error:.3g}",
-            UNITS[entry.measure],
-            entry.words,
-        )
-    console.print(shown)
-    alike: dict[tuple[int, str], list[str]] = {}
-    for left_out in found.skipped:
-        alike.setdefault((left_out.k, left_out.reason), []).append(left_out.method)
-    for (size, reason), names in alike.items():
-        console.print(f"[#E69F00]Skipped:[/] {', '.join(names)}, k = {size}: {escape(reason)}")
+    points = Table.grid(padding=(0, 1))
+    for point in (*said.gains, *said.points):
+        points.add_row("·", escape(point))
+    console.print(points)
+    console.print(_table(best))
+    for line in key_to_errors(best):
+        console.print(f"[dim]{escape(line)}[/]")
+    if said.top.as_evaluated:
+        console.print(f"[dim]{escape(said.top.choice)}: {escape(said.top.as_evaluated)}.[/]")
+    for line in left_out(found.skipped):
+        console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
     console.print(
@@ -176,6 +173,30 @@ def compare_command(
         console.print(
             "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
         )
+
+
+def _table(best: list[Best]) -> Table:
+    """Reads well on 80 columns: only the words may wrap, and what the errors are is said once, below."""
+    shown = Table(title="The best k of each method", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for heading in ("ε", "method", "promise", "best k", "error"):
+        justify: Literal["right", "left"] = "right" if heading in ("ε", "best k", "error") else "left"
+        shown.add_column(heading, justify=justify, no_wrap=True)
+    shown.add_column("in words")
+    usual, before = usual_measure(best), ""
+    for entry in best:
+        epsilon = entry.cell.key[2]
+        if before not in ("", epsilon):
+            shown.add_section()
+        shown.add_row(
+            "" if epsilon == before else epsilon,
+            entry.cell.method,
+            styled_status(entry.guarantee.status.value),
+            str(entry.cell.k) if entry.cell.k > 1 else "–",
+            readable(entry.error) + (" " if entry.measure == usual else "*"),
+            entry.words,
+        )
+        before = epsilon
+    return shown
 
 
 def _words(text: str) -> list[str]:

@@ -21,6 +21,7 @@ from coterie.utility.evaluation import WARNING, Evaluation, evaluate
 from coterie.utility.measure import Measure, Measured, Settings
 
 NAMES = ", ".join(all_measures())
+MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
 def evaluate_command(
@@ -100,25 +101,36 @@ def _in_variances(result: Measured, measure: Measure) -> str:
     return f". Here m = {width}: {mean:.4g} variances an attribute"
 
 
+def _classes(result: Measured) -> str:
+    """F-measure and upper bound of each class, where there are classes."""
+    classes = result.details.get("classes", {})
+    said = [
+        f"{escape(name)}: {f['f_measure']:.2f} of {f['upper_bound']:.2f}"
+        for name, f in list(classes.items())[:MOST_CLASSES]
+    ]
+    return "\n".join([*said, *(["…"] if len(classes) > MOST_CLASSES else [])])
+
+
 def _print(found: Evaluation) -> None:
     table = Table(title="What the release is worth", caption=WARNING)
     table.add_column("measure", style="bold")
     table.add_column("value", justify="right")
     table.add_column("how to read it", overflow="fold")
-    table.add_column("worst attribute", overflow="fold")
+    table.add_column("worst attribute, or classes", overflow="fold")
     for name, result in found.measures.items():
         measure = get_measure(name)
         if result.value is None:
             table.add_row(name, "–", f"[#E69F00]not taken:[/] {escape(result.reason or '')}", "")
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
-        shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else ""
+        shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else _classes(result)
         bound = (
             f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
         )
-        table.add_row(
-            name, f"{result.value:.4g}{bound}", measure.meaning + _in_variances(result, measure), shown
-        )
+        meaning = measure.meaning + _in_variances(result, measure)
+        if "at random" in result.details.get("split", ""):
+            meaning += f". Here {result.details['split']}"
+        table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
     for note in found.notes:
         console.print(f"[#E69F00]Note:[/] {escape(note)}.")

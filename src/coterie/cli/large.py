@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.engines.scratch import told
-from coterie.errors import OutputError, ParameterError, nearest
+from rich.markup import escape
+
+from coterie.cli.output import errors
+from coterie.engines.scratch import Scratch
+from coterie.errors import ParameterError, nearest
 from coterie.io.address import is_database
-from coterie.io.hold import Hold, take
+from coterie.io.hold import take
 from coterie.memory import parse_memory
 
 ENGINES = ("local", "spark")
@@ -60,23 +63,27 @@ class Where:
 
 
 @contextmanager
-def scratch_beside(output: str, chosen: Path | None) -> Iterator[Path]:
+def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
     """The folder for intermediate files: gone after success or an error, kept by an interrupted run for the next."""
     if is_database(output):
         raise ParameterError("A release larger than memory is written to a file.", "Name a .parquet file.")
     folder = _scratch(output, chosen)
     if not folder.parent.is_dir():
         raise ParameterError(f"There is no folder {folder.parent}.", "Make it, or choose another place.")
-    hold = _held(folder)
+    # Locked before anything else: an error of this command must not remove what another one works on.
+    scratch = Scratch.make(folder)
     try:
-        yield folder
-    except Exception:
-        shutil.rmtree(folder, ignore_errors=True)
+        yield scratch
+    except KeyboardInterrupt:
+        errors.print(
+            f"[#E69F00]Note:[/] Stopped. What is done is kept in {escape(str(folder))}: the same command goes on from "
+            "there. It may hold original values: remove it if you do not go on."
+        )
         raise
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        hold.let_go()
+    except Exception:
+        scratch.discard()
+        raise
+    scratch.discard()
 
 
 def forget_scratch(output: str) -> None:
@@ -92,17 +99,3 @@ def forget_scratch(output: str) -> None:
 def _scratch(output: str, chosen: Path | None) -> Path:
     target = Path(output).resolve()
     return (chosen or target.parent) / f".{target.name}.coterie-work"
-
-
-def _held(folder: Path) -> Hold:
-    """Two runs in one folder would mix their files, and the first to end would remove the other's."""
-    with told(folder):
-        for _ in range(3):  # a run that ends just now removes its folder
-            folder.mkdir(mode=0o700, exist_ok=True)
-            hold = take(folder)
-            if hold is not None:
-                return hold
-    raise OutputError(
-        f"Another run keeps its intermediate files in {folder}.",
-        "Wait until it is done; or name another output, or another place with --scratch.",
-    )

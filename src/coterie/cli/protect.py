@@ -36,7 +36,9 @@ def protect_command(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="INPUT", help="CSV, Parquet, Arrow or Excel file; or postgresql://… or sqlite:///…"
+            metavar="INPUT",
+            help="CSV, Parquet, Arrow or Excel file; or postgresql://… or sqlite:///…; with --engine spark, "
+            "Parquet at a path, s3a://… or hdfs://….",
         ),
     ],
     schema_file: Annotated[
@@ -55,7 +57,13 @@ def protect_command(
         ),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Released file (.csv, .parquet, .arrow) or database URL.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Released file (.csv, .parquet, .arrow) or database URL; with --engine spark, a folder of Parquet "
+            "files, also s3a://… or hdfs://….",
+        ),
     ],
     epsilon: Annotated[
         str | None,
@@ -105,8 +113,17 @@ def protect_command(
     scratch: Annotated[
         Path | None, typer.Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="local, or spark for an existing cluster.")] = "local",
-    master: Annotated[str | None, typer.Option(help="Spark's master, such as spark://host:7077.")] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="local, or spark for an existing cluster. Spark's own settings (packages for S3, keys, endpoints) "
+            "come from its files and the environment: docs/how-to/large-tables.md."
+        ),
+    ] = "local",
+    master: Annotated[
+        str | None,
+        typer.Option(help="Spark's master, such as spark://host:7077. Default: that of Spark's settings."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
@@ -123,7 +140,8 @@ def protect_command(
         internal=internal,
         key=sign_with,
         parts=engine == "spark",
-        inputs=(schema_file,) if engine == "spark" else ((data, table) if table else data, schema_file),
+        streamed=memory is not None,
+        inputs=((data, table) if table else data, schema_file),
         force=force,
     )
     if engine == "spark" and (table or query or output_table):
@@ -164,7 +182,7 @@ def protect_command(
                     k=k,
                     seed=seed,
                     memory=str(memory),
-                    scratch=folder,
+                    scratch=work,
                     advance=lambda share: bar.advance(task, share),
                 )
         if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
@@ -196,7 +214,7 @@ def protect_command(
             data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}
         )
         run, stage_data, again = spark.make, spark.stage, spark.again
-    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as folder:
+    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as work:
         if ledger is None:
             written = publish(run, destination, stage_data)
         else:

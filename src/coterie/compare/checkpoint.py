@@ -1,7 +1,7 @@
 """Finished cells on disk, so that an interrupted comparison goes on where it stopped.
 
 The folder holds a fingerprint of everything a cell depends on but its own coordinates (table, schema, seed, runs,
-measures, version). Parts are written whole under a hidden name and then renamed: a part is there or it is not.
+bins, version). Parts are written whole under a hidden name and then renamed: a part is there or it is not.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def open_checkpoint(
         if known != mark:
             if known is not None and not force:
                 raise OutputError(
-                    f"{folder} holds another comparison (other data, schema, seed, runs or measures).",
+                    f"{folder} holds another comparison (other data, schema, seed, runs or bins).",
                     "Choose another folder, or give --force to start it anew.",
                 )
             for part in (folder / PARTS).iterdir():

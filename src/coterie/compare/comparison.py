@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from coterie.columns.column import Column, NumericColumn
 from coterie.compare.checkpoint import Checkpoint, open_checkpoint
 from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
-from coterie.compare.paid_bounds import pays_for_bounds, run_paid_cells
+from coterie.compare.paid_bounds import affordable, pays_for_bounds, run_paid_cells
 from coterie.compare.results import Results, gather
 from coterie.compare.sorted_table import sort_once
 from coterie.errors import ParameterError
@@ -41,6 +42,11 @@ class Comparison:
     results: Results
     skipped: tuple[Skipped, ...]
     resumed: int  # cells that were found finished
+
+    @property
+    def epsilons(self) -> list[Fraction]:
+        """Those of the grid that could be run, the smallest first."""
+        return sorted({cell.epsilon for cell in self.results.cells})
 
 
 def grid_measures(
@@ -84,7 +90,8 @@ def compare(
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)
-    cells, skipped = grid.plan(checked.records)
+    planned, skipped = grid.plan(checked.records)
+    cells, too_dear = affordable(checked, schema, planned)
     synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     attributes = tuple(attribute.name for attribute in schema.protected)
@@ -99,8 +106,8 @@ def compare(
             "categories": {name: _meaning(column) for name, column in checked.columns.items()},
             "seed": grid.seed,
             "runs": grid.runs,
-            "measures": names,
-            "settings": asdict(settings),
+            # Not the measures: a part that lacks one is computed again. Not the class column: no cell looks at it.
+            "bins": settings.bins,
         }
         checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
         blocks = checkpoint.finished(cells)
@@ -127,7 +134,7 @@ def compare(
         if checkpoint:
             checkpoint.keep(pending)
     results = gather(blocks, cells, attributes, names)
-    return Comparison(grid, schema, checked.records, results, tuple(skipped), resumed)
+    return Comparison(grid, schema, checked.records, results, (*skipped, *too_dear), resumed)
 
 
 def _meaning(column: Column) -> str | None:

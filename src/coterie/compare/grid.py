@@ -26,11 +26,25 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A choice that was left out, and the sentence that says why."""
+    """Choices that were left out, and the sentence that says why: one k with every ε, or one ε with every k."""
 
     method: str
-    k: int
     reason: str
+    k: int | None = None
+    epsilon: Fraction | None = None
+
+    def to_json(self) -> dict[str, str | int | None]:
+        epsilon = None if self.epsilon is None else as_text(self.epsilon)
+        return {"method": self.method, "k": self.k, "epsilon": epsilon, "reason": self.reason}
+
+
+def left_out(skipped: Iterable[Skipped]) -> list[str]:
+    """A line for each reason, with the methods that it holds for."""
+    methods: dict[tuple[str, str], list[str]] = {}
+    for entry in skipped:
+        which = f"k = {entry.k}" if entry.epsilon is None else f"ε = {as_text(entry.epsilon)}"
+        methods.setdefault((which, entry.reason), []).append(entry.method)
+    return [f"{', '.join(names)}, {which}: {reason}" for (which, reason), names in methods.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ class Grid:
                 try:
                     method.check_k(k, records)
                 except ParameterError as error:
-                    skipped.append(Skipped(method.name, k, error.problem))
+                    skipped.append(Skipped(method.name, error.problem, k=k))
                     continue
                 cells.update(dict.fromkeys(Cell(method.name, k, epsilon) for epsilon in self.epsilons))
         order = {name: place for place, name in enumerate(self.methods)}

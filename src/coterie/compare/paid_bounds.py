@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
-from coterie.bounds.paid import Paid, pay_for_bounds
+from coterie.bounds.paid import Paid, check_price, pay_for_bounds
 from coterie.columns.column import Column
 from coterie.compare.engine import Block, run_cells
-from coterie.compare.grid import Cell
+from coterie.compare.grid import Cell, Skipped
 from coterie.compare.section import Floats
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import sort_once
+from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.noise.seeded import SeededSampler
 from coterie.schema import Schema, Source
@@ -29,6 +31,39 @@ Values = dict[str, Floats]  # by measure: cell, run, attribute
 
 def pays_for_bounds(schema: Schema) -> bool:
     return any(a.domain is not None and a.domain.source is Source.DP for a in schema.protected)
+
+
+def affordable(checked: Checked, schema: Schema, cells: Sequence[Cell]) -> tuple[list[Cell], list[Skipped]]:
+    """The cells whose ε buys bounds, and why the others' does not. Public numbers decide: n, the candidates and ε."""
+    if not pays_for_bounds(schema):
+        return list(cells), []
+    share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
+    refused: dict[int, ParameterError | None] = {}  # by shares: many cells have the same
+    possible: list[Cell] = []
+    skipped: dict[tuple[str, Fraction], Skipped] = {}
+    error: ParameterError | None = None
+    for cell in cells:
+        shares = share_out(cell.epsilon, get_method(cell.method))
+        if id(shares) not in refused:
+            refused[id(shares)] = _refusal(checked, shares)
+        error = refused[id(shares)]
+        if error is None:
+            possible.append(cell)
+        else:
+            skipped[cell.method, cell.epsilon] = Skipped(cell.method, error.problem, epsilon=cell.epsilon)
+    if error is not None and not possible:
+        raise ParameterError(
+            f"No cell of the grid is possible: {error.problem}", f"Choose a larger ε. {error.advice}"
+        )
+    return possible, list(skipped.values())
+
+
+def _refusal(checked: Checked, shares: Shares) -> ParameterError | None:
+    try:
+        check_price(checked, shares.exact)
+    except ParameterError as error:
+        return error
+    return None
 
 
 def run_paid_cells(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.engines.scratch import Scratch
+from coterie.errors import OutputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class RowFiles:
     def read(self, number: int) -> NDArray[Any]:
         """Rows number·length … in record order."""
         entries = self.scratch.read(self._file(number), self._entry)
+        if len(entries) != min(self.length, self.records - number * self.length):
+            raise OutputError(
+                f"Intermediate files in {self.scratch.folder} are incomplete.",
+                "A machine that stopped may have lost them: run the command again, it starts anew.",
+            )
         values = np.empty(len(entries), dtype=self.kind)
         values[entries["place"]] = entries["value"]
         return values

@@ -1,8 +1,11 @@
-"""A folder for intermediate files: readable by its owner only, because they hold original values."""
+"""A folder for intermediate files: readable by its owner only, because they hold original values; one run at a time."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import OutputError
+from coterie.errors import OutputError, ParameterError
+
+_OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
+_held: dict[Path, int] = {}  # folders that this process has locked; the operating system lets go when it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +30,16 @@ class Scratch:
     def make(cls, folder: Path) -> Scratch:
         with told(folder):
             folder.mkdir(mode=0o700, parents=False, exist_ok=True)
-            folder.chmod(0o700)
-        return cls(folder)
+            # What is found here is removed, now or at the end: it must be what an earlier run left.
+            foreign = [path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
+            if not foreign:
+                folder.chmod(0o700)
+                _lock(folder)
+                return cls(folder)
+        raise ParameterError(
+            f"The folder {folder} holds other files.",
+            "Intermediate files need a folder of their own, which is removed: name one that is new or empty.",
+        )
 
     def append(self, name: str, values: NDArray[Any]) -> None:
         with told(self.folder), open(self.folder / name, "ab") as file:
@@ -50,6 +64,29 @@ class Scratch:
 
     def discard(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+        held = _held.pop(self.folder.resolve(), None)
+        if held is not None:
+            os.close(held)
+
+
+def _lock(folder: Path) -> None:
+    """Two runs in one folder would mix their records. The folder itself is locked: nothing is left behind by a kill."""
+    place = folder.resolve()
+    held = _held.pop(place, None)
+    if held is not None:
+        os.close(held)  # an earlier run of this process; the folder may have been made anew since
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise OutputError(
+            f"Another run keeps its intermediate files in {folder} now.",
+            "Wait until it has ended; or choose another output, or another place with --scratch.",
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    _held[place] = handle
 
 
 @contextmanager

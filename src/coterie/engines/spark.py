@@ -25,6 +25,7 @@ ROW = "__coterie_row"
 KEY = "__coterie_key"
 _BUCKET, _CLUSTER, _RANGE, _VALUE = (f"__coterie_{part}" for part in ("bucket", "cluster", "range", "value"))
 _RECORDS_A_BUCKET = 1 << 20
+_VALUES_A_RANGE = 1 << 22
 _SAMPLES_A_BUCKET = 256
 _INDEX_BITS = 33  # of monotonically_increasing_id: the place inside a partition
 
@@ -109,9 +110,9 @@ def attached(
     """`base` (ROW and kept columns) with the released columns of each frame, brought together by ROW in one shuffle."""
     from pyspark.sql import functions
 
-    length = max(-(-records // max(partitions, -(-records // _RECORDS_A_BUCKET))), 1)
-    place = functions.floor(functions.col(ROW) / length).cast("bigint").alias(_RANGE)
     names = [kind for _, kinds in released for kind in kinds]
+    length = range_length(records, len(names), partitions)
+    place = functions.floor(functions.col(ROW) / length).cast("bigint").alias(_RANGE)
     tall = None
     for frame, kinds in released:
         for name, kind in kinds:
@@ -136,6 +137,12 @@ def attached(
     assert tall is not None
     groups = base.select("*", place).groupBy(_RANGE), tall.groupBy(_RANGE)
     return groups[0].cogroup(groups[1]).applyInArrow(pair, wider(base.schema, names)).orderBy(ROW)
+
+
+def range_length(records: int, attributes: int, partitions: int) -> int:
+    """Rows that one worker brings together: all their values are in its memory at once, so fewer of a wide table."""
+    ranges = max(partitions, -(-records * attributes // _VALUES_A_RANGE))
+    return max(-(-records // ranges), 1)
 
 
 def wider(schema: Any, more: Sequence[tuple[str, str]]) -> Any:

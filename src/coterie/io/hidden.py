@@ -26,6 +26,12 @@ def temporary_for(target: str | Path) -> Path:
     return _hidden(Path(target).resolve(), secrets.token_hex(8))
 
 
+def temporary_address(address: str) -> str:
+    """The same for a folder at an address."""
+    parent, _, name = address.rstrip("/").rpartition("/")
+    return f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
+
+
 def new_file(target: Path) -> tuple[Path, int, Hold]:
     """An empty hidden file, mode 0600, its descriptor for writing, and the lock that says its writer lives."""
     while True:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.io.address import Address, TableName, is_database
-from coterie.io.formats import STREAM_WRITERS, WRITERS, Writer, ending, ending_advice, ending_problem
+from coterie.io.formats import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
 from coterie.io.hidden import temporary_for
 from coterie.io.staged_file import StagedFile, stage_file
 
@@ -26,6 +26,7 @@ __all__ = [
     "Source",
     "Staged",
     "StagedFile",
+    "refuse_overwriting",
     "require_writer",
     "resume_table",
     "stage",
@@ -80,12 +81,8 @@ def stage(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
         )
     path = Path(target)
-    require_writer(path)
-    writers: Mapping[str, Callable[[Any, BinaryIO], None]] = STREAM_WRITERS if streamed else WRITERS
-    writer = writers.get(ending(path))
-    if writer is None:
-        raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
-    _refuse_overwriting(path, inputs)
+    writer = require_writer(path, streamed=streamed)
+    refuse_overwriting(path, inputs)
     try:
         return stage_file(path, lambda sink: writer(table, sink), force=force, temporary=temporary)
     except pa.ArrowException:
@@ -95,11 +92,14 @@ def stage(
         ) from None
 
 
-def require_writer(path: Path) -> Writer:
+def require_writer(path: Path, *, streamed: bool = False) -> Callable[[Any, BinaryIO], None]:
     """The writer for a file's ending, or a sentence about endings."""
-    writer = WRITERS.get(ending(path))
-    if writer is None:
+    if ending(path) not in WRITERS:
         raise OutputError(ending_problem(path), ending_advice(path, WRITERS))
+    writers: Mapping[str, Callable[[Any, BinaryIO], None]] = STREAM_WRITERS if streamed else WRITERS
+    writer = writers.get(ending(path))
+    if writer is None:
+        raise OutputError("A release larger than memory is not written as CSV.", "Name a .parquet file.")
     return writer
 
 
@@ -116,7 +116,7 @@ def stage_bytes(
     if is_database(target):
         raise OutputError("This result can only be written to a file.", "Give a path.")
     path = Path(target)
-    _refuse_overwriting(path, inputs)
+    refuse_overwriting(path, inputs)
     return stage_file(path, lambda sink: sink.write(data), force=force, private=private, temporary=temporary)
 
 
@@ -145,7 +145,7 @@ def _stage_in_database(
     return stage_table(table, address, name, force=force)
 
 
-def _refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
+def refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
     for source in inputs:
         if isinstance(source, tuple):
             source = source[0]

@@ -24,11 +24,14 @@ class Charge:
         self._lock = lock
         self._staged: Sequence[Staged] = ()
 
-    def staging(self, *temporaries: Path) -> None:
-        """Name temporary files before they are written, so that a killed process leaves none behind."""
+    def staging(self, *temporaries: Path | str) -> None:
+        """Name temporary files before they are written, so that a killed process leaves none behind.
+
+        A text is an address, which the ledger cannot reach: it is told to the steward.
+        """
         with self._storage.transaction() as book:
             self._require(book.entries[self.release], State.RESERVED)
-            names = [str(path.absolute()) for path in temporaries]
+            names = [name if isinstance(name, str) else str(name.absolute()) for name in temporaries]
             self._storage.append("staging", release=self.release, temporaries=names)
 
     def publish(self, staged: Sequence[Staged]) -> None:
@@ -45,10 +48,12 @@ class Charge:
                 make_durable(directory)
             self.released()
         except (OSError, CoterieError) as error:
+            again = f"`coterie ledger check {self._storage.path}`"
+            if any(record.kind == "table" for record in records):
+                again = "the same command again"  # a database or a storage that the ledger cannot reach
             raise LedgerError(
                 f"Release {self.release} is charged, but could not be put in place completely ({error}).",
-                "Do not release again. Remove the obstacle, then run "
-                f"`coterie ledger check {self._storage.path}`: it finishes without a new charge.",
+                f"Do not release again. Remove the obstacle, then run {again}: it finishes without a new charge.",
             ) from error
 
     def ready(self, staged: Sequence[Staged]) -> list[StagedRecord]:
@@ -113,4 +118,5 @@ class Charge:
 
 def remove(temporaries: Sequence[str]) -> None:
     for name in temporaries:
-        remove_any(Path(name))
+        if "://" not in name:
+            remove_any(Path(name))

@@ -52,7 +52,10 @@ def _settle(storage: Storage, release: str) -> str:
             if entry.state is State.RESERVED:
                 remove(entry.temporaries)
                 storage.append("abandoned", release=release)
-                return "was interrupted before anything was published; its epsilon was given back."
+                far = [name for name in entry.temporaries if "://" in name]
+                return "was interrupted before anything was published; its epsilon was given back." + "".join(
+                    f" Remove {name}, if it is there: it may hold parts of that release." for name in far
+                )
         return _finish(storage, entry) if entry.state is State.READY else ""
     except OSError as error:
         return f"was interrupted and cannot be settled yet: {error.strerror or error}."
@@ -63,7 +66,7 @@ def _finish(storage: Storage, entry: Entry) -> str:
     for part in entry.staged:
         if part.kind == "table":
             return (
-                f"is charged; its staged table {part.temporary} still awaits its place as {part.target}. "
+                f"is charged; what it staged as {part.temporary} still awaits its place as {part.target}. "
                 "Run the same command again: it finishes the release without a new charge."
             )
         outcome = part.finish()

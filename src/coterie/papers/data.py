@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import http.client
 import io
 import os
 import urllib.error
@@ -13,9 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as csv
 
-from coterie.errors import DataError
+from coterie.errors import DataError, OutputError
 from coterie.io.publication import stage_bytes
-from coterie.papers.sources import DATA_SETS, DataSet
+from coterie.papers.r_file import LARGEST
+from coterie.papers.sources import DATA_SETS, Address, DataSet
 
 VARIABLE = "COTERIE_DATA"
 _SECONDS = 20.0
@@ -35,10 +37,8 @@ def available(name: str) -> bool:
 
 def _folders() -> list[Path]:
     named = os.environ.get(VARIABLE)
-    if named:
-        return [Path(named)]
-    beside_repository = Path(__file__).resolve().parents[4] / "shared" / "data"
-    return [beside_repository, _cache()]
+    first = Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+    return [first, _cache()]
 
 
 def _cache() -> Path:
@@ -46,15 +46,16 @@ def _cache() -> Path:
 
 
 def _content(data_set: DataSet) -> bytes:
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():  # a slip of the pen must not end in a download
+        raise DataError(
+            f"{VARIABLE} names a folder that is not there: {named}.",
+            f"Correct it, or unset {VARIABLE} to use the cache and the public sources.",
+        )
     for folder in _folders():
         path = folder / data_set.file
         if path.is_file():
             return _verified(_read(path), data_set, str(path))
-    if os.environ.get(VARIABLE):
-        raise DataError(
-            f"There is no {data_set.file} in the folder that {VARIABLE} names.",
-            f"Put it there, or unset {VARIABLE} to use the cache and the public source.",
-        )
     return _downloaded(data_set)
 
 
@@ -80,27 +81,48 @@ def _verified(content: bytes, data_set: DataSet, place: str) -> bytes:
 
 def _downloaded(data_set: DataSet) -> bytes:
     target = _cache() / data_set.file
-    if data_set.address is None or data_set.convert is None:
-        raise DataError(
-            f"The data set '{data_set.name}' is not here: {data_set.title}.",
-            f"{data_set.by_hand} Save it as {target}, or in a folder that {VARIABLE} names.",
-        )
+    failures = []
+    for address in data_set.addresses:
+        try:
+            content = _fetched(address, data_set)
+        except DataError as error:
+            failures.append(error.problem)
+            continue
+        _keep(content, target)
+        return content
+    elsewhere = f"Run this once on a machine with a network and copy {data_set.file} from its cache."
+    ways = [elsewhere if data_set.addresses else "", data_set.by_hand or ""]
+    raise DataError(
+        " ".join([f"The data set '{data_set.name}' is not here: {data_set.title}.", *failures]),
+        f"{' '.join(filter(None, ways))} Save it as {target}, or in a folder that {VARIABLE} names.",
+    )
+
+
+def _fetched(address: Address, data_set: DataSet) -> bytes:
+    """Its text, or an error: what is served there is believed only if the checksum of the whole table is right."""
     try:
-        with urllib.request.urlopen(data_set.address, timeout=_SECONDS) as answer:
-            raw = answer.read()
-    except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", None) or error
+        with urllib.request.urlopen(address.url, timeout=_SECONDS) as answer:
+            raw = answer.read(LARGEST + 1)
+        content = address.convert(raw).encode() if len(raw) <= LARGEST else b""
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = getattr(error, "reason", None) or type(error).__name__
+        raise DataError(f"{address.url} cannot be reached ({reason}).", "Try again later.") from None
+    except DataError as error:
+        raise DataError(f"{address.url} serves something else. {error.problem}", error.advice) from None
+    if hashlib.sha256(content).hexdigest() != data_set.sha256:
         raise DataError(
-            f"The data set '{data_set.name}' is not here, and {data_set.address} cannot be reached ({reason}).",
-            f"Fetch it on a machine with a network and save it as {data_set.file} in a folder that {VARIABLE} names.",
-        ) from None
-    if hashlib.sha256(raw).hexdigest() != data_set.raw_sha256:
-        raise DataError(
-            f"What {data_set.address} serves is not the file we know: its checksum differs.",
-            f"Look at it by hand, and save the right one as {target}.",
+            f"What {address.url} serves is not the file we know: its checksum differs.", "Look at it by hand."
         )
-    content = _verified(data_set.convert(raw.decode("utf-8")).encode(), data_set, data_set.address)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    return content
+
+
+def _keep(content: bytes, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The cache folder {target.parent} cannot be made ({error.strerror}).",
+            "Free the place, or name another folder in the variable XDG_CACHE_HOME.",
+        ) from None
     stored = gzip.compress(content) if target.suffix == ".gz" else content
     stage_bytes(stored, target, force=True).publish()
-    return content

@@ -65,7 +65,7 @@ def line_panels(panels: Sequence[Panel], columns: int, title: str) -> Any:
         shown.values(),
         shown,
         loc="outside lower center",
-        ncols=4 if len(shown) > 3 else len(shown),
+        ncols=min(2 * columns, len(shown)),  # as many as the width has room for
         fontsize=8,
         frameon=False,
     )

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.auditing.audit import Audit
-from coterie.report.style import INK, STATUS_COLOUR, new_figure
+from coterie.report.style import INK, STATUS_COLOUR, new_figure, plain_log
 
 _MARK = {"proved": "*", "bounded": "P", "conditional": "^", "heuristic": "D", "refuted": "X", "none": "o"}
 _DP = "differential privacy"
+# Of the names on the map, in points: a letter's width, a line's height, and how far above or below a point one may stand.
+_LETTER, _LINE, _MARKER = 4.6, 10.0, 12.0
+_LIFTS = (4, -8, 15, -19, 26, -30, 37, -41, 48)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,12 @@ def risk_utility_map(
         colour = STATUS_COLOUR[point.status]
         axis.vlines(point.loss, low, high, color=colour, linewidth=3, alpha=0.4)
         axis.plot([point.loss], [point.risk], **_look(point, 15))
-    _name_points(axis, points)
     for promise, point in {point.promise: point for point in points}.items():
         axis.plot([], [], **_look(point, 12), label=promise)
     if all(point.loss > 0 for point in points):
         axis.set_xscale("log")
+        losses = [point.loss for point in points]
+        plain_log(axis.xaxis, min(losses), max(losses))
     axis.margins(x=0.15)
     axis.set_ylim(-0.04, 1.08)
     axis.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
@@ -61,6 +65,8 @@ def risk_utility_map(
     axis.set_ylabel("largest gain of any attack beyond its baseline\n(95 % interval)")
     figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False, title="what is promised")
     axis.set_title(f"Risk and utility\n{caption}" if caption else "Risk and utility", fontsize=10)
+    figure.draw_without_rendering()  # names are placed where everything else has its place
+    _name_points(axis, points)
     return figure
 
 
@@ -78,25 +84,47 @@ def _look(point: MapPoint, size: int) -> dict[str, Any]:
 
 
 def _name_points(axis: Any, points: Sequence[MapPoint]) -> None:
-    """Names beside their points, on the free side; in a crowd each name goes one line higher than the last."""
-    ordered = sorted(points, key=lambda one: (one.loss, one.risk))
-    for place, point in enumerate(ordered):
-        crowd = sum(_close(point, other) for other in ordered[:place])
-        leftmost = crowd == 0 and any(_close(point, other) for other in ordered[place + 1 :])
+    """Names beside their points, each in the first place around its point where nothing stands yet."""
+    taken = [_box(axis, point, 0, 0, "center", _MARKER, _MARKER) for point in points]
+    for point in sorted(points, key=lambda one: (one.loss, one.risk)):
+        width = _LETTER * len(point.name)
+        spots = [(side, lift) for lift in _LIFTS for side in ("left", "right")]
+        boxes = [
+            _box(axis, point, 9 if side == "left" else -9, lift, side, width, _LINE) for side, lift in spots
+        ]
+        crowd = [sum(_overlap(box, other) for other in taken) + 1e6 * _outside(axis, box) for box in boxes]
+        best = crowd.index(min(crowd))
+        taken.append(boxes[best])
+        side, lift = spots[best]
         axis.annotate(
             point.name,
             (point.loss, point.risk),
             textcoords="offset points",
-            xytext=(-9, 5) if leftmost else (9, 5 + 11 * max(crowd - 1, 0)),
-            ha="right" if leftmost else "left",
+            xytext=(9 if side == "left" else -9, lift),
+            ha=side,
+            va="center",
             fontsize=8,
             color=INK,
         )
 
 
-def _close(left: MapPoint, right: MapPoint) -> bool:
-    return abs(left.risk - right.risk) < 0.06 and _near(left.loss, right.loss)
+def _box(
+    axis: Any, point: MapPoint, right: float, up: float, side: str, width: float, height: float
+) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top in points of print."""
+    scale = 72 / axis.figure.dpi
+    x, y = (float(place) * scale for place in axis.transData.transform((point.loss, point.risk)))
+    left = x + right - {"left": 0.0, "center": width / 2, "right": width}[side]
+    return left, y + up - height / 2, left + width, y + up + height / 2
 
 
-def _near(left: float, right: float) -> bool:
-    return min(left, right) > 0 and max(left, right) / min(left, right) < 4
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    return max(across, 0.0) * max(min(one[3], other[3]) - max(one[1], other[1]), 0.0)
+
+
+def _outside(axis: Any, box: tuple[float, ...]) -> bool:
+    frame = axis.get_window_extent()
+    scale = 72 / axis.figure.dpi
+    left, right, bottom, top = (edge * scale for edge in (frame.x0, frame.x1, frame.y0, frame.y1))
+    return bool(box[0] < left or box[2] > right + 20 or box[1] < bottom or box[3] > top)

@@ -9,7 +9,7 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.report.ranking import UNITS, errors_by, readable
-from coterie.report.style import COLOURS, INK, new_figure
+from coterie.report.style import COLOURS, INK, new_figure, plain_log
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", "--", "-.", ":")
@@ -43,7 +43,7 @@ def labelled_ks(ks: list[int], *, log: bool, room: float = 0.07) -> list[int]:
 def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
     """One panel an ε; methods without k are horizontal lines; bands run from the luckiest to the unluckiest run."""
     errors = errors_by(comparison, measure)
-    epsilons = comparison.grid.epsilons
+    epsilons = comparison.epsilons
     ks = sorted({cell.k for cell in comparison.results.cells if cell.method in methods and cell.k > 1})
     columns = min(3, len(epsilons))
     rows = -(-len(epsilons) // columns)
@@ -77,6 +77,7 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
                 annotation_clip=False,
             )
         axis.set_yscale("log")
+        plain_log(axis.yaxis, *axis.get_ylim())
         log = len(ks) > 1 and ks[-1] / ks[0] >= 10
         if log:
             axis.set_xscale("log")
@@ -86,10 +87,11 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
         axis.set_title(f"ε = {as_text(epsilon)}", fontsize=10)
         axis.set_xlabel("k (records a group)", fontsize=8)
     for first in axes[:, 0]:
-        first.set_ylabel(f"{UNITS[measure]},\nlog scale", fontsize=8)
+        first.set_ylabel(f"{_in_two_lines(UNITS[measure])}, log scale", fontsize=8)
     for axis in list(axes.flat)[len(epsilons) :]:
         axis.set_visible(False)
-    handles, labels = axes.flat[0].get_legend_handles_labels()
+    # The largest ε has every method; a smaller one may be too small for some.
+    handles, labels = axes.flat[len(epsilons) - 1].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False
     )
@@ -107,30 +109,44 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
         return None
     positive = [errors[c] for c in comparison.results.cells if c.method in grouped and errors[c] > 0] or [1.0]
     low, high = min(positive), max(max(positive), 1.0001 * min(positive))
-    epsilons = comparison.grid.epsilons
+    epsilons = comparison.epsilons
     height = 0.62 + 0.3 * len(epsilons)
-    width = max(5.0, 2.4 + 0.55 * len(ks))
-    figure, axes = new_figure(width, height * len(grouped) + 0.5, len(grouped), 1)
-    for axis, method in zip(axes.flat, grouped, strict=True):
+    across = 2 if len(grouped) > 3 and len(ks) <= 8 else 1  # many small panels stand side by side
+    rows = -(-len(grouped) // across)
+    # As wide as the page at most: a wider one would be shrunk to it, its numbers too.
+    width = 9.0 if across == 2 else min(max(5.0, 2.4 + 0.55 * len(ks)), 9.5)
+    room = (width / across - 2) / len(ks) > 0.28  # inches that a number takes
+    figure, axes = new_figure(width, height * rows + 0.5, rows, across)
+    for axis, method in zip(axes.flat, grouped, strict=False):
         values = np.full((len(epsilons), len(ks)), np.nan)
         for cell in comparison.results.cells:
             if cell.method == method and cell.k in ks:
                 values[epsilons.index(cell.epsilon), ks.index(cell.k)] = errors[cell]
         image = axis.imshow(np.maximum(values, low), norm=LogNorm(low, high), cmap="cividis", aspect="auto")
-        for row, column in np.ndindex(values.shape):
+        for row, column in np.ndindex(values.shape if room else (0, 0)):
             value = values[row, column]
             said = "–" if np.isnan(value) else readable(float(f"{value:.2g}"))
             dark = value < np.sqrt(low * high)
             axis.annotate(
                 said, (column, row), ha="center", va="center", fontsize=6, color="white" if dark else "black"
             )
-        axis.set_xticks(range(len(ks)), [str(k) for k in ks], fontsize=7)
+        named = ks if room else labelled_ks(ks, log=False)
+        axis.set_xticks([ks.index(k) for k in named], [str(k) for k in named], fontsize=7)
         axis.set_yticks(range(len(epsilons)), [as_text(epsilon) for epsilon in epsilons], fontsize=7)
         axis.set_ylabel("ε", fontsize=8)
         axis.set_title(method, fontsize=9, loc="left")
         axis.spines[:].set_visible(False)
-    axes.flat[-1].set_xlabel("k (records a group)", fontsize=8)
-    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02)
-    bar.set_label(f"{UNITS[measure]}, log scale", fontsize=8)
+    for axis in list(axes.flat)[len(grouped) :]:
+        axis.set_visible(False)
+    for axis in list(axes.flat)[len(grouped) - across : len(grouped)]:
+        axis.set_xlabel("k (records a group)", fontsize=8)
+    bar = figure.colorbar(image, ax=list(axes.flat), shrink=0.9, pad=0.02, aspect=max(20, 8 * height * rows))
+    bar.set_label(f"{_in_two_lines(UNITS[measure])}, log scale", fontsize=8)
     bar.ax.tick_params(labelsize=7)
+    plain_log(bar.ax.yaxis, low, high)
     return figure
+
+
+def _in_two_lines(unit: str) -> str:
+    """In one it would be longer than a low axis is high."""
+    return unit.replace(" (", "\n(")

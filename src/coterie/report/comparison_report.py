@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,13 @@ import pyarrow as pa
 
 from coterie.compare.comparison import Comparison
 from coterie.compare.grid import Cell
+from coterie.guarantee import Status
 from coterie.io.publication import stage, stage_bytes
-from coterie.release import Release
 from coterie.report.audit_map import risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.examples import example_releases, risk_points, shown
 from coterie.report.html_report import Figure, render_report
-from coterie.report.ranking import Best, best_cells, is_synthetic, yardstick
+from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is_synthetic, yardstick
 from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
@@ -23,7 +24,7 @@ from coterie.utility import all_measures
 from coterie.utility.measure import Settings
 from coterie.utility.pair import Pair, bring_together
 
-MOST_EXAMPLES = 5  # releases drawn over one another in a figure
+MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
 def write_comparison(
@@ -46,9 +47,11 @@ def write_comparison(
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
     }
-    figures = _figures(comparison, pairs)
+    figures = _figures(comparison, best, pairs, said)
     if audit_seconds is not None:
-        figures.append(_risk_map(comparison, best, examples, data, audit_seconds))
+        points = risk_points(comparison, best, examples, data, audit_seconds)
+        said = replace(said, attacked=tuple(points))
+        figures.append(_risk_map(said, UNITS[common_yardstick(comparison)]))
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -77,7 +80,9 @@ def write_comparison(
     return said
 
 
-def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
+def _figures(
+    comparison: Comparison, best: list[Best], pairs: dict[Cell, Pair], said: Verdict
+) -> list[Figure]:
     linked = [name for name in comparison.grid.methods if not is_synthetic(name)]
     measured = linked or list(comparison.grid.methods)
     measure = yardstick(comparison, measured[0])
@@ -105,24 +110,26 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
                 error_by_k(comparison, "sse-matched", list(comparison.grid.methods)),
             )
         )
-    few = dict(list(pairs.items())[:MOST_EXAMPLES])
     original = next(iter(pairs.values())).original
-    drawn = {shown(cell): pair.released for cell, pair in few.items()}
-    left_out = [shown(cell) for cell in pairs if cell not in few]
+    # Whatever has to stay out, the choice that the verdict names is drawn.
+    few = sorted(pairs.items(), key=lambda entry: entry[0] != said.top.cell)[:MOST_PANELS]
+    drawn = {shown(cell): pair.released for cell, pair in few}
+    left_out = [shown(cell) for cell in pairs if shown(cell) not in drawn]
     rest = f" Not drawn, for want of room: {'; '.join(left_out)}." if left_out else ""
+    lines = {shown(cell): pairs[cell].released for cell in _contrast(best, pairs, said.top.cell)}
     made += [
         (
             "distributions",
             "Attributes before and after",
-            "Example releases at the largest ε and each method's best k. Values beyond the shown range (the upper "
-            f"half percent) are counted in the last bar.{rest}",
-            distributions(original, drawn),
+            f"Grey: the original. Lines: an example release at the largest ε of {' and of '.join(lines)}. Values beyond the "
+            "shown range are counted in the first and the last bar.",
+            distributions(original, lines),
         ),
         (
             "correlations",
             "Correlations before and after",
-            "Orange is negative, purple positive. A release whose panel looks like the first keeps relations between "
-            f"attributes.{rest}",
+            "One example release of each method at the largest ε. Orange is negative, purple positive. A release whose "
+            f"panel looks like the first keeps relations between attributes.{rest}",
             correlation_matrices(original, drawn),
         ),
     ]
@@ -133,17 +140,22 @@ def _figures(comparison: Comparison, pairs: dict[Cell, Pair]) -> list[Figure]:
     ]
 
 
-def _risk_map(
-    comparison: Comparison, best: list[Best], examples: dict[Cell, Release], data: pa.Table, seconds: float
-) -> Figure:
+def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell]:
+    """The choice of the verdict, and beside it the best that has a proof of privacy; without one, the next best."""
+    others = [entry for entry in best if entry.cell in pairs and entry.cell != top]
+    proved = [e for e in others if e.rests_on_noise and e.guarantee.status is Status.PROVED]
+    second = min(proved or others, key=lambda entry: entry.error, default=None)
+    return [top] if second is None else [top, second.cell]
+
+
+def _risk_map(said: Verdict, loss: str) -> Figure:
     """Every example release attacked: what an attacker gains against what the release loses."""
-    points = risk_points(comparison, best, examples, data, seconds)
     return Figure(
         "risk-utility",
         "Risk and utility in one picture",
         "Down and left is better. The height is the most that any attack gained over guessing, with its interval; a star "
         "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
-        as_png(risk_utility_map(points)),
+        as_png(risk_utility_map(said.attacked, loss_label=f"{loss}: smaller is better")),
     )
 
 

@@ -12,12 +12,12 @@ from coterie.compare.grid import Cell
 from coterie.methods import get_method
 from coterie.release import Release, protect
 from coterie.report.audit_map import MapPoint, map_point
-from coterie.report.ranking import Best, is_synthetic
+from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthetic
 
 
 def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -> dict[Cell, Release]:
     """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
-    largest = comparison.grid.epsilons[-1]
+    largest = comparison.epsilons[-1]
     cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
     return {
         cell: protect(
@@ -45,6 +45,7 @@ def risk_points(
     `progress` is told how many are done.
     """
     points: list[MapPoint] = []
+    errors = errors_by(comparison, common_yardstick(comparison))
     for entry in best:
         if entry.cell not in examples:
             continue
@@ -57,7 +58,8 @@ def risk_points(
             seed=comparison.grid.seed,
         )
         promise = entry.guarantee
-        points.append(map_point(shown(entry.cell), promise.status.value, entry.error, audit, promise.model))
+        loss = float(errors[entry.cell].mean())
+        points.append(map_point(shown(entry.cell), promise.status.value, loss, audit, promise.model))
         if progress:
             progress(len(points))
     return points

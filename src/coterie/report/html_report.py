@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,9 +13,10 @@ from typing import Any
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
+from coterie.compare.grid import left_out
 from coterie.errors import MissingExtra
 from coterie.methods import get_method
-from coterie.report.ranking import UNITS, Best, readable
+from coterie.report.ranking import Best, key_to_errors, readable, usual_measure
 from coterie.report.style import STATUS_COLOUR
 from coterie.report.verdict import Verdict
 from coterie.utility import get_measure
@@ -61,14 +63,19 @@ def render_report(
     return environment.from_string(template).render(
         title=title,
         version=__version__,
-        issued=(issued or datetime.now(UTC)).isoformat(timespec="minutes"),
+        issued=f"{(issued or datetime.now(UTC)).astimezone(UTC):%d %B %Y, %H:%M} UTC",
         comparison=comparison,
+        left_out=left_out(comparison.skipped),
         verdict=verdict,
         figures=figures,
         promises=promises,
         status_colour=STATUS_COLOUR,
         best_as_evaluated=verdict.top.as_evaluated,
-        best=[_best_row(entry) for entry in best],
+        best={
+            as_text(epsilon): [_best_row(entry, best) for entry in best if entry.cell.epsilon == epsilon]
+            for epsilon in comparison.epsilons
+        },
+        key_to_errors=key_to_errors(best),
         extra=extra_measures,
         extra_measures=[get_measure(name) for name in next(iter(extra_measures.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],
@@ -80,7 +87,7 @@ def render_report(
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else readable(value)
+    return "–" if value is None or math.isnan(value) else readable(value)
 
 
 def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
@@ -92,15 +99,14 @@ def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
     ]
 
 
-def _best_row(entry: Best) -> dict[str, Any]:
+def _best_row(entry: Best, best: list[Best]) -> dict[str, Any]:
     return {
-        "epsilon": as_text(entry.cell.epsilon),
         "method": entry.cell.method,
         "k": entry.cell.k if entry.cell.k > 1 else "–",
         "error": entry.error,
         "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
         "words": entry.words,
-        "unit": UNITS[entry.measure],
+        "star": "" if entry.measure == usual_measure(best) else "*",
         "status": entry.guarantee.status.value,
         "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
     }
@@ -111,7 +117,7 @@ def _rows(comparison: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "method": cell.method,
-            "k": cell.k,
+            "k": cell.k if cell.k > 1 else "–",
             "epsilon": as_text(cell.epsilon),
             "values": [means[name][cell] for name in means],
         }

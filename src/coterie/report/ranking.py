@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,12 @@ UNITS = {
     "sse-matched": "squared error of the distributions (variances an attribute)",
     "semantic-distance": "mean semantic distance",
     "jensen-shannon": "Jensen–Shannon divergence",
+}
+SCALES = {
+    "sse": "1 is no better than publishing means",
+    "sse-matched": "1 is no better than publishing means",
+    "semantic-distance": "0 is the same label, 1 has nothing in common with it",
+    "jensen-shannon": "0 is alike, 1 has nothing in common",
 }
 # From which value on each sentence holds; the first that fits is said.
 WORDS = {
@@ -117,6 +124,12 @@ def yardstick(comparison: Comparison, method: str) -> str:
     return "sse" if numeric else "semantic-distance"
 
 
+def common_yardstick(comparison: Comparison) -> str:
+    """One measure that every compared method has: two on one axis could not be held against each other."""
+    methods = comparison.grid.methods
+    return yardstick(comparison, next(filter(is_synthetic, methods), methods[0]))
+
+
 def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
     """One number a run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
     values = comparison.results.values[measure]
@@ -128,7 +141,7 @@ def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
 def best_cells(comparison: Comparison) -> list[Best]:
     """For each ε and method, in the order of the grid."""
     found = []
-    for epsilon in comparison.grid.epsilons:
+    for epsilon in comparison.epsilons:
         for method in comparison.grid.methods:
             measure = yardstick(comparison, method)
             errors, tables = errors_by(comparison, measure), comparison.results.mean(measure)
@@ -143,6 +156,19 @@ def best_cells(comparison: Comparison) -> list[Best]:
                 Best(best, means[best], float(errors[best].std()), near, guarantee, measure, tables[best])
             )
     return found
+
+
+def usual_measure(best: Sequence[Best]) -> str:
+    """What rows that stand for people are measured by. In a table of errors every other measure carries a star."""
+    return next((entry.measure for entry in best if not entry.synthetic), best[0].measure)
+
+
+def key_to_errors(best: Sequence[Best]) -> list[str]:
+    """What the errors in a table of the best choices are: one line for most of them, one for those with a star."""
+    usual = usual_measure(best)
+    others = sorted({entry.measure for entry in best} - {usual})
+    first = f"Error: {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
+    return [first, *(f"* {UNITS[other]}; {SCALES[other]}." for other in others)]
 
 
 def readable(number: float) -> str:

@@ -42,6 +42,19 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> 
     return figure, axes
 
 
+def plain_log(scale: Any, low: float, high: float) -> None:
+    """A log scale with numbers as people write them; those between powers of ten only where few powers are shown."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    few = high < 30 * low
+    scale.set_tick_params(which="minor", labelsize=7)
+    scale.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{value:,.10g}" if 1e-4 <= value < 1e7 else f"{value:.0e}")
+    )
+    scale.set_minor_locator(LogLocator(subs=(2, 5) if few else tuple(range(2, 10))))
+    scale.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}") if few else NullFormatter())
+
+
 def as_png(figure: Any) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
-from coterie.report.style import COLOURS, new_figure
+from coterie.report.style import COLOURS, new_figure, plain_log
 from coterie.schema import AttributeType
 from coterie.utility.correlation_error import correlations
 
 Columns = Mapping[str, Column]
 DASHES = ("-", "--", "-.", ":")
 MOST_LABELS = 12
+MOST_BARS = 40
+MOST_NAMES = 25  # along the side of a matrix
 _SECONDS = {AttributeType.DATE: 86_400, AttributeType.TIMESTAMP: 1}  # in what a number counts, from 1970 on
 
 
@@ -34,16 +36,21 @@ def distributions(original: Columns, releases: Mapping[str, Columns]) -> Any:
     for axis in list(axes.flat)[len(original) :]:
         axis.set_visible(False)
     handles, labels = axes.flat[0].get_legend_handles_labels()
+    # At the top: under twenty rows of panels nobody would find it. As many side by side as the width has room for.
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(5, len(labels)), fontsize=8, frameon=False
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=min(2 * across, len(labels)),
+        fontsize=8,
+        frameon=False,
     )
     return figure
 
 
 def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column]) -> None:
     values = column.values
-    low, high = float(values.min()), float(np.quantile(values, 0.995))
-    edges = np.linspace(low, high if high > low else low + 1, 41)
+    edges = _edges(column)
     axis.hist(np.clip(values, edges[0], edges[-1]), edges, color="#cccccc", label="original")
     for place, (title, other) in enumerate(released.items()):
         assert isinstance(other, NumericColumn)
@@ -57,11 +64,32 @@ def _histogram(axis: Any, column: NumericColumn, released: Mapping[str, Column])
             label=title,
         )
     axis.set_yscale("log")
+    axis.set_ylim(bottom=0.7)  # from one record on: a bar of few is as low in every panel
+    plain_log(axis.yaxis, *axis.get_ylim())
     axis.set_ylabel("records (log scale)", fontsize=8)
+    if column.attribute.type is AttributeType.DATE:
+        from matplotlib import dates
+
+        locator: Any = dates.AutoDateLocator
+        axis.xaxis.set_major_locator(locator(minticks=2, maxticks=5))  # first days of years or months
+    else:
+        axis.locator_params(axis="x", nbins=5)  # more numbers of six digits would run into each other
     unit = _SECONDS.get(column.attribute.type)
-    if unit is not None:
+    if unit is None:
+        axis.xaxis.set_major_formatter(lambda place, _: f"{place:,.6g}")
+    else:
         axis.xaxis.set_major_formatter(lambda place, _: str(np.datetime64(int(place * unit), "s"))[:10])
         axis.tick_params(axis="x", labelrotation=30, labelsize=6.5)
+
+
+def _edges(column: NumericColumn) -> NDArray[np.float64]:
+    """40 bars up to the upper half percent; one a value where there are few whole ones; of a constant, the whole domain."""
+    low, high = float(column.values.min()), float(np.quantile(column.values, 0.995))
+    if high <= low:
+        low, high = min(low, column.domain.lower), max(low, column.domain.upper)
+    if column.attribute.type is AttributeType.INTEGER and high - low < MOST_BARS:
+        return np.arange(np.floor(low), np.ceil(high) + 2) - 0.5
+    return np.linspace(low, high, MOST_BARS + 1)
 
 
 def _bars(axis: Any, column: Column, released: Mapping[str, Column]) -> None:
@@ -115,14 +143,15 @@ def correlation_matrices(original: Columns, releases: Mapping[str, Columns]) -> 
     panels: dict[str, Columns] = {"original": original, **releases}
     across = min(3, len(panels))
     rows = -(-len(panels) // across)
-    size = max(2.6, 1.2 + 0.22 * len(names))
+    every = -(-len(names) // MOST_NAMES)  # of a wide table, every second or third is named
+    size = max(2.6, 1.2 + 0.22 * min(len(names), MOST_NAMES))
     figure, axes = new_figure(size * across + 0.9, size * rows + 0.3, rows, across)
     for axis, (title, columns) in zip(axes.flat, panels.items(), strict=False):
         numbers = [column.values for column in columns.values() if isinstance(column, NumericColumn)]
         image = axis.imshow(correlations(numbers), vmin=-1, vmax=1, cmap="PuOr")
         axis.set_title(title, fontsize=9)
-        axis.set_xticks(range(len(names)), names, rotation=90, fontsize=6.5)
-        axis.set_yticks(range(len(names)), names, fontsize=6.5)
+        axis.set_xticks(range(0, len(names), every), names[::every], rotation=90, fontsize=6.5)
+        axis.set_yticks(range(0, len(names), every), names[::every], fontsize=6.5)
         axis.spines[:].set_visible(False)
     for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)

@@ -9,6 +9,7 @@ import numpy as np
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.guarantee import Status
+from coterie.report.audit_map import MapPoint
 from coterie.report.ranking import Best, errors_by, in_words, readable
 
 
@@ -17,20 +18,32 @@ class Verdict:
     headline: str
     points: tuple[str, ...]
     top: Best  # the choice that the headline names
+    attacked: tuple[MapPoint, ...] = ()  # example releases, where they were attacked
+
+    @property
+    def gains(self) -> list[str]:
+        """Who changes the data least is half of the answer; what attackers gained from each belongs beside it."""
+        found = sorted(self.attacked, key=lambda point: point.risk, reverse=True)
+        gains = "; ".join(f"{point.name}: {100 * point.risk:.0f} %" for point in found)
+        said = f"The most that any of our attacks gained (0 % is guessing, 100 % is certainty): {gains}."
+        return [said] if found else []
 
 
 def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
-    largest = comparison.grid.epsilons[-1]
+    largest = comparison.epsilons[-1]
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
     rows = [entry for entry in at_largest if not entry.synthetic]
     noisy = [entry for entry in rows if entry.rests_on_noise]
     top = min(noisy or rows or at_largest, key=lambda entry: entry.error)
-    scope = "≤" if len(comparison.grid.epsilons) > 1 else "="
+    # Ranking or MDAV alone may change less still: they are told of below, and are no rivals.
+    among = " of those that add noise" if any(entry.error < top.error for entry in rows) else ""
+    several = len(comparison.epsilons) > 1
+    scope, at = ("≤", f" at ε = {as_text(largest)}") if several else ("=", "")
     width = len(comparison.results.attributes)
     headline = (
         f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
-        f"{'attribute' if width == 1 else 'attributes'}, {top.choice} changes the data least: {top.figure} "
-        f"({'; '.join(filter(None, (top.words, top.as_evaluated)))}). "
+        f"{'attribute' if width == 1 else 'attributes'}, {top.choice}{at} changes the data least{among}: {top.words} "
+        f"({top.figure}). "
         f"Its promise is {top.guarantee.status.value}: {_label(top)}."
     )
     points = [
@@ -44,13 +57,11 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
     if refuted:
         points.append(
-            f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample; the table "
-            "below says which."
+            f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample: see what "
+            "each method promises."
         )
     if comparison.skipped:
-        points.append(
-            f"{len(comparison.skipped)} choices were impossible and left out; they are listed below."
-        )
+        points.append("Some choices were impossible and left out; they are listed below, with the reason.")
     return Verdict(headline, tuple(points), top)
 
 
@@ -60,23 +71,36 @@ def _label(entry: Best) -> str:
 
 
 def _firm(rows: list[Best], top: Best) -> list[str]:
-    """The best choices whose promise is a theorem, if the top one's is not."""
-    if top.guarantee.status is Status.PROVED:
-        return ["No compared choice with a weaker promise changes the data less."] if len(rows) > 1 else []
+    """The best choices whose promise is a theorem, if the top one's is not; those without noise come further below."""
+    noisy = [entry for entry in rows if entry.rests_on_noise]
+    if _proves_dp(top):
+        weaker = [entry for entry in noisy if not _proves_dp(entry)]
+        return (
+            ["No compared choice that adds noise under a weaker promise changes the data less."]
+            if weaker
+            else []
+        )
     said = []
-    proved = [e for e in rows if e.guarantee.status is Status.PROVED and e.rests_on_noise]
-    if proved:
+    proved = [entry for entry in noisy if entry.guarantee.status is Status.PROVED]
+    if proved and top not in proved:
         said.append(_among("proved", min(proved, key=lambda entry: entry.error)))
-    else:
+    if not any(map(_proves_dp, proved)):
         said.append(
             "No compared method has a proved differential-privacy promise for rows that stand for people."
         )
-    weaker = [entry for entry in rows if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
+    elif top in proved or not _proves_dp(min(proved, key=lambda entry: entry.error)):
+        private = min(filter(_proves_dp, proved), key=lambda entry: entry.error)
+        said.append(_among("proved differential privacy", private))
+    weaker = [entry for entry in noisy if entry.guarantee.status in (Status.BOUNDED, Status.CONDITIONAL)]
     if weaker and top not in weaker:
         best = min(weaker, key=lambda entry: entry.error)
         if not proved or best.error < min(entry.error for entry in proved):
             said.append(_among(best.guarantee.status.value, best))
     return said
+
+
+def _proves_dp(entry: Best) -> bool:
+    return entry.guarantee.status is Status.PROVED and entry.guarantee.model == "differential privacy"
 
 
 def _categories(comparison: Comparison, top: Best) -> list[str]:
@@ -95,7 +119,7 @@ def _categories(comparison: Comparison, top: Best) -> list[str]:
 
 def _among(kind: str, best: Best) -> str:
     return (
-        f"Among methods whose promise is {kind}, {best.choice} is best: {best.figure} ({best.words}). "
+        f"Among methods whose promise is {kind}, {best.choice} is best: {best.words} ({best.figure}). "
         f"It promises: {best.guarantee.label}."
     )
 
@@ -105,7 +129,7 @@ def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[s
     if not entries:
         return []
     best = min(entries, key=lambda entry: entry.error)
-    said = f"If no row has to stand for a person, {best.choice}: {best.figure} ({best.words}). "
+    said = f"If no row has to stand for a person, {best.choice}: {best.words} ({best.figure}). "
     if not top.synthetic:
         other = float(errors_by(comparison, best.measure)[top.cell].mean())
         said += f"By the same measure {top.choice} is at {readable(other)}. "
@@ -113,13 +137,13 @@ def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[s
 
 
 def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
-    smallest = comparison.grid.epsilons[0]
+    smallest = comparison.epsilons[0]
     entries = [e for e in best if e.cell.epsilon == smallest and e.rests_on_noise and not e.synthetic]
-    if len(comparison.grid.epsilons) < 2 or not entries:
+    if len(comparison.epsilons) < 2 or not entries:
         return []
     top = min(entries, key=lambda entry: entry.error)
     useless = [e for e in entries if e.error >= 1 and e.measure == "sse"]
-    said = f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.figure} ({top.words})."
+    said = f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.words} ({top.figure})."
     if useless and len(useless) < len(entries):
         names = ", ".join(entry.cell.method for entry in useless)
         said += f" {names} {'is' if len(useless) == 1 else 'are'} {useless[0].words} there."

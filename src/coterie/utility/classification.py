@@ -1,7 +1,7 @@
 """classification: train on the release, test on original records that it was not trained on (000 §4.2).
 
-The first 66 % of the records train, the rest test. Beside each F-measure stands the upper bound: the same classifier
-trained on the original records.
+The first 66 % of the records train, the rest test; of a table that is sorted by class, 66 % drawn at random. Beside each
+F-measure stands the upper bound: the same classifier trained on the original records.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
-from coterie.errors import DataError, MissingExtra, ParameterError, nearest
+from coterie.errors import DataError, ParameterError, nearest
 from coterie.table import Checked
+from coterie.utility.classifiers import CannotLearn, f_measures, make_classifier
 from coterie.utility.measure import Floats, Measure, Measured, Settings
 from coterie.utility.pair import Pair
 
@@ -38,12 +39,16 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
         raise ParameterError("The training share leaves no record to train or test.", "Choose about 0.66.")
     original = np.column_stack([_feature(pair.original[name]) for name in features])
     released = np.column_stack([_feature(pair.released[name]) for name in features])
-    bound = f_measures(original[:cut], truth[:cut], original[cut:], truth[cut:], settings)
-    found = f_measures(released[:cut], labels[:cut], original[cut:], truth[cut:], settings)
+    train, test, split = _parts(truth, cut, settings.seed)
+    try:
+        bound = f_measures(original[train], truth[train], original[test], truth[test], settings)
+        found = f_measures(released[train], labels[train], original[test], truth[test], settings)
+    except CannotLearn as refused:  # the other measures are still given
+        return Measured(None, reason=str(refused))
     classes = {
         name: {"f_measure": found.get(name, 0.0), "upper_bound": bound.get(name, 0.0)} for name in names
     }
-    present = [name for name in names if name in set(truth[cut:])]
+    present = [name for name in names if name in set(truth[test])]
     return Measured(
         float(np.mean([classes[name]["f_measure"] for name in present])),
         details={
@@ -52,17 +57,25 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
             "classes": classes,
             "trained_on": cut,
             "tested_on": len(truth) - cut,
+            "split": split,
         },
     )
+
+
+def _parts(truth: NDArray[np.str_], cut: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], str]:
+    """Which records train and which test. Of a table sorted by class, the first ones would teach nothing of the rest."""
+    order, split = np.arange(len(truth)), "the first records train"
+    if set(truth[:cut]) != set(truth[cut:]):
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(order)
+        split = (
+            "records drawn at random train, because the first ones do not have the same classes as the rest"
+        )
+    return order[:cut], order[cut:], split
 
 
 def check_classes(checked: Checked, settings: Settings) -> None:
     """Refuse what classification would refuse, from the original alone: before a grid is run, not after it."""
     if settings.target is None:
-        if settings.threshold is not None:
-            raise ParameterError(
-                "There is a threshold but no class column to split.", "Name it with --target."
-            )
         return
     if settings.target in checked.columns:
         values = _plain(checked.columns[settings.target])
@@ -75,45 +88,6 @@ def check_classes(checked: Checked, settings: Settings) -> None:
         )
     _classes(values, settings)
     make_classifier(settings)
-
-
-def f_measures(
-    train: Floats, labels: NDArray[Any], test: Floats, truth: NDArray[Any], settings: Settings
-) -> dict[str, float]:
-    """F-measure of each class, the harmonic mean of precision and recall; 0 where a class is never found."""
-    if len(set(labels)) == 1:  # nothing to learn: the one class is the answer to everything
-        guessed = np.full(len(truth), labels[0])
-    else:
-        guessed = make_classifier(settings).fit(train, labels).predict(test)
-    found: dict[str, float] = {}
-    for name in sorted(set(truth) | set(labels)):
-        hits = int(np.sum((guessed == name) & (truth == name)))
-        mentioned = int(np.sum(guessed == name)) + int(np.sum(truth == name))
-        found[str(name)] = 2 * hits / mentioned if mentioned else 0.0
-    return found
-
-
-def make_classifier(settings: Settings) -> Any:
-    """Any scikit-learn classifier by its class name, seeded where it can be."""
-    try:
-        from sklearn.utils import all_estimators
-    except ImportError:
-        raise MissingExtra.named("evaluate", "Classification") from None
-    known = dict(all_estimators(type_filter="classifier"))
-    if settings.classifier not in known:
-        raise ParameterError(
-            f"scikit-learn has no classifier '{settings.classifier}'.", nearest(settings.classifier, known)
-        )
-    try:
-        classifier = known[settings.classifier]()
-    except TypeError:
-        raise ParameterError(
-            f"'{settings.classifier}' needs another classifier inside it.",
-            "Choose one that stands alone, such as RandomForestClassifier.",
-        ) from None
-    if "random_state" in classifier.get_params():
-        classifier.set_params(random_state=settings.seed)
-    return classifier
 
 
 def _feature(column: Column) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.errors import ParameterError
 from coterie.utility.clustered import ClusteredLabels, Released
 from coterie.utility.pair import Pair
 
@@ -27,6 +29,20 @@ class Settings:
     classifier: str = "RandomForestClassifier"
     train_share: float = 0.66  # 000 §4.2: the first 66 % of the records train
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
+        if self.threshold is None:
+            return
+        if not math.isfinite(self.threshold):
+            raise ParameterError(
+                "The threshold is not a finite number.", "Give for example --threshold 30000."
+            )
+        if self.target is None:
+            raise ParameterError(
+                "There is a threshold but no class column to split.", "Name it with --target."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,8 +152,13 @@ def _moved(before: dict[str, pa.ChunkedArray], after: dict[str, pa.ChunkedArray]
     for name, column in before.items():
         other = after[name]
         if column.type != other.type:
-            other = other.cast(column.type, safe=False)
+            try:
+                other = other.cast(column.type, safe=False)
+            except pa.ArrowException:  # text where there were numbers, say
+                return f"'{name}' was released untouched, but it holds something else now"
         same = pc.equal(column, other)
+        if pa.types.is_floating(column.type):  # NaN equals nothing, not even itself
+            same = pc.or_kleene(same, pc.or_kleene(pc.is_nan(column), pc.is_nan(other)))
         if not pc.all(pc.fill_null(same, True)).as_py():
             return f"'{name}' was released untouched, but its values stand in other rows"
     return None
@@ -161,12 +166,16 @@ def _moved(before: dict[str, pa.ChunkedArray], after: dict[str, pa.ChunkedArray]
 
 def _looks_shuffled(pair: Pair) -> bool:
     """Whether no released number follows its original beyond what chance allows (4 standard errors)."""
+    compared = False
     for name in pair.numeric:
         before, after = pair.before(name), pair.after(name)
         if len(before) < _ENOUGH_ROWS:
             return False
         one, other = before - before.mean(), after - after.mean()
         size = float(np.sqrt((one @ one) * (other @ other)))
-        if size == 0 or abs(float(one @ other)) / size > 4 / np.sqrt(len(before)):
+        if size == 0:  # a constant follows nothing and nobody
+            continue
+        compared = True
+        if abs(float(one @ other)) / size > 4 / np.sqrt(len(before)):
             return False
-    return bool(pair.numeric)
+    return compared

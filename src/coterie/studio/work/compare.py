@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from coterie.budget import as_text
 from coterie.compare.comparison import Comparison, compare
-from coterie.compare.grid import make_grid
-from coterie.report.audit_map import MapPoint
+from coterie.compare.grid import left_out, make_grid
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
 from coterie.report.verdict import verdict
@@ -43,11 +43,10 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     points = risk_points(comparison, best, examples, sample.table, SECONDS * len(examples), attacked)
     return {
         **sample.told(),
-        # How to find the same number in the command's files does not help here.
-        "headline": said.headline.replace(f"; {said.top.as_evaluated}", ""),
-        "points": [*_attacked(points), *said.points],
+        "headline": said.headline,
+        "points": [*replace(said, attacked=tuple(points)).gains, *said.points],
         "best": [_best(entry) for entry in best],
-        "skipped": [{"method": s.method, "k": s.k, "reason": s.reason} for s in comparison.skipped],
+        "skipped": left_out(comparison.skipped),
         "errors": {
             name: _errors(comparison, name) for name in _MEASURES if name in comparison.results.values
         },
@@ -64,16 +63,6 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
             for point in points
         ],
     }
-
-
-def _attacked(points: list[MapPoint]) -> list[str]:
-    """Who changes the data least is half of the answer; what attackers gained from each belongs beside it."""
-    found = sorted(points, key=lambda point: point.risk, reverse=True)
-    gains = "; ".join(f"{point.name}: {100 * point.risk:.0f} %" for point in found)
-    said = (
-        f"The most that any of our attacks gained beyond guessing: {gains}. The map below shows both sides."
-    )
-    return [said] if found else []
 
 
 def _best(entry: Best) -> dict[str, Any]:
