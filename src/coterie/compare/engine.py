@@ -26,6 +26,7 @@ from coterie.compare.synthetic import synthetic_tasks
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
+from coterie.utility.scratch import Scratch
 
 _WORTH_THREADS = 100_000  # released cluster values of a section
 
@@ -50,7 +51,7 @@ def run_cells(
 ) -> Iterator[Block]:
     """Work through the cells in sections that share their clusters. `shares` takes the place of the cells' own ε."""
     weights = {name: column.attribute.weight for name, column in table.columns.items()}
-    share_out = ShareOut(weights)
+    share_out, scratch = ShareOut(weights), Scratch()
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
@@ -62,13 +63,13 @@ def run_cells(
             found = {measure.name: np.full(shape, np.nan) for measure in measures}
             groups = Groups(table, members[0][1].grouping, k)
             seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
-            section = Section(table, groups, k, members, runs, seed, seen, settings, found)
+            section = Section(table, groups, k, members, runs, seed, seen, settings, found, scratch)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
             # Threads pay where NumPy works outside the interpreter lock: on long arrays.
             _finish(tasks, pool if table.records // k * shape[1] >= _WORTH_THREADS else None)
             by_cell = {
-                name: np.moveaxis(values.reshape(shape[0], -1, runs), 0, 2) for name, values in found.items()
+                name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
+from coterie.mechanism.numeric import limits
 from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
 from coterie.partition.clustering import Clustering
@@ -30,7 +31,7 @@ class Batch:
     """
 
     names: tuple[str, ...]
-    places: Whole
+    places: slice | Whole
     numbers: Numbers
     original: Numbers
     order: Whole  # record numbers by rising value, ties by record order; a row an attribute
@@ -43,6 +44,28 @@ class Batch:
     @cached_property
     def alone(self) -> Arranged:
         return Arranged(self.numbers, self.numbers.records + 0.0)
+
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats]:
+        lower, upper = np.array([limits(source) for source in self.numbers.sources]).T[:, :, None, None]
+        return lower, upper
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, float]]:
+        """Which attributes come in steps, and how many of those make a unit."""
+        steps = enumerate(source.step for source in self.numbers.sources)
+        return [(line, float(round(1 / step))) for line, step in steps if step is not None]
+
+    def publish(self, values: Floats) -> None:
+        """Clipped and rounded in place, as `LaplaceOnCentroids` does it; values have the axes attribute, row, cluster."""
+        lower, upper = self._limits
+        np.clip(values, lower, upper, out=values)
+        for line, per_unit in self._steps:
+            rows = values[line]
+            rows *= per_unit
+            np.rint(rows, out=rows)
+            rows /= per_unit
+            np.clip(rows, lower[line], upper[line], out=rows)
 
 
 @dataclass(frozen=True)
@@ -79,7 +102,9 @@ class SortedTable:
             original = Numbers.of([_numeric(self.original[name]) for name in names])
         order = [self.order[name] for name in names]
         side_by_side = order[0][None] if len(order) == 1 else np.stack(order)  # a long column is not copied
-        return Batch(tuple(names), np.array(places), numbers, original, side_by_side)
+        neighbours = places[-1] - places[0] == len(places) - 1
+        among = slice(places[0], places[-1] + 1) if neighbours else np.array(places)
+        return Batch(tuple(names), among, numbers, original, side_by_side)
 
     @cached_property
     def from_corner(self) -> Whole:

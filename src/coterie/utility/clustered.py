@@ -10,14 +10,16 @@ of a small table lie side by side in one array, so that a step costs one call an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, NumericColumn
 from coterie.taxonomy.marginality import marginality
+from coterie.utility.scratch import Scratch
 from coterie.utility.spread import variance
 
 Floats = NDArray[np.float64]
@@ -51,12 +53,17 @@ class Numbers:
         return variance(self.records)[:, None]
 
     @cached_property
+    def some_constant(self) -> bool:
+        """Whether an attribute has one value only, so that nothing can be divided by its variance."""
+        return bool((self.variance <= 0).any())
+
+    @cached_property
     def sanity_bound(self) -> Floats:
         return np.array([[sanity_bound(source)] for source in self.sources])
 
     @cached_property
-    def histograms(self) -> dict[tuple[int, ...], tuple[list[Whole], Floats]]:
-        """By number of bins, the original's histograms and what they come to; filled by the measure that needs it."""
+    def histograms(self) -> dict[str, Any]:
+        """By kind of bins, what a measure of distributions knows of the original; filled by the one that needs it."""
         return {}
 
 
@@ -122,6 +129,15 @@ class Clusters:
         return self.arranged.values[:, self.ends - 1]
 
     @cached_property
+    def weighed(self) -> tuple[Floats, Floats]:
+        """Σ w and Σ w·x of each cluster."""
+        weight, weighted = self.arranged.running
+        return (
+            weight[:, self.ends] - weight[:, self.starts],
+            weighted[:, self.ends] - weighted[:, self.starts],
+        )
+
+    @cached_property
     def within(self) -> Floats:
         """Σ (x − mean of its cluster)² over all records: what grouping alone costs."""
         if self.alone:
@@ -136,6 +152,7 @@ class Released:
 
     clusters: Clusters
     values: Floats
+    scratch: Scratch = field(default_factory=Scratch)
 
     @cached_property
     def squared_error(self) -> Floats:
@@ -144,7 +161,11 @@ class Released:
 
     @cached_property
     def gaps(self) -> Floats:
-        return np.asarray(self.values - self.clusters.mean[:, None])
+        return np.subtract(self.values, self.clusters.mean[:, None], out=self.room("gaps"))
+
+    def room(self, name: str = "moment") -> Floats:
+        """An array as large as the values. A measure that names none must be done with it when it returns."""
+        return self.scratch.room(name, self.values.shape)
 
     def over_records(self, values: Floats) -> Floats:
         """Σ size · value."""
@@ -158,6 +179,8 @@ class Released:
     def _rest(self, values: Floats, *, square: bool = False) -> Floats:
         """What clusters of an unusual size add to what all have in common."""
         other = self.clusters.unusual
+        if not len(other):
+            return np.zeros(1)
         few = values[:, :, other]
         return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -82,50 +83,71 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
-    """As `divergence`; attributes and rows in one list of bins, each attribute with as many as it has."""
+    """As `divergence`; the bins of all attributes in one list, row after row."""
     clusters, values = released.clusters, released.values
-    numbers, records, rows = clusters.numbers, clusters.numbers.records.shape[1], values.shape[1]
-    bins = np.array([bin_count(source, settings) for source in numbers.sources])
-    if rows > 1 and rows * bins.sum() > MOST_COUNTS:
+    rows, bins = values.shape[1], _bins(clusters.numbers, settings)
+    width = len(bins.before)
+    if rows > 1 and rows * width > MOST_COUNTS:
         halves = np.array_split(values, 2, axis=1)
         return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
-    before, own = _original(numbers, bins)
-    # Where the bins of each attribute and row begin.
-    first = (rows * (np.cumsum(bins) - bins))[:, None] + bins[:, None] * np.arange(rows)
-    place = _bins_of(values, numbers, bins) + first[:, :, None]
-    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * clusters.usual
+    place = bins.places(values, released.room(), released.room("bins").view(np.int64))
+    row = width * np.arange(rows)
+    place += (bins.first[:, None] + row)[:, :, None]
+    after = np.bincount(place.ravel(), minlength=rows * width)
+    after *= clusters.usual
     for other in clusters.unusual:
         after[place[:, :, other]] += clusters.size[other] - clusters.usual
-    f = _count_times_log(2 * records)
-    gain = f[after]
-    after += np.concatenate([np.tile(histogram, rows) for histogram in before])
-    gain -= f[after]
-    total = np.add.reduceat(gain, first.ravel()).reshape(first.shape) + own
-    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
+    f = _count_times_log(2 * bins.records)
+    gain = f.take(after)
+    after.reshape(rows, width)[:] += bins.before
+    gain -= f.take(after)
+    total = np.add.reduceat(gain, (row[:, None] + bins.first).ravel()).reshape(rows, -1) + bins.own
+    return np.clip(1 + total.T / (2 * bins.records), 0.0, 1.0)
 
 
-def _original(numbers: Numbers, bins: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], Floats]:
-    """The original's histograms, and Σf of each."""
-    key = tuple(bins.tolist())
-    if key not in numbers.histograms:
-        places = _bins_of(numbers.records[:, None], numbers, bins)
-        found = [np.bincount(place[0], minlength=width) for place, width in zip(places, bins, strict=True)]
-        f = _count_times_log(2 * numbers.records.shape[1])
-        numbers.histograms[key] = found, np.array([[f[histogram].sum()] for histogram in found])
-    return numbers.histograms[key]
+@dataclass(frozen=True)
+class _Bins:
+    """The bins of several attributes side by side, and the original's histograms."""
+
+    lower: Floats  # of the domains; this and the next two have the shape attribute, 1, 1
+    per_unit: Floats
+    last: Floats  # the number of the last bin
+    whole: list[int]  # attributes with one bin a value
+    first: NDArray[np.int64]  # where the bins of each attribute begin
+    before: NDArray[np.int64]
+    own: Floats  # Σf of each attribute's histogram
+    records: int
+
+    def places(self, values: Floats, room: Floats, out: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As `bin_numbers`, every attribute under its own domain."""
+        place = np.subtract(values, self.lower, out=room)
+        place *= self.per_unit
+        for line in self.whole:
+            np.rint(place[line], out=place[line])
+        np.clip(place, 0, self.last, out=place)
+        np.copyto(out, place, casting="unsafe")
+        return out
 
 
-def _bins_of(values: Floats, numbers: Numbers, bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As `bin_numbers`, every attribute under its own domain."""
-    lower = np.array([source.domain.lower for source in numbers.sources])
-    width = np.array([source.domain.upper for source in numbers.sources]) - lower
-    whole = [_one_a_value(source, count) for source, count in zip(numbers.sources, bins, strict=True)]
-    place: Floats = values - lower[:, None, None]
-    place *= np.where(whole, 1.0, bins / width)[:, None, None]
-    if any(whole):
-        place[whole] = np.rint(place[whole])
-    np.clip(place, 0, (bins - 1)[:, None, None], out=place)
-    return place.astype(np.int64)
+def _bins(numbers: Numbers, settings: Settings) -> _Bins:
+    if settings.bins not in numbers.histograms:
+        sources, records = numbers.sources, numbers.records.shape[1]
+        count = np.array([bin_count(source, settings) for source in sources])
+        lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
+        whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(count[line]))]
+        per_unit = count / (upper - lower)
+        per_unit[whole] = 1.0
+        before = [
+            np.bincount(bin_numbers(values, source, bins), minlength=bins)
+            for values, source, bins in zip(numbers.records, sources, count.tolist(), strict=True)
+        ]
+        f = _count_times_log(2 * records)
+        own = np.array([f[histogram].sum() for histogram in before])
+        each = (lower[:, None, None], per_unit[:, None, None], (count - 1.0)[:, None, None])
+        first = np.cumsum(count) - count
+        numbers.histograms[settings.bins] = _Bins(*each, whole, first, np.concatenate(before), own, records)
+    found: _Bins = numbers.histograms[settings.bins]
+    return found
 
 
 def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:

@@ -23,34 +23,47 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     clusters, values = released.clusters, released.values
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
     if clusters.alone:
-        error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
+        error = np.einsum("arc,ac->ar", np.abs(released.gaps, out=released.room()), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
-    weight, weighted = arranged.running
-    starts, ends = clusters.starts, clusters.ends
-    error = values * (weight[:, ends] - weight[:, starts])[:, None]
-    error -= (weighted[:, ends] - weighted[:, starts])[:, None]
+    weight, weighted = clusters.weighed
+    error = np.multiply(values, weight[:, None], out=released.room())
+    error -= weighted[:, None]
     np.abs(error, out=error)
-    inside = (values > clusters.lowest[:, None]) & (values < clusters.highest[:, None])
+    inside = values > clusters.lowest[:, None]
+    inside &= values < clusters.highest[:, None]
     found = np.flatnonzero(inside)
-    attribute, cluster = found // inside[0].size, found % inside.shape[2]
-    y, start, end = values.ravel()[found], starts[cluster], ends[cluster]
-    split = _first_not_below(arranged.values, attribute, start, end, y)
-    among = y * (2 * weight[attribute, split] - (weight[attribute, start] + weight[attribute, end]))
-    among -= 2 * weighted[attribute, split] - (weighted[attribute, start] + weighted[attribute, end])
-    error.ravel()[found] = among
+    error.ravel()[found] = _among(released, found)
     return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
 
 
-def _first_not_below(arranged: Floats, attribute: Whole, start: Whole, end: Whole, wanted: Floats) -> Whole:
+def _among(released: Released, found: Whole) -> Floats:
+    """The error of values that fall inside their clusters; `found` are their places among all values."""
+    clusters = released.clusters
+    _, rows, width = released.values.shape
+    row = found // width
+    cluster = found - row * width
+    attribute = row // rows
+    records = clusters.arranged.values.shape[1]
+    start, size = clusters.starts[cluster], clusters.size[cluster]
+    y = released.values.ravel()[found]
+    split = _below(clusters.arranged.values.ravel(), start + attribute * records, size, y)
+    # Running sums have one entry more than there are records: 0 for none of them.
+    weight, weighted = (sums.ravel() for sums in clusters.arranged.running)
+    split += attribute
+    first = start + attribute * (records + 1)
+    last = first + size
+    error = y * (2 * weight[split] - (weight[first] + weight[last]))
+    error -= 2 * weighted[split] - (weighted[first] + weighted[last])
+    return error
+
+
+def _below(values: Floats, start: Whole, size: Whole, wanted: Floats) -> Whole:
     """Bisection in many rising stretches at once: the first place of each with a value not below the wanted one."""
-    flat, last = arranged.ravel(), arranged.shape[1] - 1
-    found, offset = start.copy(), attribute * arranged.shape[1]
-    step = 1 << int((end - start).max(initial=0)).bit_length()
-    while step := step >> 1:
-        ahead = found + step
-        below = flat[offset + np.minimum(ahead - 1, last)] < wanted
-        found += step * (below & (ahead <= end))
-    return found
+    while size.max(initial=0) > 1:
+        half = size // 2
+        start = start + half * (values[start + half - 1] < wanted)
+        size = size - half
+    return start + (values[start] < wanted)
 
 
 MEASURE = Measure(
