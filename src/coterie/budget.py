@@ -55,7 +55,8 @@ def split(epsilon: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fract
         raise ParameterError(
             "No attribute has a budget share.", "Give at least one protected attribute a weight above 0."
         )
-    return {name: epsilon * weight / total for name, weight in weights.items()}
+    unit = epsilon / total
+    return {name: unit * weight for name, weight in weights.items()}
 
 
 def as_text(value: Fraction) -> str:
@@ -78,7 +79,9 @@ def as_text(value: Fraction) -> str:
 def float_up(value: Fraction) -> float:
     """The smallest double that is not below an exact value: noise may be rounded up, never down."""
     nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    numerator, denominator = nearest.as_integer_ratio()  # comparing fractions would take five times as long
+    enough = numerator * value.denominator >= value.numerator * denominator
+    return nearest if enough else math.nextafter(nearest, math.inf)
 
 
 def readable(value: Fraction) -> str:

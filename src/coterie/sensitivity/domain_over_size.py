@@ -11,8 +11,10 @@ from coterie.sensitivity.bound import Bound
 
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
-    sizes, which = np.unique(summary.size, return_inverse=True)
-    return np.array([float_up(domain.width / int(size)) for size in sizes])[which]
+    sizes = np.flatnonzero(np.bincount(summary.size))
+    each = np.zeros(sizes[-1] + 1)
+    each[sizes] = [float_up(domain.width / size) for size in sizes.tolist()]
+    return each[summary.size]
 
 
 DOMAIN_OVER_SIZE = Bound(formula="Δ/|C|", citation="000 §3.1", depth=0, compute=_compute)
