@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 
@@ -28,7 +29,7 @@ from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 from coterie.utility.scratch import Scratch
 
-_WORTH_THREADS = 100_000  # released cluster values of a section
+_WORTH_THREADS = 100_000  # released cluster values of an attribute of a section
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,12 @@ def run_cells(
         method = find(cell.method)
         key = (cell.k, method.grouping.name, method.synthesis is not None)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for (k, _, synthetic), members in together.items():
+    # Threads pay where NumPy works outside the interpreter lock: on long arrays.
+    released = {key: table.records // key[0] * len(members) * runs for key, members in together.items()}
+    many = max(released.values(), default=0) >= _WORTH_THREADS
+    with ThreadPoolExecutor(os.cpu_count() or 1) if many else nullcontext() as pool:
+        for key, members in together.items():
+            k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
             found = {measure.name: np.full(shape, np.nan) for measure in measures}
             groups = Groups(table, members[0][1].grouping, k)
@@ -66,8 +71,7 @@ def run_cells(
             section = Section(table, groups, k, members, runs, seed, seen, settings, found, scratch)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
-            # Threads pay where NumPy works outside the interpreter lock: on long arrays.
-            _finish(tasks, pool if table.records // k * shape[1] >= _WORTH_THREADS else None)
+            _finish(tasks, pool if released[key] >= _WORTH_THREADS else None)
             by_cell = {
                 name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }

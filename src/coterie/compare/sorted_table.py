@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
+from coterie.compare.stable_order import stable_order
 from coterie.mechanism.numeric import limits
 from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
@@ -40,6 +41,13 @@ class Batch:
     def ranked(self) -> Arranged:
         # -0.0 becomes 0.0, as in a summary.
         return Arranged(self.numbers, np.take_along_axis(self.numbers.records, self.order, axis=1) + 0.0)
+
+    @cached_property
+    def rank(self) -> Whole:
+        """The place of each record in that order."""
+        rank = np.empty_like(self.order)
+        np.put_along_axis(rank, self.order, np.arange(self.order.shape[1])[None], axis=1)
+        return rank
 
     @cached_property
     def alone(self) -> Arranged:
@@ -109,7 +117,7 @@ class SortedTable:
     @cached_property
     def from_corner(self) -> Whole:
         """The order of insensitive MDAV, which is the same for every k."""
-        return np.argsort(corner_key(list(self.columns.values())), kind="stable")
+        return stable_order(corner_key(list(self.columns.values())))
 
     def clustering(self, name: str | None, size: Whole) -> Clustering:
         """Consecutive values of one attribute, or (None) records from the corner of the domain, without sorting again."""
@@ -150,7 +158,7 @@ def sort_once(
     streams: Mapping[str, tuple[int, str]] | None = None,
 ) -> SortedTable:
     """One stable sort an attribute; -0.0 equals 0.0, as in individual ranking. `original`: what to measure against."""
-    order = {name: np.argsort(column.position, kind="stable") for name, column in columns.items()}
+    order = {name: stable_order(column.position) for name, column in columns.items()}
     return SortedTable(columns, order, columns if original is None else original, streams or {})
 
 

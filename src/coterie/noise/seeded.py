@@ -53,10 +53,17 @@ def seeded_words(streams: Iterable[tuple[int, str]], count: int, first: int = 0)
             "uinteger": 0,
         }
         rows.append(generator.random_raw(first % _WORDS + count)[first % _WORDS :])
-    return rows[0][None] if len(rows) == 1 else np.stack(rows)  # one long stream is not copied
+    # One long stream is not copied.
+    return rows[0][None] if len(rows) == 1 else np.concatenate(rows).reshape(len(rows), count)
 
 
 def unit_laplace(words: Words) -> Floats:
     """Standard Laplace draws. The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite."""
-    centred = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53 - 0.5
-    return np.asarray(-np.sign(centred) * np.log1p(-2.0 * np.abs(centred)), dtype=np.float64)
+    centred = (words >> np.uint64(11)).astype(np.float64)
+    centred += 0.5
+    centred *= 2.0**-53
+    centred -= 0.5
+    drawn = np.abs(centred)
+    drawn *= -2.0
+    np.log1p(drawn, out=drawn)
+    return np.copysign(drawn, centred, out=drawn)
