@@ -17,7 +17,7 @@ from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
 from coterie.compare.paid_bounds import pays_for_bounds, run_paid_cells
 from coterie.compare.results import Results, gather
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.errors import ParameterError
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
@@ -164,4 +164,4 @@ def _work(
         return ()
     if pays_for_bounds(schema):
         return run_paid_cells(checked, original, schema, cells, grid.runs, grid.seed, measures, settings)
-    return run_cells(sort_once(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)
+    return run_cells(SortedTable(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)

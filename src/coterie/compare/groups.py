@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from coterie.columns.column import CategoryColumn, Column
+from coterie.compare.batch import Batch, Floats, Whole
 from coterie.compare.labels import distinct_rows
-from coterie.compare.sorted_table import Batch, SortedTable, Whole, equal_sizes
+from coterie.compare.sorted_table import SortedTable, equal_sizes
 from coterie.methods.grouping import (
     EACH_ALONE,
     GRADED_RANKING,
@@ -21,7 +22,7 @@ from coterie.partition.clustering import Clustering
 from coterie.partition.graded_ranking import graded_sizes
 from coterie.partition.summary import Summary
 from coterie.taxonomy.marginality import cluster_counts
-from coterie.utility.clustered import Arranged, ClusteredLabels, Clusters, Floats, Numbers
+from coterie.utility.clustered import Arranged, ClusteredLabels, Clusters, Numbers
 
 _DEPTH = 3  # outermost values that the deepest bound reads
 

@@ -13,9 +13,9 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.compare.batch import Batch
 from coterie.compare.groups import summaries
 from coterie.compare.section import Section, Task
-from coterie.compare.sorted_table import Batch
 from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
