@@ -81,8 +81,8 @@ class Arranged:
 
     @cached_property
     def running(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x over the first i records."""
-        return _running(self.weights), _running(self.weights * self.values)
+        """Σ w and Σ w·x over the records up to each."""
+        return np.cumsum(self.weights, axis=1), np.cumsum(self.weights * self.values, axis=1)
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,11 @@ class Clusters:
         return self.arranged.values[:, self.ends - 1]
 
     @cached_property
-    def weighed(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x of each cluster."""
-        weight, weighted = self.arranged.running
-        return (
-            weight[:, self.ends] - weight[:, self.starts],
-            weighted[:, self.ends] - weighted[:, self.starts],
-        )
+    def weighed(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Σ w over the records before each cluster and up to its end, and Σ w·x."""
+        upto = [sums[:, self.ends - 1] for sums in self.arranged.running]
+        before = [np.hstack([np.zeros((len(sums), 1)), sums[:, :-1]]) for sums in upto]
+        return before[0], upto[0], before[1], upto[1]
 
     @cached_property
     def within(self) -> Floats:
@@ -214,9 +212,3 @@ class ClusteredLabels:
 def sanity_bound(column: NumericColumn) -> float:
     """001 §4.2: a hundredth of the domain."""
     return float(column.domain.width) / 100
-
-
-def _running(values: Floats) -> Floats:
-    sums = np.zeros((len(values), values.shape[1] + 1))
-    np.cumsum(values, axis=1, out=sums[:, 1:])
-    return sums

@@ -25,9 +25,9 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     if clusters.alone:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps, out=released.room()), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
-    weight, weighted = clusters.weighed
-    error = np.multiply(values, weight[:, None], out=released.room())
-    error -= weighted[:, None]
+    before, upto, before_x, upto_x = clusters.weighed
+    error = np.multiply(values, (upto - before)[:, None], out=released.room())
+    error -= (upto_x - before_x)[:, None]
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
     inside &= values < clusters.highest[:, None]
@@ -39,31 +39,35 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 def _among(released: Released, found: Whole) -> Floats:
     """The error of values that fall inside their clusters; `found` are their places among all values."""
     clusters = released.clusters
-    _, rows, width = released.values.shape
+    attributes, rows, width = released.values.shape
     row = found // width
     cluster = found - row * width
-    attribute = row // rows
-    records = clusters.arranged.values.shape[1]
-    start, size = clusters.starts[cluster], clusters.size[cluster]
-    y = released.values.ravel()[found]
-    split = _below(clusters.arranged.values.ravel(), start + attribute * records, size, y)
-    # Running sums have one entry more than there are records: 0 for none of them.
-    weight, weighted = (sums.ravel() for sums in clusters.arranged.running)
-    split += attribute
-    first = start + attribute * (records + 1)
-    last = first + size
-    error = y * (2 * weight[split] - (weight[first] + weight[last]))
-    error -= 2 * weighted[split] - (weighted[first] + weighted[last])
-    return error
+    start = clusters.starts.take(cluster)
+    size = clusters.size.take(cluster) if len(clusters.unusual) else clusters.usual
+    if attributes > 1:
+        attribute = row // rows
+        cluster += attribute * width
+        start += attribute * clusters.arranged.values.shape[1]
+    y = released.values.ravel().take(found)
+    # The last record below y: the cluster's first one is.
+    split = _last_below(clusters.arranged.values.ravel(), start, size, y)
+    weight, weighted = (2 * sums.ravel().take(split) for sums in clusters.arranged.running)
+    before, upto, before_x, upto_x = clusters.weighed
+    weight -= (before + upto).ravel().take(cluster)
+    weighted -= (before_x + upto_x).ravel().take(cluster)
+    weight *= y
+    weight -= weighted
+    return weight
 
 
-def _below(values: Floats, start: Whole, size: Whole, wanted: Floats) -> Whole:
-    """Bisection in many rising stretches at once: the first place of each with a value not below the wanted one."""
-    while size.max(initial=0) > 1:
+def _last_below(values: Floats, start: Whole, size: Whole | int, wanted: Floats) -> Whole:
+    """Bisection in many rising stretches at once, whose first values are below the wanted ones."""
+    while np.max(size, initial=0) > 1:
         half = size // 2
-        start = start + half * (values[start + half - 1] < wanted)
+        ahead = start + half
+        start = np.where(values.take(ahead) < wanted, ahead, start)
         size = size - half
-    return start + (values[start] < wanted)
+    return start
 
 
 MEASURE = Measure(
