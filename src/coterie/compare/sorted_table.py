@@ -46,13 +46,6 @@ class SortedTable:
         """The same values under other domains: nothing is sorted or drawn again."""
         return SortedTable(columns, _orders=self._orders, _kept=self._kept)
 
-    def order(self, names: tuple[str, ...]) -> Whole:
-        """Record numbers by rising value, ties by record order; a row an attribute. One sort for the whole grid."""
-        if names not in self._orders:
-            position = [self.columns[name].position for name in names]
-            self._orders[names] = stable_order(position[0][None] if len(names) == 1 else np.stack(position))
-        return self._orders[names]
-
     @cached_property
     def batches(self) -> list[Batch]:
         places = [
@@ -70,7 +63,7 @@ class SortedTable:
             original = Numbers.of([_numeric(self.original[name]) for name in names])
         neighbours = places[-1] - places[0] == len(places) - 1
         among = slice(places[0], places[-1] + 1) if neighbours else np.array(places)
-        return Batch(names, among, numbers, original, partial(self.order, names))
+        return Batch(names, among, numbers, original, partial(_order, self.columns, names, self._orders))
 
     @cached_property
     def from_corner(self) -> Whole:
@@ -87,7 +80,7 @@ class SortedTable:
     def _order_of(self, name: str) -> Whole:
         """Numbers are sorted with their batch."""
         names = next((batch.names for batch in self.batches if name in batch.names), (name,))
-        return np.asarray(self.order(names)[names.index(name)])
+        return np.asarray(_order(self.columns, names, self._orders)[names.index(name)])
 
     def drawn(
         self, make: Callable[[Words], Floats], streams: tuple[str, ...], seed: int, runs: int, count: int
@@ -113,6 +106,16 @@ def equal_sizes(records: int, k: int) -> Whole:
     size = np.full(records // k, k, dtype=np.int64)
     size[-1] += records % k
     return size
+
+
+def _order(
+    columns: Mapping[str, Column], names: tuple[str, ...], known: dict[tuple[str, ...], Whole]
+) -> Whole:
+    """Record numbers by rising value, ties by record order; a row an attribute. One sort for the whole grid."""
+    if names not in known:
+        position = [columns[name].position for name in names]
+        known[names] = stable_order(position[0][None] if len(names) == 1 else np.stack(position))
+    return known[names]
 
 
 def _numeric(column: Column) -> NumericColumn:

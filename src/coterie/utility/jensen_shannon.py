@@ -90,7 +90,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     if rows > 1 and rows * width > MOST_COUNTS:
         halves = np.array_split(values, 2, axis=1)
         return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
-    place = bins.places(values, released.room(), released.room("bins").view(np.int64))
+    place = bins.edges.places(values, released.room(), released.room("bins").view(np.int64))
     row = width * np.arange(rows)
     place += (bins.first[:, None] + row)[:, :, None]
     after = np.bincount(place.ravel(), minlength=rows * width)
@@ -105,18 +105,14 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     return np.clip(1 + total.T / (2 * bins.records), 0.0, 1.0)
 
 
-@dataclass(frozen=True)
-class _Bins:
-    """The bins of several attributes side by side, and the original's histograms."""
+@dataclass(frozen=True, slots=True)
+class _Edges:
+    """Where the bins of several attributes are; arrays have the shape attribute, 1, 1."""
 
-    lower: Floats  # of the domains; this and the next two have the shape attribute, 1, 1
+    lower: Floats
     per_unit: Floats
     last: Floats  # the number of the last bin
     whole: list[int]  # attributes with one bin a value
-    first: NDArray[np.int64]  # where the bins of each attribute begin
-    before: NDArray[np.int64]
-    own: Floats  # Σf of each attribute's histogram
-    records: int
 
     def places(self, values: Floats, room: Floats, out: NDArray[np.int64]) -> NDArray[np.int64]:
         """As `bin_numbers`, every attribute under its own domain."""
@@ -129,23 +125,32 @@ class _Bins:
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class _Bins:
+    """The bins of several attributes side by side, and the original's histograms."""
+
+    edges: _Edges
+    first: NDArray[np.int64]  # where the bins of each attribute begin
+    before: NDArray[np.int64]
+    own: Floats  # Σf of each attribute's histogram
+    records: int
+
+
 def _bins(numbers: Numbers, settings: Settings) -> _Bins:
     if settings.bins not in numbers.histograms:
-        sources, records = numbers.sources, numbers.records.shape[1]
+        sources, values = numbers.sources, numbers.records[:, None]
         count = np.array([bin_count(source, settings) for source in sources])
         lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
         whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(count[line]))]
         per_unit = count / (upper - lower)
         per_unit[whole] = 1.0
-        before = [
-            np.bincount(bin_numbers(values, source, bins), minlength=bins)
-            for values, source, bins in zip(numbers.records, sources, count.tolist(), strict=True)
-        ]
-        f = _count_times_log(2 * records)
-        own = np.array([f[histogram].sum() for histogram in before])
-        each = (lower[:, None, None], per_unit[:, None, None], (count - 1.0)[:, None, None])
+        edges = _Edges(*(each[:, None, None] for each in (lower, per_unit, count - 1.0)), whole)
         first = np.cumsum(count) - count
-        numbers.histograms[settings.bins] = _Bins(*each, whole, first, np.concatenate(before), own, records)
+        place = edges.places(values, np.empty(values.shape), np.empty(values.shape, dtype=np.int64))
+        before = np.bincount((place + first[:, None, None]).ravel(), minlength=int(count.sum()))
+        records = values.shape[2]
+        own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
+        numbers.histograms[settings.bins] = _Bins(edges, first, before, np.array(own), records)
     found: _Bins = numbers.histograms[settings.bins]
     return found
 
