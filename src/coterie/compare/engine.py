@@ -24,10 +24,10 @@ from coterie.compare.section import Floats, Section, Task
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
+from coterie.memory import keep_some_of_what_is_freed
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
-from coterie.utility.scratch import Scratch
 
 _WORTH_THREADS = 100_000  # released cluster values of an attribute of a section
 
@@ -52,7 +52,8 @@ def run_cells(
 ) -> Iterator[Block]:
     """Work through the cells in sections that share their clusters. `shares` takes the place of the cells' own ε."""
     weights = {name: column.attribute.weight for name, column in table.columns.items()}
-    share_out, scratch = ShareOut(weights), Scratch()
+    share_out = ShareOut(weights)
+    keep_some_of_what_is_freed()
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
@@ -68,7 +69,7 @@ def run_cells(
             found = {measure.name: np.full(shape, np.nan) for measure in measures}
             groups = Groups(table, members[0][1].grouping, k)
             seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
-            section = Section(table, groups, k, members, runs, seed, seen, settings, found, scratch)
+            section = Section(table, groups, k, members, runs, seed, seen, settings, found)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
             _finish(tasks, pool if released[key] >= _WORTH_THREADS else None)

@@ -101,17 +101,15 @@ def _noisy(section: Section, ready: Prepared, cells: slice, runs: slice) -> None
     method = ready.method[cells]
     scales = laplace_scales(ready.sensitivity[:, method], ready.epsilons[:, cells, None])
     unit = ready.unit[:, None, runs]
-    shape = (len(unit), len(method), unit.shape[2], unit.shape[3])
-    values = section.scratch.room("values", shape)
-    np.multiply(unit, scales[:, :, None], out=values)
+    values: Floats = unit * scales[:, :, None]
     values += ready.centres[:, method, None]
     rows = slice(cells.start * section.runs + runs.start, (cells.stop - 1) * section.runs + runs.stop)
-    _measure(section, ready, values.reshape(shape[0], -1, shape[3]), rows)
+    _measure(section, ready, values.reshape(len(unit), -1, unit.shape[3]), rows)
 
 
 def _measure(section: Section, ready: Prepared, values: Floats, rows: slice) -> None:
     ready.batch.publish(values)
-    released = Released(ready.clusters, values, section.scratch)
+    released = Released(ready.clusters, values)
     for measure in section.measures:
         if measure.attribute is not None and measure.attribute.clusters is not None:
             found = measure.attribute.clusters(released, section.settings)

@@ -14,7 +14,6 @@ from coterie.compare.shares import Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
-from coterie.utility.scratch import Scratch
 
 Floats = NDArray[np.float64]
 Task = Callable[[], None]
@@ -33,7 +32,6 @@ class Section:
     measures: Sequence[Measure]
     settings: Settings
     found: Mapping[str, Floats]
-    scratch: Scratch
 
     def methods(self) -> dict[str, tuple[Method, list[int]]]:
         """The places of each method's cells."""

@@ -23,7 +23,7 @@ _SIDE_BY_SIDE = 32_768  # records of all attributes of a batch: its arrays stay 
 
 @dataclass(frozen=True)
 class SortedTable:
-    """Methods see `columns`, measures see `original`: the same unless it is given. Nothing is sorted before it is asked for."""
+    """Methods see `columns`, measures `original`: the same unless it is given. Sorted when somebody asks for the order."""
 
     columns: Mapping[str, Column]
     measured: Mapping[str, Column] | None = None

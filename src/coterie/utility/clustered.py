@@ -10,7 +10,7 @@ of a small table lie side by side in one array, so that a step costs one call an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, NumericColumn
 from coterie.taxonomy.marginality import marginality
-from coterie.utility.scratch import Scratch
 from coterie.utility.spread import variance
 
 Floats = NDArray[np.float64]
@@ -150,7 +149,6 @@ class Released:
 
     clusters: Clusters
     values: Floats
-    scratch: Scratch = field(default_factory=Scratch)
 
     @cached_property
     def squared_error(self) -> Floats:
@@ -159,11 +157,7 @@ class Released:
 
     @cached_property
     def gaps(self) -> Floats:
-        return np.subtract(self.values, self.clusters.mean[:, None], out=self.room("gaps"))
-
-    def room(self, name: str = "moment") -> Floats:
-        """An array as large as the values. A measure that names none must be done with it when it returns."""
-        return self.scratch.room(name, self.values.shape)
+        return np.asarray(self.values - self.clusters.mean[:, None])
 
     def over_records(self, values: Floats) -> Floats:
         """Σ size · value."""

@@ -90,7 +90,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     if rows > 1 and rows * width > MOST_COUNTS:
         halves = np.array_split(values, 2, axis=1)
         return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
-    place = bins.edges.places(values, released.room(), released.room("bins").view(np.int64))
+    place = bins.edges.places(values)
     row = width * np.arange(rows)
     place += (bins.first[:, None] + row)[:, :, None]
     after = np.bincount(place.ravel(), minlength=rows * width)
@@ -114,15 +114,14 @@ class _Edges:
     last: Floats  # the number of the last bin
     whole: list[int]  # attributes with one bin a value
 
-    def places(self, values: Floats, room: Floats, out: NDArray[np.int64]) -> NDArray[np.int64]:
+    def places(self, values: Floats) -> NDArray[np.int64]:
         """As `bin_numbers`, every attribute under its own domain."""
-        place = np.subtract(values, self.lower, out=room)
+        place: Floats = values - self.lower
         place *= self.per_unit
         for line in self.whole:
             np.rint(place[line], out=place[line])
         np.clip(place, 0, self.last, out=place)
-        np.copyto(out, place, casting="unsafe")
-        return out
+        return place.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +143,10 @@ def _bins(numbers: Numbers, settings: Settings) -> _Bins:
         whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(count[line]))]
         per_unit = count / (upper - lower)
         per_unit[whole] = 1.0
-        edges = _Edges(*(each[:, None, None] for each in (lower, per_unit, count - 1.0)), whole)
+        edges = _Edges(*np.stack([lower, per_unit, count - 1.0])[:, :, None, None], whole=whole)
         first = np.cumsum(count) - count
-        place = edges.places(values, np.empty(values.shape), np.empty(values.shape, dtype=np.int64))
-        before = np.bincount((place + first[:, None, None]).ravel(), minlength=int(count.sum()))
+        place = edges.places(values) + first[:, None, None]
+        before = np.bincount(place.ravel(), minlength=int(count.sum()))
         records = values.shape[2]
         own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
         numbers.histograms[settings.bins] = _Bins(edges, first, before, np.array(own), records)

@@ -23,10 +23,10 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     clusters, values = released.clusters, released.values
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
     if clusters.alone:
-        error = np.einsum("arc,ac->ar", np.abs(released.gaps, out=released.room()), arranged.weights)
+        error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
     before, upto, before_x, upto_x = clusters.weighed
-    error = np.multiply(values, (upto - before)[:, None], out=released.room())
+    error = values * (upto - before)[:, None]
     error -= (upto_x - before_x)[:, None]
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
