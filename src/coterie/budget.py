@@ -78,10 +78,14 @@ def as_text(value: Fraction) -> str:
 
 def float_up(value: Fraction) -> float:
     """The smallest double that is not below an exact value: noise may be rounded up, never down."""
-    nearest = float(value)
-    numerator, denominator = nearest.as_integer_ratio()  # comparing fractions would take five times as long
-    enough = numerator * value.denominator >= value.numerator * denominator
-    return nearest if enough else math.nextafter(nearest, math.inf)
+    return quotient_up(*value.as_integer_ratio())
+
+
+def quotient_up(numerator: int, denominator: int) -> float:
+    """The same for a quotient of whole numbers, which need not be in lowest terms: fractions are slow."""
+    nearest = numerator / denominator  # the double nearest to the exact quotient
+    over, under = nearest.as_integer_ratio()
+    return nearest if over * denominator >= numerator * under else math.nextafter(nearest, math.inf)
 
 
 def readable(value: Fraction) -> str:

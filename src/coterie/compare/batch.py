@@ -34,14 +34,15 @@ class Batch:
     @cached_property
     def rank(self) -> Whole:
         """The place of each record in that order."""
-        rank = np.empty_like(self.order)
-        np.put_along_axis(rank, self.order, np.arange(self.order.shape[1])[None], axis=1)
+        rank = np.empty(self.order.shape, dtype=np.int64)
+        for line, order in zip(rank, self.order, strict=True):
+            line[order] = np.arange(len(order))
         return rank
 
     @cached_property
     def ranked(self) -> Arranged:
         # -0.0 becomes 0.0, as in a summary.
-        return Arranged(self.numbers, np.take_along_axis(self.numbers.records, self.order, axis=1) + 0.0)
+        return Arranged(self.numbers, along(self.numbers.records, self.order) + 0.0)
 
     @cached_property
     def alone(self) -> Arranged:
@@ -68,3 +69,8 @@ class Batch:
             np.rint(rows, out=rows)
             rows /= per_unit
             np.clip(rows, lower[line], upper[line], out=rows)
+
+
+def along(values: Floats, order: Whole) -> Floats:
+    """Each row in an order of its own; a single order is for all rows."""
+    return values.take(order[0], axis=1) if len(order) == 1 else np.take_along_axis(values, order, axis=1)

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from coterie.columns.column import CategoryColumn, Column
-from coterie.compare.batch import Batch, Floats, Whole
+from coterie.compare.batch import Batch, Floats, Whole, along
 from coterie.compare.labels import distinct_rows
 from coterie.compare.sorted_table import SortedTable, equal_sizes
 from coterie.methods.grouping import (
@@ -123,7 +123,7 @@ def _alone(records: Arranged) -> Clusters:
 
 def _arranged(numbers: Numbers, members: Whole, size: Whole) -> Arranged:
     """Records cluster by cluster, then each cluster sorted by itself: nearly all are of one size, so in one call."""
-    values = np.take_along_axis(numbers.records, members, axis=1) + 0.0
+    values = along(numbers.records, members) + 0.0
     alike = int(np.argmax(size != size[0])) or len(size)
     end = alike * int(size[0])
     rows = values[:, :end].reshape(-1, int(size[0]))
@@ -135,12 +135,10 @@ def _arranged(numbers: Numbers, members: Whole, size: Whole) -> Arranged:
     return Arranged(numbers, values)
 
 
-def summaries(clusters: Clusters) -> list[Summary]:
-    """What centroids and bounds read, attribute by attribute, to the last bit as `engines.local` gives it."""
+def summary_of(clusters: Clusters) -> Summary:
+    """What centroids and bounds read, attribute after attribute, to the last bit as `engines.local` gives it."""
     depth = np.arange(min(_DEPTH, int(clusters.size.min())))
     low = clusters.arranged.values[:, clusters.starts[:, None] + depth]
     high = clusters.arranged.values[:, clusters.ends[:, None] - 1 - depth]
-    return [
-        Summary(clusters.size, total, *outermost)
-        for total, *outermost in zip(clusters.total, low, high, strict=True)
-    ]
+    size, shape = np.tile(clusters.size, len(low)), (-1, len(depth))
+    return Summary(size, clusters.total.ravel(), low.reshape(shape), high.reshape(shape))

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
-from coterie.compare.groups import summaries
+from coterie.compare.groups import summary_of
 from coterie.compare.section import Section, Task
-from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
+from coterie.partition.summary import Summary
+from coterie.sensitivity.bound import Bound
 from coterie.utility.clustered import Clusters, Released
 
 Floats = NDArray[np.float64]
@@ -67,16 +69,15 @@ def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
 
 def _prepare(section: Section, batch: Batch) -> Prepared:
     clusters = section.groups.numbers(batch)
-    described = summaries(clusters)
+    described = summary_of(clusters)
     methods = {cell.method: method for cell, method, _ in section.cells}
-    centres, sensitivity = np.empty((2, len(described), len(methods), len(clusters.size)))
+    shape = clusters.total.shape
+    centres, sensitivity = np.empty((2, shape[0], len(methods), shape[1]))
     for place, method in enumerate(methods.values()):
         mechanism = method.numeric
         assert isinstance(mechanism, LaplaceOnCentroids)
-        for line, (column, summary) in enumerate(zip(batch.numbers.sources, described, strict=True)):
-            centroids = Centroids(summary, mechanism.centroid.compute(summary))
-            centres[line, place] = centroids.values
-            sensitivity[line, place] = mechanism.sensitivity(column, centroids, section.k)
+        centres[:, place] = mechanism.centroid.compute(described).reshape(shape)
+        sensitivity[:, place] = _sensitivity(mechanism.bound, batch, described, section.k)
     numbers = {name: place for place, name in enumerate(methods)}
     return Prepared(
         batch,
@@ -87,6 +88,23 @@ def _prepare(section: Section, batch: Batch) -> Prepared:
         np.array([[shares.doubles[name] for _, _, shares in section.cells] for name in batch.names]),
         section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size)),
     )
+
+
+def _sensitivity(bound: Bound | None, batch: Batch, described: Summary, k: int) -> Floats:
+    sources = batch.numbers.sources
+    if bound is None:
+        return np.zeros((len(sources), 1))
+    if not bound.needs_domain:
+        return bound.compute(described, sources[0].domain, k).reshape(len(sources), -1)
+    width = len(described.size) // len(sources)
+    found = np.empty((len(sources), width))
+    for line, source in enumerate(sources):
+        part = slice(line * width, (line + 1) * width)
+        alone = Summary(
+            described.size[part], described.total[part], described.low[part], described.high[part]
+        )
+        found[line] = bound.compute(alone, source.domain, k)
+    return found
 
 
 def _quiet(section: Section, ready: Prepared, cells: slice) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.budget import float_up
+from coterie.budget import quotient_up
 from coterie.partition.summary import Floats, Summary
 from coterie.schema import Domain
 from coterie.sensitivity.bound import Bound
@@ -13,7 +13,8 @@ from coterie.sensitivity.bound import Bound
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     sizes = np.flatnonzero(np.bincount(summary.size))
     each = np.zeros(sizes[-1] + 1)
-    each[sizes] = [float_up(domain.width / size) for size in sizes.tolist()]
+    numerator, denominator = domain.width.as_integer_ratio()
+    each[sizes] = [quotient_up(numerator, denominator * size) for size in sizes.tolist()]
     return each[summary.size]
 
 

@@ -143,7 +143,8 @@ def _bins(numbers: Numbers, settings: Settings) -> _Bins:
         whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(count[line]))]
         per_unit = count / (upper - lower)
         per_unit[whole] = 1.0
-        edges = _Edges(*np.stack([lower, per_unit, count - 1.0])[:, :, None, None], whole=whole)
+        lower, per_unit, last = (each[:, None, None] for each in (lower, per_unit, count - 1.0))
+        edges = _Edges(lower, per_unit, last, whole)
         first = np.cumsum(count) - count
         place = edges.places(values) + first[:, None, None]
         before = np.bincount(place.ravel(), minlength=int(count.sum()))
