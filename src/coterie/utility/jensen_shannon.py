@@ -9,45 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
-from coterie.errors import ParameterError
+from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
 from coterie.utility.clustered import ClusteredLabels, Floats, Numbers, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
-STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
-MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
-MOST_BINS = 1_000_000
 MOST_COUNTS = 4_000_000  # bins held at a time
-
-
-def bin_count(column: NumericColumn, settings: Settings) -> int:
-    """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
-    if settings.bins not in ("auto", "domain", "value"):
-        raise ParameterError(f"There are no bins of kind '{settings.bins}'.", "Choose auto, domain or value.")
-    possible = int(column.domain.width) + 1 if column.step == 1 else 0
-    if settings.bins == "value" and possible:
-        if possible > MOST_BINS:
-            raise ParameterError(
-                f"Attribute '{column.attribute.name}' has more than {MOST_BINS:,} possible values.",
-                "Use --bins domain or auto.",
-            )
-        return possible
-    return possible if settings.bins == "auto" and 0 < possible <= MOST_VALUES else STRIPES
-
-
-def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
-    """Which bin each value is in. Values outside the domain count in the outermost bins."""
-    domain = column.domain
-    place = values - domain.lower
-    if _one_a_value(column, bins):
-        place = np.rint(place)
-    else:
-        place *= bins / (domain.upper - domain.lower)
-    # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
-    return np.clip(place, 0, bins - 1, out=place).astype(np.int64)
-
-
-def _one_a_value(column: NumericColumn, bins: int) -> bool:
-    return column.step == 1 and bins == int(column.domain.width) + 1
 
 
 def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
@@ -69,7 +35,7 @@ def _count_times_log(largest: int) -> Floats:
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    bins = bin_count(column, settings)
+    bins = bin_count(column, settings.bins)
     before, after = (
         np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
     )
@@ -106,29 +72,10 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _Edges:
-    """Where the bins of several attributes are; arrays have the shape attribute, 1, 1."""
-
-    lower: Floats
-    per_unit: Floats
-    last: Floats  # the number of the last bin
-    whole: list[int]  # attributes with one bin a value
-
-    def places(self, values: Floats) -> NDArray[np.int64]:
-        """As `bin_numbers`, every attribute under its own domain."""
-        place: Floats = values - self.lower
-        place *= self.per_unit
-        for line in self.whole:
-            np.rint(place[line], out=place[line])
-        np.clip(place, 0, self.last, out=place)
-        return place.astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
 class _Bins:
     """The bins of several attributes side by side, and the original's histograms."""
 
-    edges: _Edges
+    edges: Edges
     first: NDArray[np.int64]  # where the bins of each attribute begin
     before: NDArray[np.int64]
     own: Floats  # Σf of each attribute's histogram
@@ -138,13 +85,8 @@ class _Bins:
 def _bins(numbers: Numbers, settings: Settings) -> _Bins:
     if settings.bins not in numbers.histograms:
         sources, values = numbers.sources, numbers.records[:, None]
-        count = np.array([bin_count(source, settings) for source in sources])
-        lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
-        whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(count[line]))]
-        per_unit = count / (upper - lower)
-        per_unit[whole] = 1.0
-        lower, per_unit, last = (each[:, None, None] for each in (lower, per_unit, count - 1.0))
-        edges = _Edges(lower, per_unit, last, whole)
+        count = np.array([bin_count(source, settings.bins) for source in sources])
+        edges = edges_of(sources, count)
         first = np.cumsum(count) - count
         place = edges.places(values) + first[:, None, None]
         before = np.bincount(place.ravel(), minlength=int(count.sum()))
