@@ -105,8 +105,8 @@ def compare(
         checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
         blocks = checkpoint.finished(cells)
     done: set[Cell] = {cell for block in blocks for cell in block.cells}
-    remaining = [cell for cell in cells if cell not in done]
-    resumed = len(done)
+    remaining = [cell for cell in cells if cell not in done] if done else cells
+    resumed = finished = len(done)
     if progress:
         progress(resumed, len(cells))
     pending: list[Block] = []
@@ -119,9 +119,9 @@ def compare(
                     checkpoint.keep(pending)
                 pending = []
             pending.append(block)
-            done.update(block.cells)
+            finished += len(block.cells)
             if progress:
-                progress(len(done), len(cells))
+                progress(finished, len(cells))
     finally:  # an interruption keeps what is finished
         blocks += pending
         if checkpoint:

@@ -66,7 +66,8 @@ def run_cells(
         for key, members in together.items():
             k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
-            found = {measure.name: np.full(shape, np.nan) for measure in measures}
+            empty = np.full((len(measures), *shape), np.nan)
+            found = {measure.name: values for measure, values in zip(measures, empty, strict=True)}
             groups = Groups(table, members[0][1].grouping, k)
             seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
             section = Section(table, groups, k, members, runs, seed, seen, settings, found)

@@ -135,10 +135,14 @@ def _arranged(numbers: Numbers, members: Whole, size: Whole) -> Arranged:
     return Arranged(numbers, values)
 
 
-def summary_of(clusters: Clusters) -> Summary:
-    """What centroids and bounds read, attribute after attribute, to the last bit as `engines.local` gives it."""
+def summaries(clusters: Clusters) -> tuple[Summary, list[Summary]]:
+    """What centroids and bounds read, to the last bit as `engines.local` gives it: of all attributes, and of each."""
     depth = np.arange(min(_DEPTH, int(clusters.size.min())))
     low = clusters.arranged.values[:, clusters.starts[:, None] + depth]
     high = clusters.arranged.values[:, clusters.ends[:, None] - 1 - depth]
+    apart = [
+        Summary(clusters.size, total, *outermost)
+        for total, *outermost in zip(clusters.total, low, high, strict=True)
+    ]
     size, shape = np.tile(clusters.size, len(low)), (-1, len(depth))
-    return Summary(size, clusters.total.ravel(), low.reshape(shape), high.reshape(shape))
+    return Summary(size, clusters.total.ravel(), low.reshape(shape), high.reshape(shape)), apart

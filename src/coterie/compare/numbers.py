@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
-from coterie.compare.groups import summary_of
+from coterie.compare.groups import summaries
 from coterie.compare.section import Section, Task
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
-from coterie.partition.summary import Summary
-from coterie.sensitivity.bound import Bound
 from coterie.utility.clustered import Clusters, Released
 
 Floats = NDArray[np.float64]
@@ -69,7 +67,7 @@ def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
 
 def _prepare(section: Section, batch: Batch) -> Prepared:
     clusters = section.groups.numbers(batch)
-    described = summary_of(clusters)
+    described, apart = summaries(clusters)
     methods = {cell.method: method for cell, method, _ in section.cells}
     shape = clusters.total.shape
     centres, sensitivity = np.empty((2, shape[0], len(methods), shape[1]))
@@ -77,7 +75,15 @@ def _prepare(section: Section, batch: Batch) -> Prepared:
         mechanism = method.numeric
         assert isinstance(mechanism, LaplaceOnCentroids)
         centres[:, place] = mechanism.centroid.compute(described).reshape(shape)
-        sensitivity[:, place] = _sensitivity(mechanism.bound, batch, described, section.k)
+        bound = mechanism.bound
+        if bound is None:
+            sensitivity[:, place] = 0.0
+        elif not bound.needs_domain:
+            first = batch.numbers.sources[0]
+            sensitivity[:, place] = bound.compute(described, first.domain, section.k).reshape(shape)
+        else:
+            for line, (source, summary) in enumerate(zip(batch.numbers.sources, apart, strict=True)):
+                sensitivity[line, place] = bound.compute(summary, source.domain, section.k)
     numbers = {name: place for place, name in enumerate(methods)}
     return Prepared(
         batch,
@@ -88,23 +94,6 @@ def _prepare(section: Section, batch: Batch) -> Prepared:
         np.array([[shares.doubles[name] for _, _, shares in section.cells] for name in batch.names]),
         section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size)),
     )
-
-
-def _sensitivity(bound: Bound | None, batch: Batch, described: Summary, k: int) -> Floats:
-    sources = batch.numbers.sources
-    if bound is None:
-        return np.zeros((len(sources), 1))
-    if not bound.needs_domain:
-        return bound.compute(described, sources[0].domain, k).reshape(len(sources), -1)
-    width = len(described.size) // len(sources)
-    found = np.empty((len(sources), width))
-    for line, source in enumerate(sources):
-        part = slice(line * width, (line + 1) * width)
-        alone = Summary(
-            described.size[part], described.total[part], described.low[part], described.high[part]
-        )
-        found[line] = bound.compute(alone, source.domain, k)
-    return found
 
 
 def _quiet(section: Section, ready: Prepared, cells: slice) -> None:

@@ -11,11 +11,11 @@ from coterie.sensitivity.bound import Bound
 
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
-    sizes = np.flatnonzero(np.bincount(summary.size))
+    sizes = np.bincount(summary.size).nonzero()[0]
     each = np.zeros(sizes[-1] + 1)
     numerator, denominator = domain.width.as_integer_ratio()
     each[sizes] = [quotient_up(numerator, denominator * size) for size in sizes.tolist()]
-    return each[summary.size]
+    return each.take(summary.size)
 
 
 DOMAIN_OVER_SIZE = Bound(formula="Δ/|C|", citation="000 §3.1", depth=0, compute=_compute)

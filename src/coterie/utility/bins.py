@@ -49,7 +49,7 @@ def _one_a_value(column: NumericColumn, bins: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """Where the bins of several attributes are; arrays have the shape attribute, 1, 1."""
+    """Where the bins of several attributes are; arrays have the shape attribute (or 1 for all of them), 1, 1."""
 
     lower: Floats
     per_unit: Floats
@@ -71,5 +71,7 @@ def edges_of(sources: Sequence[NumericColumn], bins: NDArray[np.int64]) -> Edges
     whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(bins[line]))]
     per_unit = bins / (upper - lower)
     per_unit[whole] = 1.0
-    last = (bins - 1).astype(np.float64)
+    last = (bins[:1] if (bins == bins[0]).all() else bins).astype(
+        np.float64
+    ) - 1.0  # one limit is quicker than many
     return Edges(lower[:, None, None], per_unit[:, None, None], last[:, None, None], whole)

@@ -131,7 +131,9 @@ class Clusters:
     def weighed(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Σ w over the records before each cluster and up to its end, and Σ w·x."""
         upto = [sums[:, self.ends - 1] for sums in self.arranged.running]
-        before = [np.hstack([np.zeros((len(sums), 1)), sums[:, :-1]]) for sums in upto]
+        before = [np.zeros_like(sums) for sums in upto]
+        for earlier, sums in zip(before, upto, strict=True):
+            earlier[:, 1:] = sums[:, :-1]
         return before[0], upto[0], before[1], upto[1]
 
     @cached_property

@@ -31,7 +31,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
     inside &= values < clusters.highest[:, None]
-    found = np.flatnonzero(inside)
+    found = inside.ravel().nonzero()[0]
     error.ravel()[found] = _among(released, found)
     return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
 
