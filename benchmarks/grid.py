@@ -28,7 +28,7 @@ from benchmarks.grid_shapes import Shape, census_table, shapes
 from coterie.compare.comparison import compare
 from coterie.compare.grid import Cell, make_grid
 from coterie.compare.paid_bounds import pays_for_bounds
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.stable_order import stable_order
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE
 from coterie.noise.seeded import seeded_words, unit_laplace
@@ -103,7 +103,8 @@ def _once(shape: Shape, cells: list[Cell]) -> None:
     columns = check(shape.table, shape.schema).columns
     records = shape.table.num_rows
     if any(get_method(cell.method).grouping is not EACH_ALONE for cell in cells):
-        sort_once(columns)
+        for column in columns.values():
+            stable_order(column.position)
     groupings = {
         (get_method(cell.method).grouping.name, cell.k): get_method(cell.method).grouping for cell in cells
     }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.budget import as_text, float_up, parse_epsilon, split
+from coterie.budget import as_text, float_up, parse_epsilon, quotient_up, split
 from coterie.errors import ParameterError
 
 positive = st.fractions(min_value=Fraction(1, 10**6), max_value=10**6)
@@ -122,3 +122,8 @@ def test_rounding_up_is_the_nearest_double_from_above(value: Fraction) -> None:
     assert Fraction(rounded) >= value
     # and not one double more than needed
     assert Fraction(rounded) - value < Fraction(rounded) * Fraction(1, 2**51)
+
+
+@given(st.integers(1, 10**30), st.integers(1, 10**30), st.integers(1, 1000))
+def test_a_quotient_is_rounded_up_as_its_fraction_is(over: int, under: int, common: int) -> None:
+    assert quotient_up(over * common, under * common) == float_up(Fraction(over, under))

@@ -55,7 +55,8 @@ def split(epsilon: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fract
         raise ParameterError(
             "No attribute has a budget share.", "Give at least one protected attribute a weight above 0."
         )
-    return {name: epsilon * weight / total for name, weight in weights.items()}
+    unit = epsilon / total
+    return {name: unit * weight for name, weight in weights.items()}
 
 
 def as_text(value: Fraction) -> str:
@@ -77,8 +78,14 @@ def as_text(value: Fraction) -> str:
 
 def float_up(value: Fraction) -> float:
     """The smallest double that is not below an exact value: noise may be rounded up, never down."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    return quotient_up(*value.as_integer_ratio())
+
+
+def quotient_up(numerator: int, denominator: int) -> float:
+    """The same for a quotient of whole numbers, which need not be in lowest terms: fractions are slow."""
+    nearest = numerator / denominator  # the double nearest to the exact quotient
+    over, under = nearest.as_integer_ratio()
+    return nearest if over * denominator >= numerator * under else math.nextafter(nearest, math.inf)
 
 
 def readable(value: Fraction) -> str:

@@ -71,3 +71,11 @@ def keep_what_is_freed() -> None:
         malloc = ctypes.CDLL(None)
         malloc.mallopt(trim_threshold, 2**31 - 1)
         malloc.mallopt(map_threshold, 2**25)  # the most that glibc accepts
+
+
+def keep_some_of_what_is_freed() -> None:
+    """Up to 32 MB, for runs that take and free the same arrays again and again inside somebody else's program.
+
+    glibc raises its own limits with the largest array that was freed, and this one is: no page of it is ever touched.
+    """
+    np.empty(2**24, dtype=np.uint8)

@@ -18,7 +18,7 @@ from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Grid, Skipped
 from coterie.compare.paid_bounds import affordable, pays_for_bounds, run_paid_cells
 from coterie.compare.results import Results, gather
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.errors import ParameterError
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
@@ -112,8 +112,8 @@ def compare(
         checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
         blocks = checkpoint.finished(cells)
     done: set[Cell] = {cell for block in blocks for cell in block.cells}
-    remaining = [cell for cell in cells if cell not in done]
-    resumed = len(done)
+    remaining = [cell for cell in cells if cell not in done] if done else cells
+    resumed = finished = len(done)
     if progress:
         progress(resumed, len(cells))
     pending: list[Block] = []
@@ -126,9 +126,9 @@ def compare(
                     checkpoint.keep(pending)
                 pending = []
             pending.append(block)
-            done.update(block.cells)
+            finished += len(block.cells)
             if progress:
-                progress(len(done), len(cells))
+                progress(finished, len(cells))
     finally:  # an interruption keeps what is finished
         blocks += pending
         if checkpoint:
@@ -171,4 +171,4 @@ def _work(
         return ()
     if pays_for_bounds(schema):
         return run_paid_cells(checked, original, schema, cells, grid.runs, grid.seed, measures, settings)
-    return run_cells(sort_once(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)
+    return run_cells(SortedTable(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)

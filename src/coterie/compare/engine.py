@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
 
@@ -23,11 +24,12 @@ from coterie.compare.section import Floats, Section, Task
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
+from coterie.memory import keep_some_of_what_is_freed
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 
-_WORTH_THREADS = 100_000  # released cluster values of a section
+_WORTH_THREADS = 100_000  # released cluster values of an attribute of a section
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +53,29 @@ def run_cells(
     """Work through the cells in sections that share their clusters. `shares` takes the place of the cells' own ε."""
     weights = {name: column.attribute.weight for name, column in table.columns.items()}
     share_out = ShareOut(weights)
+    keep_some_of_what_is_freed()
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
         key = (cell.k, method.grouping.name, method.synthesis is not None)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for (k, _, synthetic), members in together.items():
+    # Threads pay where NumPy works outside the interpreter lock: on long arrays.
+    released = {key: table.records // key[0] * len(members) * runs for key, members in together.items()}
+    many = max(released.values(), default=0) >= _WORTH_THREADS
+    with ThreadPoolExecutor(os.cpu_count() or 1) if many else nullcontext() as pool:
+        for key, members in together.items():
+            k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
-            found = {measure.name: np.full(shape, np.nan) for measure in measures}
+            empty = np.full((len(measures), *shape), np.nan)
+            found = {measure.name: values for measure, values in zip(measures, empty, strict=True)}
             groups = Groups(table, members[0][1].grouping, k)
             seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
             section = Section(table, groups, k, members, runs, seed, seen, settings, found)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
-            # Threads pay where NumPy works outside the interpreter lock: on long arrays.
-            _finish(tasks, pool if table.records // k * shape[1] >= _WORTH_THREADS else None)
+            _finish(tasks, pool if released[key] >= _WORTH_THREADS else None)
             by_cell = {
-                name: np.moveaxis(values.reshape(shape[0], -1, runs), 0, 2) for name, values in found.items()
+                name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
 

@@ -19,6 +19,10 @@ class Cell:
     k: int
     epsilon: Fraction
 
+    def __hash__(self) -> int:
+        """Fraction's own hash takes a modular power."""
+        return hash((self.method, self.k, self.epsilon.as_integer_ratio()))
+
     @property
     def key(self) -> tuple[str, int, str]:
         return self.method, self.k, as_text(self.epsilon)
@@ -61,6 +65,7 @@ class Grid:
         """Cells in the order of work: all methods and ε of one k together. Impossible ones come back with a reason."""
         cells: dict[Cell, None] = {}
         skipped: list[Skipped] = []
+        epsilons = sorted(self.epsilons)
         for method in map(get_method, self.methods):
             for k in (method.fixed_k,) if method.fixed_k else self.ks:
                 try:
@@ -68,9 +73,9 @@ class Grid:
                 except ParameterError as error:
                     skipped.append(Skipped(method.name, error.problem, k=k))
                     continue
-                cells.update(dict.fromkeys(Cell(method.name, k, epsilon) for epsilon in self.epsilons))
+                cells.update(dict.fromkeys(Cell(method.name, k, epsilon) for epsilon in epsilons))
         order = {name: place for place, name in enumerate(self.methods)}
-        planned = sorted(cells, key=lambda cell: (cell.k, order[cell.method], cell.epsilon))
+        planned = sorted(cells, key=lambda cell: (cell.k, order[cell.method]))  # a method's ε are in order
         if not planned:
             raise ParameterError(
                 "No cell of the grid is possible: " + skipped[0].reason if skipped else "The grid is empty.",

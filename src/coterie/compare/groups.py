@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from coterie.columns.column import CategoryColumn, Column
+from coterie.compare.batch import Batch, Floats, Whole, along
 from coterie.compare.labels import distinct_rows
-from coterie.compare.sorted_table import Batch, SortedTable, Whole, equal_sizes
+from coterie.compare.sorted_table import SortedTable, equal_sizes
 from coterie.methods.grouping import (
     EACH_ALONE,
     GRADED_RANKING,
@@ -69,10 +70,10 @@ class Groups:
         """The clusters as methods see them."""
         if self._grouping is EACH_ALONE:
             return _alone(batch.alone)
-        size, labels = self._cut(batch)
+        size, members = self._members(batch)
         if self._grouping is INDIVIDUAL_RANKING:
-            return _clusters(batch.ranked, size, labels)
-        return _clusters(_arranged(batch.numbers, batch.order, labels), size, labels)
+            return Clusters(batch.ranked, size, self._totals(batch.numbers, batch))
+        return Clusters(_arranged(batch.numbers, members, size), size, self._totals(batch.numbers, batch))
 
     def measured(self, batch: Batch, seen: Clusters) -> Clusters:
         """The same clusters as measures see them."""
@@ -80,48 +81,68 @@ class Groups:
             return seen
         if self._grouping is EACH_ALONE:
             return _alone(Arranged(batch.original, batch.original.records + 0.0))
-        size, labels = self._cut(batch)
-        order = np.argsort(batch.original.records, axis=1, kind="stable")
-        return _clusters(_arranged(batch.original, order, labels), size, labels)
+        size, members = self._members(batch)
+        return Clusters(_arranged(batch.original, members, size), size, self._totals(batch.original, batch))
 
-    def _cut(self, batch: Batch) -> tuple[Whole, Whole]:
-        """Sizes, and the cluster of each record in each attribute."""
+    @cached_property
+    def _together(self) -> tuple[Whole, Whole, Whole]:
+        """One clustering for all attributes: sizes, the cluster of each record, the records cluster by cluster."""
+        assert self._grouping.multivariate
+        clustering = self.clustering(next(iter(self._table.columns.values())))
+        if self._grouping is INSENSITIVE_MDAV:
+            members = self._table.from_corner
+        else:  # up to 65,536 labels have sixteen bits, which NumPy counts instead of comparing
+            short = clustering.labels.astype(np.min_scalar_type(clustering.count))
+            members = np.argsort(short, kind="stable")
+        return clustering.sizes, clustering.labels.astype(np.int64), members
+
+    def _members(self, batch: Batch) -> tuple[Whole, Whole]:
+        """Sizes, and the records cluster by cluster: a row an attribute, or one for all."""
         if self._grouping is INDIVIDUAL_RANKING:
-            size = equal_sizes(self._table.records, self._k)
-            labels = np.empty(batch.order.shape, dtype=np.int64)
-            np.put_along_axis(labels, batch.order, np.repeat(np.arange(len(size)), size)[None], axis=1)
-            return size, labels
-        assert self._grouping.multivariate  # one clustering for all attributes
-        clustering = self.clustering(batch.numbers.sources[0])
-        return clustering.sizes, np.broadcast_to(clustering.labels, batch.order.shape).astype(np.int64)
+            return equal_sizes(self._table.records, self._k), batch.order
+        size, _, members = self._together
+        return size, members[None]
+
+    def _totals(self, numbers: Numbers, batch: Batch) -> Floats:
+        """Sums are defined in record order; bincount adds one double at a time in that order."""
+        if self._grouping is INDIVIDUAL_RANKING:
+            count = self._table.records // self._k
+            labels = np.minimum(batch.rank // self._k, count - 1)
+        else:
+            size, shared, _ = self._together
+            count, labels = len(size), np.broadcast_to(shared, numbers.records.shape)
+        total = np.empty((len(labels), count))
+        for line, label, records in zip(total, labels, numbers.records, strict=True):
+            line[:] = np.bincount(label, weights=records, minlength=count)
+        return total
 
 
 def _alone(records: Arranged) -> Clusters:
     return Clusters(records, np.ones(records.values.shape[1], dtype=np.int64), records.values, True)
 
 
-def _arranged(numbers: Numbers, order: Whole, labels: Whole) -> Arranged:
-    """Records by value are sorted by cluster. Sixteen bits at a time: NumPy then counts instead of comparing."""
-    for shift in range(0, max(int(labels.max()).bit_length(), 1), 16):
-        digits = (np.take_along_axis(labels, order, axis=1) >> shift).astype(np.uint16)
-        order = np.take_along_axis(order, np.argsort(digits, axis=1, kind="stable"), axis=1)
-    return Arranged(numbers, np.take_along_axis(numbers.records, order, axis=1) + 0.0)
+def _arranged(numbers: Numbers, members: Whole, size: Whole) -> Arranged:
+    """Records cluster by cluster, then each cluster sorted by itself: nearly all are of one size, so in one call."""
+    values = along(numbers.records, members) + 0.0
+    alike = int(np.argmax(size != size[0])) or len(size)
+    end = alike * int(size[0])
+    rows = values[:, :end].reshape(-1, int(size[0]))
+    rows.sort(axis=1)
+    values[:, :end] = rows.reshape(len(values), end)
+    for width in size[alike:].tolist():
+        values[:, end : end + width].sort(axis=1)
+        end += width
+    return Arranged(numbers, values)
 
 
-def _clusters(arranged: Arranged, size: Whole, labels: Whole) -> Clusters:
-    """Sums are defined in record order; bincount adds one double at a time in that order."""
-    records = arranged.numbers.records
-    lines = labels + len(size) * np.arange(len(records))[:, None]
-    total = np.bincount(lines.ravel(), weights=records.ravel(), minlength=len(records) * len(size))
-    return Clusters(arranged, size, total.astype(np.float64).reshape(len(records), len(size)))
-
-
-def summaries(clusters: Clusters) -> list[Summary]:
-    """What centroids and bounds read, attribute by attribute, to the last bit as `engines.local` gives it."""
+def summaries(clusters: Clusters) -> tuple[Summary, list[Summary]]:
+    """What centroids and bounds read, to the last bit as `engines.local` gives it: of all attributes, and of each."""
     depth = np.arange(min(_DEPTH, int(clusters.size.min())))
     low = clusters.arranged.values[:, clusters.starts[:, None] + depth]
     high = clusters.arranged.values[:, clusters.ends[:, None] - 1 - depth]
-    return [
+    apart = [
         Summary(clusters.size, total, *outermost)
         for total, *outermost in zip(clusters.total, low, high, strict=True)
     ]
+    size, shape = np.tile(clusters.size, len(low)), (-1, len(depth))
+    return Summary(size, clusters.total.ravel(), low.reshape(shape), high.reshape(shape)), apart

@@ -8,103 +8,116 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.compare.batch import Batch
 from coterie.compare.groups import summaries
 from coterie.compare.section import Section, Task
-from coterie.compare.sorted_table import Batch
-from coterie.mechanism.numeric import Centroids, LaplaceOnCentroids, limits
+from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
 from coterie.utility.clustered import Clusters, Released
 
 Floats = NDArray[np.float64]
-_AT_ONCE = 65_536  # released cluster values: half a megabyte an array
+_AT_ONCE = 200_000  # released cluster values: arrays of 1.6 MB, which stay in the last cache
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
-    """One method before its noise: a line an attribute, a number a cluster."""
+class Prepared:
+    """A batch before its noise. The first axis of arrays is the attribute, the last the cluster."""
 
-    centres: Floats
+    batch: Batch
+    clusters: Clusters  # as measures see them
+    centres: Floats  # the second axis of these two: the method
     sensitivity: Floats
+    method: NDArray[np.int64]  # of each cell
+    epsilons: Floats  # of each attribute and cell
+    unit: Floats  # noise of scale 1: attribute, run, cluster
 
 
 def number_tasks(section: Section) -> Iterator[Task]:
     for batch in section.table.batches:
-        clusters = section.groups.numbers(batch)
-        described = summaries(clusters)
-        methods = {}
-        for name, (method, _) in section.methods().items():
-            mechanism = method.numeric
-            assert isinstance(mechanism, LaplaceOnCentroids)
-            pairs = []
-            for column, summary in zip(batch.numbers.sources, described, strict=True):
-                centroids = Centroids(summary, mechanism.centroid.compute(summary))
-                pairs.append((centroids.values, mechanism.sensitivity(column, centroids, section.k)))
-            methods[name] = Noisy(*(np.stack(part) for part in zip(*pairs, strict=True)))
-        measured = section.groups.measured(batch, clusters)
-        together = max(1, _AT_ONCE // clusters.total.size)
-        unit = section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size))
-        for first, last, repeated in _stretches(section, together):
-            yield partial(_measure, section, batch, measured, methods, unit, first, last, repeated)
+        ready = _prepare(section, batch)
+        together = max(1, _AT_ONCE // ready.clusters.total.size)
+        for cells, noisy in _alike(section):
+            if not noisy:
+                yield partial(_quiet, section, ready, cells)
+            elif together < section.runs:
+                for cell in range(cells.start, cells.stop):
+                    for run in range(0, section.runs, together):
+                        runs = slice(run, min(run + together, section.runs))
+                        yield partial(_noisy, section, ready, slice(cell, cell + 1), runs)
+            else:
+                step = together // section.runs
+                for first in range(cells.start, cells.stop, step):
+                    part = slice(first, min(first + step, cells.stop))
+                    yield partial(_noisy, section, ready, part, slice(0, section.runs))
 
 
-def _stretches(section: Section, together: int) -> Iterator[tuple[int, int, bool]]:
-    """Rows to work on together, from … to. Without noise one row stands for all runs of all ε."""
-    for method, places in section.methods().values():
-        first, last = section.rows(places[0]).start, section.rows(places[-1]).stop
-        if not method.adds_noise:
-            yield first, last, True
-    noisy = [place for place, (_, method, _) in enumerate(section.cells) if method.adds_noise]
-    for part in np.split(np.array(noisy, dtype=np.int64), np.flatnonzero(np.diff(noisy) > 1) + 1):
-        if len(part):
-            first, last = section.rows(int(part[0])).start, section.rows(int(part[-1])).stop
-            for start in range(first, last, together):
-                yield start, min(start + together, last), False
+def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
+    """Cells side by side: all that add noise, or one method that adds none."""
+    last = 0
+    for name, members in groupby(section.cells, lambda cell: "" if cell[1].adds_noise else cell[0].method):
+        first, last = last, last + len(list(members))
+        yield slice(first, last), not name
 
 
-def _measure(
-    section: Section,
-    batch: Batch,
-    clusters: Clusters,
-    methods: dict[str, Noisy],
-    unit: Floats,
-    first: int,
-    last: int,
-    repeated: bool,
-) -> None:
-    runs = section.runs
-    values = np.empty((len(batch.names), 1 if repeated else last - first, len(clusters.size)))
-    if repeated:
-        values[:] = methods[section.cells[first // runs][0].method].centres[:, None]
-    for place in range(first // runs, 0 if repeated else -(-last // runs)):
-        cell, _, shares = section.cells[place]
-        noisy = methods[cell.method]
-        epsilons = np.array([shares.doubles[name] for name in batch.names])
-        scales = laplace_scales(noisy.sensitivity, epsilons[:, None])
-        begin, end = max(first, place * runs), min(last, (place + 1) * runs)
-        rows = values[:, begin - first : end - first]
-        np.multiply(unit[:, begin - place * runs : end - place * runs], scales[:, None], out=rows)
-        rows += noisy.centres[:, None]
-    _publish(values, batch)
-    released = Released(clusters, values)
+def _prepare(section: Section, batch: Batch) -> Prepared:
+    clusters = section.groups.numbers(batch)
+    described, apart = summaries(clusters)
+    methods = {cell.method: method for cell, method, _ in section.cells}
+    shape = clusters.total.shape
+    centres, sensitivity = np.empty((2, shape[0], len(methods), shape[1]))
+    for place, method in enumerate(methods.values()):
+        mechanism = method.numeric
+        assert isinstance(mechanism, LaplaceOnCentroids)
+        centres[:, place] = mechanism.centroid.compute(described).reshape(shape)
+        bound = mechanism.bound
+        if bound is None:
+            sensitivity[:, place] = 0.0
+        elif not bound.needs_domain:
+            first = batch.numbers.sources[0]
+            sensitivity[:, place] = bound.compute(described, first.domain, section.k).reshape(shape)
+        else:
+            for line, (source, summary) in enumerate(zip(batch.numbers.sources, apart, strict=True)):
+                sensitivity[line, place] = bound.compute(summary, source.domain, section.k)
+    numbers = {name: place for place, name in enumerate(methods)}
+    return Prepared(
+        batch,
+        section.groups.measured(batch, clusters),
+        centres,
+        sensitivity,
+        np.array([numbers[cell.method] for cell, _, _ in section.cells]),
+        np.array([[shares.doubles[name] for _, _, shares in section.cells] for name in batch.names]),
+        section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size)),
+    )
+
+
+def _quiet(section: Section, ready: Prepared, cells: slice) -> None:
+    """Without noise one row stands for all runs of all ε."""
+    method = ready.method[cells.start]
+    values = ready.centres[:, method : method + 1].copy()
+    _measure(section, ready, values, slice(cells.start * section.runs, cells.stop * section.runs))
+
+
+def _noisy(section: Section, ready: Prepared, cells: slice, runs: slice) -> None:
+    """Many runs of one cell, or all runs of many."""
+    method = ready.method[cells]
+    scales = laplace_scales(ready.sensitivity[:, method], ready.epsilons[:, cells, None])
+    unit = ready.unit[:, None, runs]
+    values: Floats = unit * scales[:, :, None]
+    values += ready.centres[:, method, None]
+    rows = slice(cells.start * section.runs + runs.start, (cells.stop - 1) * section.runs + runs.stop)
+    _measure(section, ready, values.reshape(len(unit), -1, unit.shape[3]), rows)
+
+
+def _measure(section: Section, ready: Prepared, values: Floats, rows: slice) -> None:
+    ready.batch.publish(values)
+    released = Released(ready.clusters, values)
     for measure in section.measures:
         if measure.attribute is not None and measure.attribute.clusters is not None:
             found = measure.attribute.clusters(released, section.settings)
-            section.found[measure.name][batch.places, first:last] = found
-
-
-def _publish(values: Floats, batch: Batch) -> None:
-    """Clipped and rounded in place, as `LaplaceOnCentroids` does it."""
-    sources = batch.numbers.sources
-    lower, upper = np.array([limits(source) for source in sources]).T[:, :, None, None]
-    np.clip(values, lower, upper, out=values)
-    stepped = np.array([source.step is not None for source in sources])
-    if stepped.any():
-        per_unit = np.array([float(round(1 / source.step)) for source in sources if source.step is not None])
-        per_unit = per_unit[:, None, None]
-        rounded = np.rint(values[stepped] * per_unit) / per_unit
-        values[stepped] = np.clip(rounded, lower[stepped], upper[stepped])
+            section.found[measure.name][ready.batch.places, rows] = found

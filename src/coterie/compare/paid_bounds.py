@@ -18,7 +18,7 @@ from coterie.compare.engine import Block, run_cells
 from coterie.compare.grid import Cell, Skipped
 from coterie.compare.section import Floats
 from coterie.compare.shares import ShareOut, Shares
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.noise.seeded import SeededSampler
@@ -109,7 +109,7 @@ def _one_by_one(
     public = [name for name in names if name not in paid[0].spent]
     if public:
         seen, measured = ({n: columns[n] for n in public} for columns in (checked.columns, originals))
-        table = sort_once(seen, measured)
+        table = SortedTable(seen, measured)
         left = Shares(paid[0].left)
         for block in run_cells(table, cells, runs, seed, measures, settings, shares=left):
             _fill(found, cells, block, slice(None), [names.index(name) for name in public])
@@ -122,7 +122,7 @@ def _one_by_one(
             column = bounds.checked.columns[name]
             columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
             original[own], streams[own], each[own] = originals[name], (run, name), bounds.left[name]
-    table, shares = sort_once(columns, original, streams), Shares(each)
+    table, shares = SortedTable(columns, original, streams), Shares(each)
     for block in run_cells(table, cells, 1, seed, measures, settings, shares=shares):
         spent = [names.index(name) for name in paid[0].spent]
         by_run = {
@@ -145,7 +145,7 @@ def _together(
     names = list(checked.columns)
     found = _empty(cells, len(paid), names, measures)
     for run, bounds in enumerate(paid):
-        table, left = sort_once(bounds.checked.columns, originals), Shares(bounds.left)
+        table, left = SortedTable(bounds.checked.columns, originals), Shares(bounds.left)
         for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
     return Block(tuple(cells), found)

@@ -75,12 +75,14 @@ def gather(
     blocks: Iterable[Block], cells: Sequence[Cell], attributes: Sequence[str], measures: Sequence[str]
 ) -> Results:
     """Blocks in any order → results in the order of `cells`."""
-    found: dict[Cell, dict[str, Floats]] = {}
-    for block in blocks:
-        for place, cell in enumerate(block.cells):
-            found[cell] = {name: block.values[name][place] for name in measures}
-    stacked = {name: np.stack([found[cell][name] for cell in cells]) for name in measures}
-    return Results(tuple(cells), tuple(attributes), stacked)
+    number = {cell: place for place, cell in enumerate(cells)}
+    together = [(np.array([number[cell] for cell in block.cells]), block.values) for block in blocks]
+    runs = next(iter(together[0][1].values())).shape[1]
+    values = {name: np.empty((len(cells), runs, len(attributes))) for name in measures}
+    for places, found in together:
+        for name in measures:
+            values[name][places] = found[name]
+    return Results(tuple(cells), tuple(attributes), values)
 
 
 def block_to_table(block: Block, attributes: Sequence[str]) -> pa.Table:

@@ -27,11 +27,12 @@ class ShareOut:
     """As `release.shares_of` for the attributes; the rest of ε goes to the dependence between them."""
 
     weights: Mapping[str, Fraction]
-    _known: dict[tuple[Fraction, bool], Shares] = field(default_factory=dict)
+    _known: dict[tuple[int, int, bool], Shares] = field(default_factory=dict)
 
     def __call__(self, epsilon: Fraction, method: Method) -> Shares:
-        total = epsilon - method.dependence(epsilon, len(self.weights))
-        key = (total, method.splits_budget)
+        """The same object for methods that share ε out alike."""
+        total = epsilon - method.dependence(epsilon, len(self.weights)) if method.synthesis else epsilon
+        key = (*total.as_integer_ratio(), method.splits_budget)  # hashing a fraction takes a modular power
         if key not in self._known:
             whole = (
                 split(total, self.weights) if method.splits_budget else dict.fromkeys(self.weights, epsilon)

@@ -4,64 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.columns.column import Column, NumericColumn
+from coterie.compare.batch import Batch, Floats, Whole
+from coterie.compare.stable_order import stable_order
 from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
 from coterie.partition.clustering import Clustering
-from coterie.utility.clustered import Arranged, Numbers
+from coterie.utility.clustered import Numbers
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
 _KEPT = 4_000_000  # words and draws kept for reuse by later k; more are drawn again, to bound the memory
 _SIDE_BY_SIDE = 32_768  # records of all attributes of a batch: its arrays stay in the processor's cache
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Numeric attributes that are worked on together: `places` are their places among all columns.
-
-    Methods see `numbers`. Measures see `original`, which differs where bounds that were paid for cut values off.
-    """
-
-    names: tuple[str, ...]
-    places: Whole
-    numbers: Numbers
-    original: Numbers
-    order: Whole  # record numbers by rising value, ties by record order; a row an attribute
-
-    @cached_property
-    def ranked(self) -> Arranged:
-        # -0.0 becomes 0.0, as in a summary.
-        return Arranged(self.numbers, np.take_along_axis(self.numbers.records, self.order, axis=1) + 0.0)
-
-    @cached_property
-    def alone(self) -> Arranged:
-        return Arranged(self.numbers, self.numbers.records + 0.0)
-
-
-@dataclass(frozen=True)
 class SortedTable:
+    """Methods see `columns`, measures `original`: the same unless it is given. Sorted when somebody asks for the order."""
+
     columns: Mapping[str, Column]
-    order: dict[str, Whole]
-    original: Mapping[str, Column]
+    measured: Mapping[str, Column] | None = None
     streams: Mapping[str, tuple[int, str]] = field(
         default_factory=dict
     )  # where noise is not of the column's name
+    _orders: dict[tuple[str, ...], Whole] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[Any, ...], Floats] = field(default_factory=dict, repr=False)
 
     @property
+    def original(self) -> Mapping[str, Column]:
+        return self.columns if self.measured is None else self.measured
+
+    @cached_property
     def records(self) -> int:
-        return len(next(iter(self.order.values())))
+        column = next(iter(self.columns.values()))
+        return len(column.values if isinstance(column, NumericColumn) else column.codes)
 
     def under(self, columns: Mapping[str, Column]) -> SortedTable:
         """The same values under other domains: nothing is sorted or drawn again."""
-        return SortedTable(columns, self.order, columns, _kept=self._kept)
+        return SortedTable(columns, _orders=self._orders, _kept=self._kept)
 
     @cached_property
     def batches(self) -> list[Batch]:
@@ -72,26 +55,32 @@ class SortedTable:
         return [self._batch(places[first : first + width]) for first in range(0, len(places), width)]
 
     def _batch(self, places: Sequence[int]) -> Batch:
-        names = [list(self.columns)[place] for place in places]
+        every = list(self.columns)
+        names = tuple(every[place] for place in places)
         numbers = Numbers.of([_numeric(self.columns[name]) for name in names])
         original = numbers
         if any(self.original[name] is not self.columns[name] for name in names):
             original = Numbers.of([_numeric(self.original[name]) for name in names])
-        order = [self.order[name] for name in names]
-        side_by_side = order[0][None] if len(order) == 1 else np.stack(order)  # a long column is not copied
-        return Batch(tuple(names), np.array(places), numbers, original, side_by_side)
+        neighbours = places[-1] - places[0] == len(places) - 1
+        among = slice(places[0], places[-1] + 1) if neighbours else np.array(places)
+        return Batch(names, among, numbers, original, partial(_order, self.columns, names, self._orders))
 
     @cached_property
     def from_corner(self) -> Whole:
         """The order of insensitive MDAV, which is the same for every k."""
-        return np.argsort(corner_key(list(self.columns.values())), kind="stable")
+        return stable_order(corner_key(list(self.columns.values())))
 
     def clustering(self, name: str | None, size: Whole) -> Clustering:
         """Consecutive values of one attribute, or (None) records from the corner of the domain, without sorting again."""
-        order = self.from_corner if name is None else self.order[name]
+        order = self.from_corner if name is None else self._order_of(name)
         labels = np.empty(self.records, dtype=np.int32)
         labels[order] = np.repeat(np.arange(len(size), dtype=np.int32), size)
         return Clustering(labels, size)
+
+    def _order_of(self, name: str) -> Whole:
+        """Numbers are sorted with their batch."""
+        names = next((batch.names for batch in self.batches if name in batch.names), (name,))
+        return np.asarray(_order(self.columns, names, self._orders)[names.index(name)])
 
     def drawn(
         self, make: Callable[[Words], Floats], streams: tuple[str, ...], seed: int, runs: int, count: int
@@ -119,14 +108,14 @@ def equal_sizes(records: int, k: int) -> Whole:
     return size
 
 
-def sort_once(
-    columns: Mapping[str, Column],
-    original: Mapping[str, Column] | None = None,
-    streams: Mapping[str, tuple[int, str]] | None = None,
-) -> SortedTable:
-    """One stable sort an attribute; -0.0 equals 0.0, as in individual ranking. `original`: what to measure against."""
-    order = {name: np.argsort(column.position, kind="stable") for name, column in columns.items()}
-    return SortedTable(columns, order, columns if original is None else original, streams or {})
+def _order(
+    columns: Mapping[str, Column], names: tuple[str, ...], known: dict[tuple[str, ...], Whole]
+) -> Whole:
+    """Record numbers by rising value, ties by record order; a row an attribute. One sort for the whole grid."""
+    if names not in known:
+        position = [columns[name].position for name in names]
+        known[names] = stable_order(position[0][None] if len(names) == 1 else np.stack(position))
+    return known[names]
 
 
 def _numeric(column: Column) -> NumericColumn:

@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
+from coterie.compare.batch import Batch
 from coterie.compare.groups import Groups
 from coterie.compare.section import Section, Task
 from coterie.compare.shared_noise import SharedNoise
-from coterie.compare.sorted_table import Batch
 from coterie.mechanism.listed import values_at_ranks
 from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING
 from coterie.methods.recipe import Method

@@ -19,7 +19,7 @@ from coterie.budget import parse_epsilon
 from coterie.columns.column import NumericColumn
 from coterie.compare.engine import run_cells
 from coterie.compare.grid import Cell
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.federation.seeds import owner_seed
 from coterie.papers.sse_003 import EPSILONS, RUNS
 from coterie.schema import Schema
@@ -125,7 +125,7 @@ def _errors(
     seeds: Sequence[int] | range,
 ) -> Floats:
     """Squared errors with the axes (k, ε) cell, run, attribute."""
-    ready = sort_once(check(table.select([a.name for a in schema.attributes]), schema).columns)
+    ready = SortedTable(check(table.select([a.name for a in schema.attributes]), schema).columns)
     cells = [Cell(METHOD, k, budget) for k in ks for budget in budgets]
     found = np.zeros((len(cells), len(seeds), len(schema.attributes)))
     # Seeds that follow each other share their work; those of owners do not follow each other.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from coterie.budget import as_text, parse_epsilon
 from coterie.compare.engine import run_cells
 from coterie.compare.grid import Cell
-from coterie.compare.sorted_table import SortedTable, sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.schema import Schema
@@ -69,7 +69,7 @@ def paper_grid(
 ) -> PaperGrid:
     """Run the grid. `sorted_table` of an earlier grid over the same values spares the sorting."""
     columns = check(table.select([a.name for a in schema.attributes]), schema).columns
-    ready = sort_once(columns) if sorted_table is None else sorted_table.under(columns)
+    ready = SortedTable(columns) if sorted_table is None else sorted_table.under(columns)
     sizes, texts = tuple(ks), tuple(epsilons)
     cells: dict[Cell, None] = {}
     budgets: list[Fraction] = [parse_epsilon(text) for text in texts]

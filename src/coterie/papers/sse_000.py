@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.compare.sorted_table import sort_once
+from coterie.compare.sorted_table import SortedTable
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid
@@ -37,7 +37,7 @@ class Figures000:
 def run_grids(table: pa.Table, names: Sequence[str], ks: Sequence[int], runs: int = RUNS) -> Figures000:
     """4 methods × k × 3 ε × 2 α × runs; every attribute is sorted once."""
     first = numeric_schema(table, names, ALPHAS[0])
-    ready = sort_once(check(table.select(list(names)), first).columns)
+    ready = SortedTable(check(table.select(list(names)), first).columns)
     grids = {
         alpha: paper_grid(
             table,

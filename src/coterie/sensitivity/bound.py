@@ -15,4 +15,5 @@ class Bound:
     citation: str
     depth: int
     compute: Callable[[Summary, Domain, int], Floats]
+    needs_domain: bool = True  # False: clusters of several attributes can be given at once
     needs_all_clusters: bool = False  # it adds up over clusters: a piece of them would give too small a bound

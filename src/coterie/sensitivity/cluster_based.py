@@ -34,5 +34,9 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 
 CLUSTER_BASED = Bound(
-    formula="max(expression (2), expression (3))/|C|", citation="000 Prop. 3", depth=3, compute=_compute
+    formula="max(expression (2), expression (3))/|C|",
+    citation="000 Prop. 3",
+    depth=3,
+    needs_domain=False,
+    compute=_compute,
 )

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.budget import float_up
+from coterie.budget import quotient_up
 from coterie.partition.summary import Floats, Summary
 from coterie.schema import Domain
 from coterie.sensitivity.bound import Bound
 
 
 def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
-    return np.full(len(summary.size), float_up(domain.width / k))
+    numerator, denominator = domain.width.as_integer_ratio()
+    return np.full(len(summary.size), quotient_up(numerator, denominator * k))
 
 
 DOMAIN_OVER_K = Bound(formula="Δ/k", citation="001 Lemma 1", depth=0, compute=_compute)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +52,17 @@ class Numbers:
         return variance(self.records)[:, None]
 
     @cached_property
+    def some_constant(self) -> bool:
+        """Whether an attribute has one value only, so that nothing can be divided by its variance."""
+        return bool((self.variance <= 0).any())
+
+    @cached_property
     def sanity_bound(self) -> Floats:
         return np.array([[sanity_bound(source)] for source in self.sources])
 
     @cached_property
-    def histograms(self) -> dict[tuple[int, ...], tuple[list[Whole], Floats]]:
-        """By number of bins, the original's histograms and what they come to; filled by the measure that needs it."""
+    def histograms(self) -> dict[str, Any]:
+        """By kind of bins, what a measure of distributions knows of the original; filled by the one that needs it."""
         return {}
 
 
@@ -74,8 +80,8 @@ class Arranged:
 
     @cached_property
     def running(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x over the first i records."""
-        return _running(self.weights), _running(self.weights * self.values)
+        """Σ w and Σ w·x over the records up to each."""
+        return np.cumsum(self.weights, axis=1), np.cumsum(self.weights * self.values, axis=1)
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,15 @@ class Clusters:
         return self.arranged.values[:, self.ends - 1]
 
     @cached_property
+    def weighed(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Σ w over the records before each cluster and up to its end, and Σ w·x."""
+        upto = [sums[:, self.ends - 1] for sums in self.arranged.running]
+        before = [np.zeros_like(sums) for sums in upto]
+        for earlier, sums in zip(before, upto, strict=True):
+            earlier[:, 1:] = sums[:, :-1]
+        return before[0], upto[0], before[1], upto[1]
+
+    @cached_property
     def within(self) -> Floats:
         """Σ (x − mean of its cluster)² over all records: what grouping alone costs."""
         if self.alone:
@@ -158,6 +173,8 @@ class Released:
     def _rest(self, values: Floats, *, square: bool = False) -> Floats:
         """What clusters of an unusual size add to what all have in common."""
         other = self.clusters.unusual
+        if not len(other):
+            return np.zeros(1)
         few = values[:, :, other]
         return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))
 
@@ -191,9 +208,3 @@ class ClusteredLabels:
 def sanity_bound(column: NumericColumn) -> float:
     """001 §4.2: a hundredth of the domain."""
     return float(column.domain.width) / 100
-
-
-def _running(values: Floats) -> Floats:
-    sums = np.zeros((len(values), values.shape[1] + 1))
-    np.cumsum(values, axis=1, out=sums[:, 1:])
-    return sums

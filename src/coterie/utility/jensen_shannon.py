@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
-from coterie.errors import ParameterError
+from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
 from coterie.utility.clustered import ClusteredLabels, Floats, Numbers, Released
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
-STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
-MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
-MOST_BINS = 1_000_000
 MOST_COUNTS = 4_000_000  # bins held at a time
-
-
-def bin_count(column: NumericColumn, settings: Settings) -> int:
-    """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
-    if settings.bins not in ("auto", "domain", "value"):
-        raise ParameterError(f"There are no bins of kind '{settings.bins}'.", "Choose auto, domain or value.")
-    possible = int(column.domain.width) + 1 if column.step == 1 else 0
-    if settings.bins == "value" and possible:
-        if possible > MOST_BINS:
-            raise ParameterError(
-                f"Attribute '{column.attribute.name}' has more than {MOST_BINS:,} possible values.",
-                "Use --bins domain or auto.",
-            )
-        return possible
-    return possible if settings.bins == "auto" and 0 < possible <= MOST_VALUES else STRIPES
-
-
-def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
-    """Which bin each value is in. Values outside the domain count in the outermost bins."""
-    domain = column.domain
-    place = values - domain.lower
-    if _one_a_value(column, bins):
-        place = np.rint(place)
-    else:
-        place *= bins / (domain.upper - domain.lower)
-    # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
-    return np.clip(place, 0, bins - 1, out=place).astype(np.int64)
-
-
-def _one_a_value(column: NumericColumn, bins: int) -> bool:
-    return column.step == 1 and bins == int(column.domain.width) + 1
 
 
 def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
@@ -68,7 +35,7 @@ def _count_times_log(largest: int) -> Floats:
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    bins = bin_count(column, settings)
+    bins = bin_count(column, settings.bins)
     before, after = (
         np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
     )
@@ -82,50 +49,52 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
-    """As `divergence`; attributes and rows in one list of bins, each attribute with as many as it has."""
+    """As `divergence`; the bins of all attributes in one list, row after row."""
     clusters, values = released.clusters, released.values
-    numbers, records, rows = clusters.numbers, clusters.numbers.records.shape[1], values.shape[1]
-    bins = np.array([bin_count(source, settings) for source in numbers.sources])
-    if rows > 1 and rows * bins.sum() > MOST_COUNTS:
+    rows, bins = values.shape[1], _bins(clusters.numbers, settings)
+    width = len(bins.before)
+    if rows > 1 and rows * width > MOST_COUNTS:
         halves = np.array_split(values, 2, axis=1)
         return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
-    before, own = _original(numbers, bins)
-    # Where the bins of each attribute and row begin.
-    first = (rows * (np.cumsum(bins) - bins))[:, None] + bins[:, None] * np.arange(rows)
-    place = _bins_of(values, numbers, bins) + first[:, :, None]
-    after = np.bincount(place.ravel(), minlength=rows * bins.sum()) * clusters.usual
+    place = bins.edges.places(values)
+    row = width * np.arange(rows)
+    place += (bins.first[:, None] + row)[:, :, None]
+    after = np.bincount(place.ravel(), minlength=rows * width)
+    after *= clusters.usual
     for other in clusters.unusual:
         after[place[:, :, other]] += clusters.size[other] - clusters.usual
-    f = _count_times_log(2 * records)
-    gain = f[after]
-    after += np.concatenate([np.tile(histogram, rows) for histogram in before])
-    gain -= f[after]
-    total = np.add.reduceat(gain, first.ravel()).reshape(first.shape) + own
-    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
+    f = _count_times_log(2 * bins.records)
+    gain = f.take(after)
+    after.reshape(rows, width)[:] += bins.before
+    gain -= f.take(after)
+    total = np.add.reduceat(gain, (row[:, None] + bins.first).ravel()).reshape(rows, -1) + bins.own
+    return np.clip(1 + total.T / (2 * bins.records), 0.0, 1.0)
 
 
-def _original(numbers: Numbers, bins: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], Floats]:
-    """The original's histograms, and Σf of each."""
-    key = tuple(bins.tolist())
-    if key not in numbers.histograms:
-        places = _bins_of(numbers.records[:, None], numbers, bins)
-        found = [np.bincount(place[0], minlength=width) for place, width in zip(places, bins, strict=True)]
-        f = _count_times_log(2 * numbers.records.shape[1])
-        numbers.histograms[key] = found, np.array([[f[histogram].sum()] for histogram in found])
-    return numbers.histograms[key]
+@dataclass(frozen=True, slots=True)
+class _Bins:
+    """The bins of several attributes side by side, and the original's histograms."""
+
+    edges: Edges
+    first: NDArray[np.int64]  # where the bins of each attribute begin
+    before: NDArray[np.int64]
+    own: Floats  # Σf of each attribute's histogram
+    records: int
 
 
-def _bins_of(values: Floats, numbers: Numbers, bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As `bin_numbers`, every attribute under its own domain."""
-    lower = np.array([source.domain.lower for source in numbers.sources])
-    width = np.array([source.domain.upper for source in numbers.sources]) - lower
-    whole = [_one_a_value(source, count) for source, count in zip(numbers.sources, bins, strict=True)]
-    place: Floats = values - lower[:, None, None]
-    place *= np.where(whole, 1.0, bins / width)[:, None, None]
-    if any(whole):
-        place[whole] = np.rint(place[whole])
-    np.clip(place, 0, (bins - 1)[:, None, None], out=place)
-    return place.astype(np.int64)
+def _bins(numbers: Numbers, settings: Settings) -> _Bins:
+    if settings.bins not in numbers.histograms:
+        sources, values = numbers.sources, numbers.records[:, None]
+        count = np.array([bin_count(source, settings.bins) for source in sources])
+        edges = edges_of(sources, count)
+        first = np.cumsum(count) - count
+        place = edges.places(values) + first[:, None, None]
+        before = np.bincount(place.ravel(), minlength=int(count.sum()))
+        records = values.shape[2]
+        own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
+        numbers.histograms[settings.bins] = _Bins(edges, first, before, np.array(own), records)
+    found: _Bins = numbers.histograms[settings.bins]
+    return found
 
 
 def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:

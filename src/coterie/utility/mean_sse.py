@@ -23,6 +23,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 def scaled(error: Floats | np.floating, variance: Floats | float) -> Floats:
     """A constant attribute has no variance to measure by: any error counts as 1."""
     constant = np.asarray(variance) <= 0
+    if not constant.any():
+        return np.asarray(error / variance, np.float64)
     return np.asarray(np.where(constant, error > 0, error / np.where(constant, 1.0, variance)), np.float64)
 
 

@@ -25,32 +25,49 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     if clusters.alone:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
-    weight, weighted = arranged.running
-    starts, ends = clusters.starts, clusters.ends
-    error = values * (weight[:, ends] - weight[:, starts])[:, None]
-    error -= (weighted[:, ends] - weighted[:, starts])[:, None]
+    before, upto, before_x, upto_x = clusters.weighed
+    error = values * (upto - before)[:, None]
+    error -= (upto_x - before_x)[:, None]
     np.abs(error, out=error)
-    inside = (values > clusters.lowest[:, None]) & (values < clusters.highest[:, None])
-    found = np.flatnonzero(inside)
-    attribute, cluster = found // inside[0].size, found % inside.shape[2]
-    y, start, end = values.ravel()[found], starts[cluster], ends[cluster]
-    split = _first_not_below(arranged.values, attribute, start, end, y)
-    among = y * (2 * weight[attribute, split] - (weight[attribute, start] + weight[attribute, end]))
-    among -= 2 * weighted[attribute, split] - (weighted[attribute, start] + weighted[attribute, end])
-    error.ravel()[found] = among
+    inside = values > clusters.lowest[:, None]
+    inside &= values < clusters.highest[:, None]
+    found = inside.ravel().nonzero()[0]
+    error.ravel()[found] = _among(released, found)
     return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
 
 
-def _first_not_below(arranged: Floats, attribute: Whole, start: Whole, end: Whole, wanted: Floats) -> Whole:
-    """Bisection in many rising stretches at once: the first place of each with a value not below the wanted one."""
-    flat, last = arranged.ravel(), arranged.shape[1] - 1
-    found, offset = start.copy(), attribute * arranged.shape[1]
-    step = 1 << int((end - start).max(initial=0)).bit_length()
-    while step := step >> 1:
-        ahead = found + step
-        below = flat[offset + np.minimum(ahead - 1, last)] < wanted
-        found += step * (below & (ahead <= end))
-    return found
+def _among(released: Released, found: Whole) -> Floats:
+    """The error of values that fall inside their clusters; `found` are their places among all values."""
+    clusters = released.clusters
+    attributes, rows, width = released.values.shape
+    row = found // width
+    cluster = found - row * width
+    start = clusters.starts.take(cluster)
+    size = clusters.size.take(cluster) if len(clusters.unusual) else clusters.usual
+    if attributes > 1:
+        attribute = row // rows
+        cluster += attribute * width
+        start += attribute * clusters.arranged.values.shape[1]
+    y = released.values.ravel().take(found)
+    # The last record below y: the cluster's first one is.
+    split = _last_below(clusters.arranged.values.ravel(), start, size, y)
+    weight, weighted = (2 * sums.ravel().take(split) for sums in clusters.arranged.running)
+    before, upto, before_x, upto_x = clusters.weighed
+    weight -= (before + upto).ravel().take(cluster)
+    weighted -= (before_x + upto_x).ravel().take(cluster)
+    weight *= y
+    weight -= weighted
+    return weight
+
+
+def _last_below(values: Floats, start: Whole, size: Whole | int, wanted: Floats) -> Whole:
+    """Bisection in many rising stretches at once, whose first values are below the wanted ones."""
+    while np.max(size, initial=0) > 1:
+        half = size // 2
+        ahead = start + half
+        start = np.where(values.take(ahead) < wanted, ahead, start)
+        size = size - half
+    return start
 
 
 MEASURE = Measure(

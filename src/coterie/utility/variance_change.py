@@ -21,7 +21,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     distance = released.values - numbers.mean[:, None]
     shift = released.over_records(distance)
     after = (released.over_squares(distance) - shift * shift / records) / (records - 1)
-    if (numbers.variance <= 0).any():  # then any variance counts, even what rounding leaves
+    if numbers.some_constant:  # then any variance counts, even what rounding leaves
         after = np.where(same(released.values), 0.0, after)
     return _change(numbers.variance, after)
 
@@ -29,6 +29,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 def _change(before: Floats, after: Floats) -> Floats:
     """A constant attribute that is constant no more counts as a change of 1."""
     constant = before <= 0
+    if not constant.any():
+        return np.asarray(np.abs(before - after) / before, dtype=np.float64)
     changed = np.abs(before - after) / np.where(constant, 1.0, before)
     return np.asarray(np.where(constant, after > 0, changed), dtype=np.float64)
 
