@@ -35,7 +35,7 @@ def verified(data: Path) -> None:
     """By the command, as a recipient would."""
     words = ["certificate", "verify", str(data), f"{data}.certificate.json"]
     start = [sys.executable, "-c", "from coterie.cli import main; main()"]
-    subprocess.run([*start, *words], check=True, capture_output=True, timeout=120)
+    subprocess.run([*start, *words], check=True, capture_output=True, timeout=300)
 
 
 def tick(page: Page, label: str) -> None:

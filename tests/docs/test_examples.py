@@ -59,7 +59,7 @@ def run_console(block: Block, folder: Path) -> None:
             env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == block.code, f"{command}\n{done.stdout}\n{done.stderr}"
         assert not expected or matches(done.stdout + done.stderr * (block.code > 0), expected), (

@@ -56,7 +56,7 @@ def test_the_strict_build(tmp_path: Path) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "tutorial" / "first-release.html").exists()

@@ -98,7 +98,7 @@ def working(folder: Path) -> Iterator[Bench]:
             headers={"Origin": root},
             cookies={COOKIE: home.session},
             follow_redirects=True,
-            timeout=120,
+            timeout=300,
             trust_env=False,
         ) as client:
             yield Bench(home, client)

@@ -218,7 +218,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 def printed(home: Home, *more: str) -> Any:
     words = [sys.executable, "-c", "from coterie.cli import main; main()", "studio", "--no-browser", "--json"]
     return subprocess.run(
-        [*words, "--home", str(home.folder), *more], capture_output=True, text=True, timeout=60, check=False
+        [*words, "--home", str(home.folder), *more], capture_output=True, text=True, timeout=300, check=False
     )
 
 
