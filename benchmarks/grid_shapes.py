@@ -47,27 +47,46 @@ def census_table() -> pa.Table:
 def shapes() -> Iterator[Shape]:
     table = census_table()
     schema = numeric_schema(table, table.column_names, 1.5)
-    yield Shape("Census, 9 attributes", table, schema, METHODS, KS)
+    yield Shape("Census, 4 methods × 20 k × 3 ε × 10 runs", table, schema, METHODS, KS)
     yield Shape("Census, two methods, one k, one ε", table, schema, ("dp-ir", "idp-cbls"), (10,), ("1",))
-    yield Shape("Census, one method, one k", table, schema, ("idp-cbls",), (10,))
-    yield Shape("Census, one run", table, schema, METHODS, (5, 10, 25, 50), runs=1)
-    yield Shape("Census, mdav and idp-mdav", table, schema, ("mdav", "idp-mdav"), (5, 10, 50))
-    yield Shape("Census, a single cell", table, schema, ("dp-ir",), (10,), ("1",), runs=1)
+    yield Shape("Census, `idp-cbls`, one k, 3 ε", table, schema, ("idp-cbls",), (10,))
+    yield Shape("Census, 4 methods × 4 k × 3 ε, one run", table, schema, METHODS, (5, 10, 25, 50), runs=1)
+    yield Shape("Census, `mdav` and `idp-mdav`, 3 k", table, schema, ("mdav", "idp-mdav"), (5, 10, 50))
+    yield Shape("Census, one release", table, schema, ("dp-ir",), (10,), ("1",), runs=1)
     yield Shape(
-        "Census, synthetic methods", table, schema, ("dp-sorted", "dp-copula", "dp-tree"), (10, 50, 100)
+        "Census, `dp-sorted`, `dp-copula`, `dp-tree`",
+        table,
+        schema,
+        ("dp-sorted", "dp-copula", "dp-tree"),
+        (10, 50, 100),
     )
-    yield Shape("Census, paid bounds", table, _paid(schema), ("dp-ir", "idp-ls", "dp-um"), KS, ("50", "100"))
+    yield Shape(
+        "Census, bounds paid for in one attribute",
+        table,
+        _paid(schema),
+        ("dp-ir", "idp-ls", "dp-um"),
+        KS,
+        ("50", "100"),
+    )
     yield _numeric("100 × 3", 100, 3, ("laplace", "dp-ir", "idp-cbls"), (3, 5, 10), ("0.1", "1"))
-    yield _numeric("10,000 × 1", 10_000, 1, ("laplace", "dp-ir", "idp-cbls"), (5, 10, 50))
+    yield _numeric("10,000 × 1, with `laplace`", 10_000, 1, ("laplace", "dp-ir", "idp-cbls"), (5, 10, 50))
     yield _numeric("500 × 60", 500, 60, ("laplace", "dp-ir", "idp-cbls"), (5, 10, 50))
     yield _numeric("30,000 × 4", 30_000, 4, METHODS, (3, 10, 50, 200))
-    yield _numeric("30,000 × 4, insensitive MDAV", 30_000, 4, ("dp-mdav", "dp-ir"), (10, 100))
-    yield _numeric("10,000 × 4, MDAV", 10_000, 4, ("mdav", "idp-mdav", "dp-mdav"), (10, 100))
+    yield _numeric("30,000 × 4, `dp-mdav` and `dp-ir`", 30_000, 4, ("dp-mdav", "dp-ir"), (10, 100))
+    yield _numeric(
+        "10,000 × 4, `mdav`, `idp-mdav`, `dp-mdav`", 10_000, 4, ("mdav", "idp-mdav", "dp-mdav"), (10, 100)
+    )
+    yield _numeric("2,000 × 5, `dp-ir`, one k", 2_000, 5, ("dp-ir",), (10,))
+    yield _numeric("1,000 × 5, `laplace` alone", 1_000, 5, ("laplace",), (1,))
+    yield _numeric("100,000 × 3, `dp-ir`, two k", 100_000, 3, ("dp-ir",), (5, 50))
+    yield _numeric("100,000 × 1, `laplace` alone", 100_000, 1, ("laplace",), (1,))
     mixed = mixed_table(5_000)
     described = Schema.from_yaml(_MIXED)
-    yield Shape("5,000 × 7, trees of categories", mixed, described, ("laplace", "dp-ir", "idp-cbls"), (5, 50))
     yield Shape(
-        "1,000 × 7, all methods", mixed_table(1_000), described, tuple(all_methods()), (5, 10, 50), runs=5
+        "5,000 × 7 with trees of categories", mixed, described, ("laplace", "dp-ir", "idp-cbls"), (5, 50)
+    )
+    yield Shape(
+        "1,000 × 7, every method", mixed_table(1_000), described, tuple(all_methods()), (5, 10, 50), runs=5
     )
 
 
