@@ -50,10 +50,10 @@ def _where(name: str, load: float) -> str:
 
 
 def _write(name: str, lines: list[str]) -> None:
-    marks = re.compile(rf"(<!-- measured: {name} -->\n).*?(\n<!-- /measured -->)", re.DOTALL)
+    marks = re.compile(rf"(<!-- measured: {name} -->\n).*?(<!-- /measured -->)", re.DOTALL)
     for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        written = marks.sub(lambda found: found.group(1) + "\n".join(lines) + found.group(2), text)
+        written = marks.sub(lambda found: found.group(1) + "\n".join(lines) + "\n" + found.group(2), text)
         if written != text:
             page.write_text(written, encoding="utf-8")
             print(f"written into {page.relative_to(DOCS.parent)}")
