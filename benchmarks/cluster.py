@@ -108,12 +108,11 @@ def makespan(durations: Sequence[float] | np.ndarray, cores: int) -> float:
 
 
 def spread_of(tasks: Sequence[Sequence[float]]) -> float:
-    """The standard deviation of log duration around the stage's median, over stages of several tasks."""
-    logs = [
-        math.log(seconds / middle)
-        for stage in tasks
-        if len(stage) >= 4 and (middle := float(np.median(stage))) > 0.05
-        for seconds in stage
-        if seconds > 0
-    ]
-    return float(np.std(logs)) if logs else 0.0
+    """The standard deviation of log duration around its stage's mean, over tasks that had work: some get no records."""
+    squares, free = 0.0, 0
+    for stage in tasks:
+        logs = [math.log(seconds) for seconds in stage if seconds > max(0.05, max(stage) / 10)]
+        if len(logs) > 1:
+            squares += float(np.var(logs)) * len(logs)
+            free += len(logs) - 1
+    return math.sqrt(squares / free) if free else 0.0

@@ -43,5 +43,6 @@ def test_time_follows_from_costs_cores_and_network() -> None:
 
 def test_the_spread_is_that_of_the_logarithms() -> None:
     assert spread_of([[1.0] * 8, [2.0] * 8]) == 0
-    assert spread_of([[1.0, 1.0, 2.718281828, 0.367879441]]) == pytest.approx(0.5**0.5)
-    assert spread_of([[0.001, 0.002, 0.004, 0.008], [1.0, 5.0]]) == 0  # too short to tell, too few to tell
+    assert spread_of([[1.0, 2.718281828]]) == pytest.approx(0.5**0.5)
+    assert spread_of([[1.0, 2.718281828], [3.0, 3.0, 3.0]]) == pytest.approx((0.5 / 3) ** 0.5)
+    assert spread_of([[1.0, 1.0, 0.01, 0.02], [0.001, 0.004], [5.0]]) == 0  # without work; too short; alone
