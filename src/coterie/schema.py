@@ -26,6 +26,11 @@ class AttributeType(StrEnum):
     BOOLEAN = "boolean"
 
     @property
+    def has_zero(self) -> bool:
+        """Whether 0 means nothing of it: a date or a rank counts from a place that somebody chose."""
+        return self in (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+
+    @property
     def ranged(self) -> bool:
         """Whether the public domain is a range with two bounds."""
         return self in (

@@ -57,6 +57,29 @@ def test_relative_error_has_the_sanity_bound_of_001() -> None:
     assert value("relative-error", BEFORE, AFTER, PUBLIC) == pytest.approx(expected, rel=1e-12)
 
 
+def test_relative_error_of_dates_and_ranks_is_a_share_of_the_domain() -> None:
+    """Their zero is arbitrary: an error must not weigh more in January 1970, or for the lowest label."""
+    public = Schema.from_dict(
+        {
+            "attributes": {
+                "day": {
+                    "type": "date",
+                    "role": "protect",
+                    "domain": {"lower": "1970-01-01", "upper": "1970-04-11"},
+                },
+                "grade": {
+                    "type": "ordinal",
+                    "role": "protect",
+                    "categories": {"labels": ["low", "middle", "high"]},
+                },
+            }
+        }
+    )
+    before = {"day": ["1970-01-01", "1970-03-02"], "grade": ["low", "high"]}
+    after = {"day": ["1970-01-11", "1970-03-12"], "grade": ["middle", "high"]}
+    assert value("relative-error", before, after, public) == pytest.approx((10 / 100 + (0.5 + 0) / 2) / 2)
+
+
 def test_variance_change() -> None:
     after_x = np.var([1, 2, 4, 5], ddof=1)
     after_y = np.var([10, 13, 20, 20], ddof=1)

@@ -56,9 +56,13 @@ class Numbers:
         """Whether an attribute has one value only, so that nothing can be divided by its variance."""
         return bool((self.variance <= 0).any())
 
-    @cached_property
-    def sanity_bound(self) -> Floats:
-        return np.array([[sanity_bound(source)] for source in self.sources])
+    def error_unit(self, values: Floats) -> Floats:
+        """What an error of each value is held against; a row an attribute."""
+        units = np.maximum([[sanity_bound(source)] for source in self.sources], np.abs(values))
+        for place, source in enumerate(self.sources):
+            if not source.attribute.type.has_zero:
+                units[place] = source.domain.width
+        return units
 
     @cached_property
     def histograms(self) -> dict[str, Any]:
@@ -75,8 +79,8 @@ class Arranged:
 
     @cached_property
     def weights(self) -> Floats:
-        """1 / max(sanity bound, |x|) of each record (001 §4.2)."""
-        return np.asarray(1.0 / np.maximum(self.numbers.sanity_bound, np.abs(self.values)))
+        """1 / max(sanity bound, |x|) of each record (001 §4.2), or what `error_unit` takes for it."""
+        return np.asarray(1.0 / self.numbers.error_unit(self.values))
 
     @cached_property
     def running(self) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (001 §4.2).
 
-For categories 001 takes the semantic distance, which lies between 0 and 1 already.
+For categories 001 takes the semantic distance, which lies between 0 and 1 already. Of dates and ranks 001 says nothing:
+their zero is arbitrary (1970, the lowest label), so their errors are shares of the domain.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import Floats, Released, Whole, sanity_bound
+from coterie.utility.clustered import Floats, Numbers, Released, Whole
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.semantic_distance import from_drawn, from_labels
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    denominator = np.maximum(sanity_bound(column), np.abs(column.values))
-    return float(np.mean(np.abs(column.values - released) / denominator))
+    units = Numbers.of([column]).error_unit(column.values[None])[0]
+    return float(np.mean(np.abs(column.values - released) / units))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -73,7 +74,8 @@ def _last_below(values: Floats, start: Whole, size: Whole | int, wanted: Floats)
 MEASURE = Measure(
     name="relative-error",
     title="mean relative error",
-    meaning="share by which a value is off (small ones count as 1/100 of the domain); for categories the semantic distance",
+    meaning="share by which a value is off (small ones count as 1/100 of the domain); of dates and ranks, whose zero is "
+    "arbitrary, the share of the domain; of categories the semantic distance",
     papers="001 §4.2",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
