@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from coterie.errors import ParameterError
 from coterie.noise.sampler import Sampler, laplace_scales, shuffled_order
 from coterie.noise.secure import SecureSampler
-from coterie.noise.seeded import SeededSampler
+from coterie.noise.seeded import SeededSampler, unit_laplace
 
 SAMPLERS = [SecureSampler(), SeededSampler(5)]
 by_name = pytest.mark.parametrize("sampler", SAMPLERS, ids=["secure", "seeded"])
@@ -123,3 +123,10 @@ def test_equal_words_are_drawn_anew() -> None:
     drawn: list[int] = []
     assert shuffled_order(Stuttering(0), 3).tolist() == [1, 2, 0]
     assert drawn == [3, 3]
+
+
+def test_the_first_and_the_last_word_give_finite_noise() -> None:
+    """The middle of the last of 2^53 cells is no double: rounded to 1, its logarithm would be infinite."""
+    ends = unit_laplace(np.array([0, 2**64 - 1], dtype=np.uint64))
+    assert ends[0] == -ends[1]
+    assert 36 < abs(ends[0]) < 37  # 53 ln 2

@@ -19,6 +19,7 @@ from coterie.noise.grid import Floats, Grid
 
 Words = NDArray[np.uint64]
 _WORDS = 4  # that Philox makes of one count
+_HIGHEST = 0.5 - 2.0**-54
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ def unit_laplace(words: Words) -> Floats:
     centred += 0.5
     centred *= 2.0**-53
     centred -= 0.5
+    np.minimum(centred, _HIGHEST, out=centred)  # the last cell's middle is no double, and would round to 1
     drawn = np.abs(centred)
     drawn *= -2.0
     np.log1p(drawn, out=drawn)
