@@ -20,6 +20,7 @@ from coterie.studio.home import Home
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.work import load
 
+World = tuple[Any, Project, Path]  # a browser, its project, and the folder of ledger and output
 CHOICE = Choice(method="idp-cbls", epsilon="1", k=50)
 
 

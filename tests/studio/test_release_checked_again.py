@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,19 +11,7 @@ from coterie.errors import OutputError
 from coterie.io.address import Address
 from coterie.io.database import connected, execute
 from coterie.ledger import without_credentials
-from coterie.studio.home import Home
-from coterie.studio.project import Project
-from release_world import browser, ledger, ready_project
-
-World = tuple[Any, Project, Path]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    home = Home(tmp_path / "home")
-    ledger(tmp_path)
-    with browser(home) as client:
-        yield client, ready_project(home, tmp_path), tmp_path
+from release_world import World
 
 
 def said(page: Any) -> str:

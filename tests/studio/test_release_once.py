@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,10 @@ import pytest
 from coterie.certificate import Certificate
 from coterie.ledger import Ledger
 from coterie.studio import drawing
-from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
 from coterie.verification import released_digest
-from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
-
-World = tuple[Any, Project, Path]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    home = Home(tmp_path / "home")
-    ledger(tmp_path)
-    with browser(home) as client:
-        yield client, ready_project(home, tmp_path), tmp_path
+from release_world import CHOICE, World, form, leftovers, spent
 
 
 def planned(client: Any, project: Project, folder: Path, /, **changes: Any) -> str:

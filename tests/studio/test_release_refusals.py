@@ -6,10 +6,8 @@ import errno
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from test_release_once import confirmed, ended, planned
@@ -20,19 +18,9 @@ from coterie.io.staged_file import StagedFile
 from coterie.ledger import storage
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
-from coterie.studio.project import Project
-from release_world import CHOICE, browser, form, ledger, leftovers, ready_project, spent
+from release_world import CHOICE, World, form, leftovers, ready_project, spent
 
-World = tuple[Any, Project, Path]
 GIVEN_BACK = "Nothing was published, and nothing is charged"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    home = Home(tmp_path / "home")
-    ledger(tmp_path)
-    with browser(home) as client:
-        yield client, ready_project(home, tmp_path), tmp_path
 
 
 def untouched(folder: Path) -> None:
