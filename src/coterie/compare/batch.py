@@ -32,11 +32,11 @@ class Batch:
         return self.sort()
 
     @cached_property
-    def rank(self) -> Whole:
+    def rank(self) -> NDArray[np.int32]:
         """The place of each record in that order."""
-        rank = np.empty(self.order.shape, dtype=np.int64)
+        rank = np.empty(self.order.shape, dtype=np.int32)
         for line, order in zip(rank, self.order, strict=True):
-            line[order] = np.arange(len(order))
+            line[order] = np.arange(len(order), dtype=np.int32)
         return rank
 
     @cached_property
@@ -58,6 +58,11 @@ class Batch:
         """Which attributes come in steps, and how many of those make a unit."""
         steps = enumerate(source.step for source in self.numbers.sources)
         return [(line, float(round(1 / step))) for line, step in steps if step is not None]
+
+    def release_limits(self, line: int) -> tuple[float, float, float]:
+        """Between what values of an attribute are clipped, and how many steps make a unit: 0 if there are none."""
+        lower, upper = (float(limit[line].item()) for limit in self._limits)
+        return lower, upper, dict(self._steps).get(line, 0.0)
 
     def publish(self, values: Floats) -> None:
         """Clipped and rounded in place, as `LaplaceOnCentroids` does it; values have the axes attribute, row, cluster."""

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn
-from coterie.compare.labels import SortedDraws, draw_labels, stream_of, uniform
+from coterie.compare.labels import ready_draws, stream_of, uniform
 from coterie.compare.section import Section, Task
 from coterie.compare.shared_noise import SharedNoise
 from coterie.mechanism.counted import CountedLabels
 from coterie.mechanism.listed import SortedLabels, values_at_ranks
 from coterie.mechanism.semantic import WHOLE_LIST, ExponentialMechanism
 from coterie.methods.recipe import Method
-from coterie.utility.clustered import ClusteredLabels
+from coterie.utility.clustered_labels import ClusteredLabels, Drawn, DrawnCodes
 
 _AT_ONCE = 200_000  # labels measured together
 
@@ -48,17 +47,18 @@ def _draw(section: Section, line: int, clustered: ClusteredLabels, places: list[
     column, clusters = clustered.source, len(clustered.group)
     name = column.attribute.name
     draws = section.table.drawn(uniform, (stream_of(name),), section.seed, section.runs, clusters)[0]
-    ready = SortedDraws.of(draws, clustered.group)
+    ready = ready_draws(draws, clustered)
     together = max(1, _AT_ONCE // draws.size)
     for first in range(0, len(places), together):
-        codes = []
+        rows = []
         for place in places[first : first + together]:
             _, method, shares = section.cells[place]
             mechanism = _exponential(method)
             assert mechanism is not None
             spread = mechanism.spread(column, clusters)
-            codes.append(draw_labels(clustered, shares.exact[name], spread, ready, section.seed))
-        _measure(section, line, clustered, np.stack(codes), places[first : first + together])
+            rows.append(ready.draw(clustered, shares.exact[name], spread, section.seed))
+        drawn = ready.gives(clustered, np.concatenate(rows))
+        _measure(section, line, drawn, places[first : first + together])
 
 
 def _rank(section: Section, line: int, column: CategoryColumn, method: Method, places: list[int]) -> None:
@@ -73,7 +73,7 @@ def _rank(section: Section, line: int, column: CategoryColumn, method: Method, p
         )
         for place in (places if method.adds_noise else places[:1])
     ]
-    _measure(section, line, section.groups.labels(column), np.stack(codes), places)
+    _measure(section, line, DrawnCodes(section.groups.labels(column), np.concatenate(codes)), places)
 
 
 def _count(
@@ -93,12 +93,10 @@ def _count(
                     section.found[measure.name][line, section.rows(place).start + run] = value
 
 
-def _measure(
-    section: Section, line: int, clustered: ClusteredLabels, codes: NDArray[np.int32], places: list[int]
-) -> None:
-    """`codes` has the axes cell, run, cluster; a single row stands for all cells and runs."""
+def _measure(section: Section, line: int, drawn: Drawn, places: list[int]) -> None:
+    """A row a cell and run, or one for all runs of a cell; a single row stands for all."""
     for measure in section.measures:
         if measure.attribute is not None and measure.attribute.drawn is not None:
-            values = measure.attribute.drawn(clustered, codes.reshape(-1, codes.shape[2]), section.settings)
+            values = measure.attribute.drawn(drawn, section.settings)
             by_cell = section.found[measure.name][line].reshape(-1, section.runs)
-            by_cell[places] = values.reshape(codes.shape[:2])
+            by_cell[places] = values.reshape(len(places), -1) if len(values) > 1 else values

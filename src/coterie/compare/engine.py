@@ -8,8 +8,9 @@ remains a cell is one multiplication, one clipping and the measures, on one numb
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -20,15 +21,17 @@ from coterie.compare.categories import category_tasks
 from coterie.compare.grid import Cell
 from coterie.compare.groups import Groups
 from coterie.compare.numbers import number_tasks
-from coterie.compare.section import Floats, Section, Task
+from coterie.compare.section import Floats, Section, Step, Task
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
 from coterie.memory import keep_some_of_what_is_freed
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.utility.clustered import LONG
 from coterie.utility.measure import Measure, Settings
 
+_CORES = os.cpu_count() or 1
 _WORTH_THREADS = 100_000  # released cluster values of an attribute of a section
 
 
@@ -61,8 +64,8 @@ def run_cells(
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
     released = {key: table.records // key[0] * len(members) * runs for key, members in together.items()}
-    many = max(released.values(), default=0) >= _WORTH_THREADS
-    with ThreadPoolExecutor(os.cpu_count() or 1) if many else nullcontext() as pool:
+    many = max(released.values(), default=0) >= _WORTH_THREADS or table.records >= LONG
+    with ThreadPoolExecutor(_CORES) if many else nullcontext() as pool:
         for key, members in together.items():
             k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
@@ -73,7 +76,7 @@ def run_cells(
             section = Section(table, groups, k, members, runs, seed, seen, settings, found)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
-            _finish(tasks, pool if released[key] >= _WORTH_THREADS else None)
+            _finish(tasks, pool if released[key] >= _WORTH_THREADS or table.records >= LONG else None)
             by_cell = {
                 name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }
@@ -83,6 +86,29 @@ def run_cells(
 def _finish(tasks: Iterable[Task], pool: ThreadPoolExecutor | None) -> None:
     if pool is None:
         for task in tasks:
-            task()
-    else:
-        list(pool.map(lambda task: task(), tasks))
+            for step in task() or ():
+                step()
+        return
+    # An attribute is prepared while the one before it is measured. Few at a time: each holds its noise.
+    preparing: deque[Future[Iterable[Step] | None]] = deque()
+    measuring: list[Future[None]] = []
+    for task in tasks:
+        preparing.append(pool.submit(task))
+        if len(preparing) > _CORES:
+            measuring = _measure_next(pool, preparing, measuring)
+    while preparing:
+        measuring = _measure_next(pool, preparing, measuring)
+    _wait(measuring)
+
+
+def _measure_next(
+    pool: ThreadPoolExecutor, preparing: deque[Future[Iterable[Step] | None]], measuring: list[Future[None]]
+) -> list[Future[None]]:
+    following = [pool.submit(step) for step in preparing.popleft().result() or ()]
+    _wait(measuring)
+    return following
+
+
+def _wait(steps: Iterable[Future[None]]) -> None:
+    for step in steps:
+        step.result()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coterie.columns.column import CategoryColumn, Column
+from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.compare.batch import Batch, Floats, Whole, along
 from coterie.compare.labels import distinct_rows
 from coterie.compare.sorted_table import SortedTable, equal_sizes
@@ -22,9 +23,8 @@ from coterie.partition.clustering import Clustering
 from coterie.partition.graded_ranking import graded_sizes
 from coterie.partition.summary import Summary
 from coterie.taxonomy.marginality import cluster_counts
-from coterie.utility.clustered import Arranged, ClusteredLabels, Clusters, Numbers
-
-_DEPTH = 3  # outermost values that the deepest bound reads
+from coterie.utility.clustered import LONG, Arranged, Clusters, Numbers
+from coterie.utility.clustered_labels import ClusteredLabels
 
 
 class Groups:
@@ -40,6 +40,13 @@ class Groups:
     def _find(self) -> Find:
         """Multivariate groups are found once for all columns."""
         return self._grouping.prepare(list(self._table.columns.values()), self._k)
+
+    def find_once(self) -> None:
+        """Groups that all attributes share are found before threads ask for them."""
+        if self._grouping.multivariate and any(
+            isinstance(column, NumericColumn) for column in self._table.columns.values()
+        ):
+            _ = self._together
 
     def clustering(self, column: Column) -> Clustering:
         name, records = column.attribute.name, self._table.records
@@ -107,6 +114,8 @@ class Groups:
         """Sums are defined in record order; bincount adds one double at a time in that order."""
         if self._grouping is INDIVIDUAL_RANKING:
             count = self._table.records // self._k
+            if self._table.records >= LONG:
+                return _ranked_totals(numbers.records, batch.rank, self._k, count)
             labels = np.minimum(batch.rank // self._k, count - 1)
         else:
             size, shared, _ = self._together
@@ -115,6 +124,16 @@ class Groups:
         for line, label, records in zip(total, labels, numbers.records, strict=True):
             line[:] = np.bincount(label, weights=records, minlength=count)
         return total
+
+
+def _ranked_totals(records: Floats, rank: NDArray[np.int32], k: int, count: int) -> Floats:
+    from coterie.compare._totals import ranked_totals
+    from coterie.partition._compiled import for_reading
+
+    total = np.zeros((len(records), count))
+    for line, ranks, values in zip(total, rank, records, strict=True):
+        ranked_totals(for_reading(values), ranks, np.uint32(k), line)
+    return total
 
 
 def _alone(records: Arranged) -> Clusters:
@@ -135,14 +154,12 @@ def _arranged(numbers: Numbers, members: Whole, size: Whole) -> Arranged:
     return Arranged(numbers, values)
 
 
-def summaries(clusters: Clusters) -> tuple[Summary, list[Summary]]:
+def summaries(clusters: Clusters, depth: int) -> tuple[Summary, list[Summary]]:
     """What centroids and bounds read, to the last bit as `engines.local` gives it: of all attributes, and of each."""
-    depth = np.arange(min(_DEPTH, int(clusters.size.min())))
-    low = clusters.arranged.values[:, clusters.starts[:, None] + depth]
-    high = clusters.arranged.values[:, clusters.ends[:, None] - 1 - depth]
+    low, high = clusters.outermost(depth)
     apart = [
         Summary(clusters.size, total, *outermost)
         for total, *outermost in zip(clusters.total, low, high, strict=True)
     ]
-    size, shape = np.tile(clusters.size, len(low)), (-1, len(depth))
+    size, shape = np.tile(clusters.size, len(low)), (clusters.total.size, depth)
     return Summary(size, clusters.total.ravel(), low.reshape(shape), high.reshape(shape)), apart

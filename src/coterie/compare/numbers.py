@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
 from coterie.compare.groups import summaries
-from coterie.compare.section import Section, Task
+from coterie.compare.long_rows import LongRows
+from coterie.compare.section import Section, Step, Task
 from coterie.mechanism.numeric import LaplaceOnCentroids
+from coterie.methods.recipe import Method
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
-from coterie.utility.clustered import Clusters, Released
+from coterie.utility import jensen_shannon
+from coterie.utility.clustered import LONG, Clusters, Released
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 200_000  # released cluster values: arrays of 1.6 MB, which stay in the last cache
@@ -36,25 +39,36 @@ class Prepared:
     method: NDArray[np.int64]  # of each cell
     epsilons: Floats  # of each attribute and cell
     unit: Floats  # noise of scale 1: attribute, run, cluster
+    long: LongRows | None
 
 
 def number_tasks(section: Section) -> Iterator[Task]:
+    section.groups.find_once()
     for batch in section.table.batches:
-        ready = _prepare(section, batch)
-        together = max(1, _AT_ONCE // ready.clusters.total.size)
-        for cells, noisy in _alike(section):
-            if not noisy:
-                yield partial(_quiet, section, ready, cells)
-            elif together < section.runs:
-                for cell in range(cells.start, cells.stop):
-                    for run in range(0, section.runs, together):
-                        runs = slice(run, min(run + together, section.runs))
-                        yield partial(_noisy, section, ready, slice(cell, cell + 1), runs)
-            else:
-                step = together // section.runs
-                for first in range(cells.start, cells.stop, step):
-                    part = slice(first, min(first + step, cells.stop))
-                    yield partial(_noisy, section, ready, part, slice(0, section.runs))
+        yield partial(_steps, section, batch)
+
+
+def _steps(section: Section, batch: Batch) -> list[Step]:
+    ready = _prepare(section, batch)
+    together = max(1, _AT_ONCE // ready.clusters.total.size)
+    steps: list[Step] = []
+    for cells, noisy in _alike(section):
+        if not noisy:
+            steps.append(partial(_quiet, section, ready, cells))
+        elif ready.long is not None:
+            each = range(cells.start, cells.stop)
+            steps += [partial(_long, section, ready, cell, ready.long) for cell in each]
+        elif together < section.runs:
+            for cell in range(cells.start, cells.stop):
+                for run in range(0, section.runs, together):
+                    runs = slice(run, min(run + together, section.runs))
+                    steps.append(partial(_noisy, section, ready, slice(cell, cell + 1), runs))
+        else:
+            step = together // section.runs
+            for first in range(cells.start, cells.stop, step):
+                part = slice(first, min(first + step, cells.stop))
+                steps.append(partial(_noisy, section, ready, part, slice(0, section.runs)))
+    return steps
 
 
 def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
@@ -67,13 +81,11 @@ def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
 
 def _prepare(section: Section, batch: Batch) -> Prepared:
     clusters = section.groups.numbers(batch)
-    described, apart = summaries(clusters)
-    methods = {cell.method: method for cell, method, _ in section.cells}
+    mechanisms = {cell.method: _on_centroids(method) for cell, method, _ in section.cells}
+    described, apart = summaries(clusters, max(mechanism.depth for mechanism in mechanisms.values()))
     shape = clusters.total.shape
-    centres, sensitivity = np.empty((2, shape[0], len(methods), shape[1]))
-    for place, method in enumerate(methods.values()):
-        mechanism = method.numeric
-        assert isinstance(mechanism, LaplaceOnCentroids)
+    centres, sensitivity = np.empty((2, shape[0], len(mechanisms), shape[1]))
+    for place, mechanism in enumerate(mechanisms.values()):
         centres[:, place] = mechanism.centroid.compute(described).reshape(shape)
         bound = mechanism.bound
         if bound is None:
@@ -84,39 +96,71 @@ def _prepare(section: Section, batch: Batch) -> Prepared:
         else:
             for line, (source, summary) in enumerate(zip(batch.numbers.sources, apart, strict=True)):
                 sensitivity[line, place] = bound.compute(summary, source.domain, section.k)
-    numbers = {name: place for place, name in enumerate(methods)}
+    numbers = {name: place for place, name in enumerate(mechanisms)}
+    measured = section.groups.measured(batch, clusters)
     return Prepared(
         batch,
-        section.groups.measured(batch, clusters),
+        measured,
         centres,
         sensitivity,
         np.array([numbers[cell.method] for cell, _, _ in section.cells]),
         np.array([[shares.doubles[name] for _, _, shares in section.cells] for name in batch.names]),
         section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size)),
+        _long_rows(section, batch, measured),
     )
+
+
+def _on_centroids(method: Method) -> LaplaceOnCentroids:
+    assert isinstance(method.numeric, LaplaceOnCentroids)
+    return method.numeric
+
+
+def _long_rows(section: Section, batch: Batch, clusters: Clusters) -> LongRows | None:
+    """None where NumPy is quick enough, or where measures ask whether all values are equal."""
+    if section.table.records < LONG or len(batch.names) > 1 or clusters.numbers.some_constant:
+        return None
+    counted = any(measure.name == jensen_shannon.MEASURE.name for measure in section.measures)
+    return LongRows(batch, clusters, section.settings, counted)
 
 
 def _quiet(section: Section, ready: Prepared, cells: slice) -> None:
     """Without noise one row stands for all runs of all ε."""
     method = ready.method[cells.start]
     values = ready.centres[:, method : method + 1].copy()
-    _measure(section, ready, values, slice(cells.start * section.runs, cells.stop * section.runs))
+    ready.batch.publish(values)
+    rows = slice(cells.start * section.runs, cells.stop * section.runs)
+    _measure(section, ready, Released(ready.clusters, lambda: values), rows)
 
 
 def _noisy(section: Section, ready: Prepared, cells: slice, runs: slice) -> None:
     """Many runs of one cell, or all runs of many."""
+    values = _values(ready, cells, runs)
+    rows = slice(cells.start * section.runs + runs.start, (cells.stop - 1) * section.runs + runs.stop)
+    _measure(section, ready, Released(ready.clusters, lambda: values), rows)
+
+
+def _long(section: Section, ready: Prepared, cell: int, long: LongRows) -> None:
+    """All runs of one cell."""
+    method = ready.method[cell]
+    scale = laplace_scales(ready.sensitivity[0, method], ready.epsilons[0, cell])
+    sums = long.add_up(ready.centres[0, method], scale, np.ascontiguousarray(ready.unit[0]))
+    cells, runs = slice(cell, cell + 1), slice(0, section.runs)
+    released = Released(ready.clusters, partial(_values, ready, cells, runs), sums)
+    _measure(section, ready, released, section.rows(cell))
+
+
+def _values(ready: Prepared, cells: slice, runs: slice) -> Floats:
     method = ready.method[cells]
     scales = laplace_scales(ready.sensitivity[:, method], ready.epsilons[:, cells, None])
     unit = ready.unit[:, None, runs]
     values: Floats = unit * scales[:, :, None]
     values += ready.centres[:, method, None]
-    rows = slice(cells.start * section.runs + runs.start, (cells.stop - 1) * section.runs + runs.stop)
-    _measure(section, ready, values.reshape(len(unit), -1, unit.shape[3]), rows)
-
-
-def _measure(section: Section, ready: Prepared, values: Floats, rows: slice) -> None:
+    values = values.reshape(len(unit), -1, unit.shape[3])
     ready.batch.publish(values)
-    released = Released(ready.clusters, values)
+    return values
+
+
+def _measure(section: Section, ready: Prepared, released: Released, rows: slice) -> None:
     for measure in section.measures:
         if measure.attribute is not None and measure.attribute.clusters is not None:
             found = measure.attribute.clusters(released, section.settings)

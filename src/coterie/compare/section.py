@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 
 Floats = NDArray[np.float64]
-Task = Callable[[], None]
+Step = Callable[[], None]
+Task = Callable[[], Iterable[Step] | None]  # what it returns is to be done next, in any order
 
 
 @dataclass(frozen=True)

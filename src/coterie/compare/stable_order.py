@@ -1,9 +1,11 @@
-"""A stable argsort of doubles, sixteen bits at a time: NumPy counts numbers that short instead of comparing them."""
+"""A stable argsort of doubles, some bits at a time: numbers that short are counted instead of compared."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from coterie.utility.clustered import LONG
 
 _WORTH_COUNTING = 1_000  # shorter columns are sorted sooner by comparison
 _SIGN = np.int64(-(2**63))
@@ -13,6 +15,8 @@ def stable_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """As np.argsort(values, kind="stable"), row by row: -0.0 equals 0.0. The values must be finite."""
     if values.shape[-1] < _WORTH_COUNTING:
         return np.argsort(values, kind="stable")
+    if values.shape[-1] >= LONG:
+        return _by_compiled_loop(values)
     bits = (values + 0.0).view(np.int64)  # no -0.0 is left
     # Patterns rise with positive doubles and fall with negative ones: these are turned over, and put below.
     keys = np.where(bits < 0, ~bits, bits ^ _SIGN).astype("<i8", copy=False)
@@ -28,3 +32,13 @@ def stable_order(values: NDArray[np.float64]) -> NDArray[np.int64]:
             again = np.argsort(np.take_along_axis(digit, order, axis=-1), kind="stable")
             order = np.take_along_axis(order, again, axis=-1)
     return np.broadcast_to(np.arange(values.shape[-1]), values.shape) if order is None else order
+
+
+def _by_compiled_loop(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    from coterie.compare._counted_order import counted_order
+    from coterie.partition._compiled import for_reading
+
+    order = np.empty(values.shape, dtype=np.int64)
+    for line, row in zip(np.atleast_2d(order), np.atleast_2d(values), strict=True):
+        counted_order(for_reading(row), line)
+    return order

@@ -44,7 +44,7 @@ def _method(section: Section, batch: Batch, clusters: Clusters, method: Method, 
         for line, (column, centroids, sensitivity) in enumerate(ready):
             released = mechanism.noise(column, centroids, sensitivity, shares[column.attribute.name], noise)
             values[line] = released.values if not clusters.alone else values_at_ranks(column, released, ranks)
-        found = Released(clusters, values)
+        found = Released(clusters, lambda: values)
         for measure in section.measures:
             if measure.attribute is not None and measure.attribute.clusters is not None:
                 section.found[measure.name][batch.places, section.rows(place)] = measure.attribute.clusters(

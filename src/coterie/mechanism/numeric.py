@@ -48,9 +48,13 @@ class LaplaceOnCentroids:
         noise = f"Laplace, scale {self.bound.formula} / ε" if self.bound else "no noise"
         return f"{self.centroid.name} · {noise}"
 
+    @property
+    def depth(self) -> int:
+        """How many of a cluster's outermost values it reads."""
+        return max(self.centroid.depth, self.bound.depth if self.bound else 0)
+
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
-        depth = max(self.centroid.depth, self.bound.depth if self.bound else 0)
-        summary = local.summarise(column.values, clustering, depth)
+        summary = local.summarise(column.values, clustering, self.depth)
         return Centroids(summary, self.centroid.compute(summary))
 
     def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:

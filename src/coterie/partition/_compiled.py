@@ -26,6 +26,11 @@ def compiled_for_finite(loop: Loop) -> Loop:
     return _compile(loop, fastmath={"nnan", "nsz"})
 
 
+def compiled_in_any_order(loop: Loop) -> Loop:
+    """For sums of finite values that may be added in any order, so that they are vectorised: the last bits vary."""
+    return _compile(loop, fastmath={"reassoc", "nnan", "nsz"})
+
+
 def for_reading(column: NDArray[Number]) -> NDArray[Number]:
     """A read-only view. Columns from Arrow are read-only anyway, and each other array type compiles anew."""
     view = np.ascontiguousarray(column).view()

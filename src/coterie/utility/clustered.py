@@ -1,7 +1,6 @@
-"""Columns as clusters: what every by-cluster measure needs, computed once and used by every ε, method and run.
+"""Numbers as clusters: what every by-cluster measure needs, computed once and used by every ε, method and run.
 
     SSE of a cluster = SSE inside it + size · (released value − mean)²
-    semantic distance of a cluster = m(S, released label), the marginality of 001 Eq. (4)
 
 so the error of a cell costs one number a cluster, not one a record, and clipping and rounding stay exact. Attributes
 of a small table lie side by side in one array, so that a step costs one call and not one an attribute.
@@ -9,7 +8,7 @@ of a small table lie side by side in one array, so that a step costs one call an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.columns.column import CategoryColumn, NumericColumn
-from coterie.taxonomy.marginality import marginality
+from coterie.columns.column import NumericColumn
 from coterie.utility.spread import variance
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+LONG = 50_000  # records: from here on protect() runs compiled code as well, and loading it pays
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,18 @@ class Arranged:
     @cached_property
     def running(self) -> tuple[Floats, Floats]:
         """Σ w and Σ w·x over the records up to each."""
+        if self.values.shape[1] >= LONG:
+            return self._running_by_compiled_loop()
         return np.cumsum(self.weights, axis=1), np.cumsum(self.weights * self.values, axis=1)
+
+    def _running_by_compiled_loop(self) -> tuple[Floats, Floats]:
+        from coterie.utility._running import running_sums
+
+        units = self.numbers.error_unit(self.values)
+        running, running_x = np.empty((2, *self.values.shape))
+        for line in zip(self.values, units, running, running_x, strict=True):
+            running_sums(*line)
+        return running, running_x
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,22 @@ class Clusters:
         return self.ends - self.size
 
     @cached_property
+    def alike(self) -> int:
+        """How many clusters there are before the first of another size."""
+        return int(self.unusual[0]) if len(self.unusual) else len(self.size)
+
+    def outermost(self, depth: int) -> tuple[Floats, Floats]:
+        """The smallest values of each cluster, rising, and the largest, falling: attribute, cluster, depth."""
+        values, alike = self.arranged.values, self.alike
+        low, high = np.empty((2, len(values), len(self.size), depth))
+        usual = values[:, : alike * self.usual].reshape(len(values), alike, self.usual)
+        low[:, :alike], high[:, :alike] = usual[:, :, :depth], usual[:, :, ::-1][:, :, :depth]
+        inward = np.arange(depth)
+        low[:, alike:] = values[:, self.starts[alike:, None] + inward]
+        high[:, alike:] = values[:, self.ends[alike:, None] - 1 - inward]
+        return low, high
+
+    @cached_property
     def lowest(self) -> Floats:
         return self.arranged.values[:, self.starts]
 
@@ -145,21 +171,54 @@ class Clusters:
         """Σ (x − mean of its cluster)² over all records: what grouping alone costs."""
         if self.alone:
             return np.zeros((len(self.total), 1))
-        gaps = self.arranged.values - np.repeat(self.mean, self.size, axis=1)
+        values, alike = self.arranged.values, self.alike
+        gaps = np.empty_like(values)
+        end = alike * self.usual
+        shape = (len(values), alike, self.usual)
+        np.subtract(
+            values[:, :end].reshape(shape), self.mean[:, :alike, None], out=gaps[:, :end].reshape(shape)
+        )
+        gaps[:, end:] = values[:, end:] - np.repeat(self.mean[:, alike:], self.size[alike:], axis=1)
         return np.asarray(np.einsum("ai,ai->a", gaps, gaps)[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What measures ask of a long column, added up in one go while its values are made: a number an attribute and row."""
+
+    squares: Floats  # Σ size · (released − mean of the cluster)²
+    shift: Floats  # Σ size · (released − mean of the original)
+    spread: Floats  # Σ size · (released − mean of the original)²
+    weighted: Floats  # Σ |released − original| / error unit
+    histogram: Whole | None  # records in each bin of `jensen_shannon`: row, bin
 
 
 @dataclass(frozen=True)
 class Released:
-    """What cells and runs release for the clusters: `values` has the axes attribute, row (a cell and run), cluster."""
+    """What cells and runs release for the clusters. `sums`, where there are some, spare a measure to ask for the values."""
 
     clusters: Clusters
-    values: Floats
+    make: Callable[[], Floats]
+    sums: Sums | None = None
+
+    @cached_property
+    def values(self) -> Floats:
+        """The axes: attribute, row (a cell and run), cluster."""
+        return self.make()
 
     @cached_property
     def squared_error(self) -> Floats:
         """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
-        return self.clusters.within + self.over_squares(self.gaps)
+        squares = self.sums.squares if self.sums is not None else self.over_squares(self.gaps)
+        return self.clusters.within + squares
+
+    @cached_property
+    def around_mean(self) -> tuple[Floats, Floats]:
+        """Σ over records of the released value less the original's mean, and of its square."""
+        if self.sums is not None:
+            return self.sums.shift, self.sums.spread
+        distance = self.values - self.clusters.numbers.mean[:, None]
+        return self.over_records(distance), self.over_squares(distance)
 
     @cached_property
     def gaps(self) -> Floats:
@@ -181,32 +240,6 @@ class Released:
             return np.zeros(1)
         few = values[:, :, other]
         return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))
-
-
-@dataclass(frozen=True)
-class ClusteredLabels:
-    """A column of categories cut into clusters. Ranked by category most clusters hold one label only: few are distinct."""
-
-    source: CategoryColumn
-    counts: Floats  # how many records of each distinct cluster hold each label
-    group: Whole  # which of them each cluster is like
-
-    @property
-    def records(self) -> int:
-        return len(self.source.codes)
-
-    @cached_property
-    def size(self) -> Floats:
-        return np.asarray(self.counts.sum(axis=1)[self.group], dtype=np.float64)
-
-    @cached_property
-    def marginality(self) -> Floats:
-        """m(S, a) for every distinct cluster and label."""
-        return marginality(self.counts, self.source.distance)
-
-    @cached_property
-    def histogram(self) -> Whole:
-        return np.bincount(self.source.codes, minlength=len(self.source.distance))
 
 
 def sanity_bound(column: NumericColumn) -> float:

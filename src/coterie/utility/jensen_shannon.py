@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.utility.clustered import ClusteredLabels, Floats, Numbers, Released
+from coterie.utility.clustered import Clusters, Floats, Numbers, Released
+from coterie.utility.clustered_labels import Drawn
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 MOST_COUNTS = 4_000_000  # bins held at a time
@@ -50,29 +51,39 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
 
 def _clusters(released: Released, settings: Settings) -> Floats:
     """As `divergence`; the bins of all attributes in one list, row after row."""
+    bins = bins_of(released.clusters.numbers, settings)
+    if released.sums is not None and released.sums.histogram is not None:
+        return _gain(released.sums.histogram, bins)
     clusters, values = released.clusters, released.values
-    rows, bins = values.shape[1], _bins(clusters.numbers, settings)
-    width = len(bins.before)
-    if rows > 1 and rows * width > MOST_COUNTS:
-        halves = np.array_split(values, 2, axis=1)
-        return np.concatenate([_clusters(Released(clusters, half), settings) for half in halves], axis=1)
+    at_once = max(1, MOST_COUNTS // len(bins.before))
+    if values.shape[1] <= at_once:
+        return _gain(_histogram(clusters, values, bins), bins)
+    parts = (values[:, row : row + at_once] for row in range(0, values.shape[1], at_once))
+    return np.concatenate([_gain(_histogram(clusters, part, bins), bins) for part in parts], axis=1)
+
+
+def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> NDArray[np.int64]:
+    rows, width = values.shape[1], len(bins.before)
     place = bins.edges.places(values)
-    row = width * np.arange(rows)
-    place += (bins.first[:, None] + row)[:, :, None]
+    place += (bins.first[:, None] + width * np.arange(rows))[:, :, None]
     after = np.bincount(place.ravel(), minlength=rows * width)
     after *= clusters.usual
     for other in clusters.unusual:
         after[place[:, :, other]] += clusters.size[other] - clusters.usual
+    return after.reshape(rows, width)
+
+
+def _gain(after: NDArray[np.int64], bins: Bins) -> Floats:
+    """JSD of every attribute and row."""
     f = _count_times_log(2 * bins.records)
     gain = f.take(after)
-    after.reshape(rows, width)[:] += bins.before
-    gain -= f.take(after)
-    total = np.add.reduceat(gain, (row[:, None] + bins.first).ravel()).reshape(rows, -1) + bins.own
+    gain -= f.take(after + bins.before)
+    total = np.add.reduceat(gain, bins.first, axis=1) + bins.own
     return np.clip(1 + total.T / (2 * bins.records), 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bins:
+class Bins:
     """The bins of several attributes side by side, and the original's histograms."""
 
     edges: Edges
@@ -82,7 +93,7 @@ class _Bins:
     records: int
 
 
-def _bins(numbers: Numbers, settings: Settings) -> _Bins:
+def bins_of(numbers: Numbers, settings: Settings) -> Bins:
     if settings.bins not in numbers.histograms:
         sources, values = numbers.sources, numbers.records[:, None]
         count = np.array([bin_count(source, settings.bins) for source in sources])
@@ -92,22 +103,13 @@ def _bins(numbers: Numbers, settings: Settings) -> _Bins:
         before = np.bincount(place.ravel(), minlength=int(count.sum()))
         records = values.shape[2]
         own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
-        numbers.histograms[settings.bins] = _Bins(edges, first, before, np.array(own), records)
-    found: _Bins = numbers.histograms[settings.bins]
+        numbers.histograms[settings.bins] = Bins(edges, first, before, np.array(own), records)
+    found: Bins = numbers.histograms[settings.bins]
     return found
 
 
-def _drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
-    after = _histograms(drawn.astype(np.int64), column.size, len(column.source.distance))
-    return divergence(column.histogram, after, column.records)
-
-
-def _histograms(place: NDArray[np.int64], size: Floats | None, bins: int) -> NDArray[np.int64]:
-    """One histogram a row, every entry counted as often as its cluster has members."""
-    place = place + bins * np.arange(len(place))[:, None]
-    weights = None if size is None else np.broadcast_to(size, place.shape).ravel()
-    counts = np.bincount(place.ravel(), weights=weights, minlength=bins * len(place))
-    return counts.reshape(len(place), bins).astype(np.int64)
+def _drawn(drawn: Drawn, settings: Settings) -> Floats:
+    return divergence(drawn.clustered.histogram, drawn.histogram, drawn.clustered.records)
 
 
 MEASURE = Measure(

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.errors import ParameterError
-from coterie.utility.clustered import ClusteredLabels, Released
+from coterie.utility.clustered import Released
+from coterie.utility.clustered_labels import Drawn
 from coterie.utility.pair import Pair
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,7 @@ class ByAttribute:
     numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
     labels: Callable[[CategoryColumn, Codes, Settings], float] | None = None
     clusters: Callable[[Released, Settings], Floats] | None = None
-    drawn: Callable[[ClusteredLabels, Codes, Settings], Floats] | None = None
+    drawn: Callable[[Drawn, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
 
     def compute(self, pair: Pair, settings: Settings) -> Measured:

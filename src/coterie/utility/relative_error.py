@@ -21,8 +21,11 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 
 def _clusters(released: Released, settings: Settings) -> Floats:
     """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
-    clusters, values = released.clusters, released.values
+    clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
+    if released.sums is not None:
+        return np.asarray(released.sums.weighted / records, dtype=np.float64)
+    values = released.values
     if clusters.alone:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)

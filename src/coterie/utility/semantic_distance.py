@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import CategoryColumn, Codes
-from coterie.utility.clustered import ClusteredLabels, Floats
+from coterie.utility.clustered_labels import Drawn, Floats
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
 
@@ -13,10 +13,8 @@ def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> 
     return float(np.mean(column.distance[column.codes, released]))
 
 
-def from_drawn(column: ClusteredLabels, drawn: Codes, settings: Settings) -> Floats:
-    """Σ δ over a cluster is the marginality of the label that was drawn for it."""
-    total = column.marginality[column.group, drawn].sum(axis=1)
-    return np.asarray(total / column.records, dtype=np.float64)
+def from_drawn(drawn: Drawn, settings: Settings) -> Floats:
+    return np.asarray(drawn.distance / drawn.clustered.records, dtype=np.float64)
 
 
 MEASURE = Measure(

@@ -18,9 +18,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
     records = numbers.records.shape[1]
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
-    distance = released.values - numbers.mean[:, None]
-    shift = released.over_records(distance)
-    after = (released.over_squares(distance) - shift * shift / records) / (records - 1)
+    shift, squares = released.around_mean
+    after = (squares - shift * shift / records) / (records - 1)
     if numbers.some_constant:  # then any variance counts, even what rounding leaves
         after = np.where(same(released.values), 0.0, after)
     return _change(numbers.variance, after)

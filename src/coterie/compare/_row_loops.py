@@ -1,0 +1,150 @@
+"""The compiled loops behind `long_rows`: values are made a block of clusters at a time and read from the nearest cache.
+
+A block serves all rows before the next begins. Each step is a short loop of its own, so that it becomes vector
+instructions; a released value is the same to the last bit as NumPy makes it, sums are added in another order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.partition._compiled import compiled, compiled_in_any_order
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+_BLOCK = 1024
+
+
+@compiled
+def add_up_rows(
+    made: tuple[Floats, Floats, Floats, float, float, float],
+    moments: tuple[Floats, float],
+    errors: tuple[Floats, Floats, Floats, Floats],
+    inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats],
+    bins: tuple[float, float, float, bool],
+    sums: Floats,
+    counts: Whole,
+) -> None:
+    """Add to the sums of each row: squared gaps, distances from the mean, their squares, weighted errors. Count bins."""
+    centre, scale, unit, lower, upper, per_unit = made
+    mean, middle = moments
+    weight, weighted, lowest, highest = errors
+    released, place = np.empty(_BLOCK), np.empty(_BLOCK, np.int32)
+    among = np.zeros(_BLOCK, np.uint8)
+    for first in range(0, len(centre), _BLOCK):
+        end = min(first + _BLOCK, len(centre))
+        values, bin_of = released[: end - first], place[: end - first]
+        among[end - first :] = 0
+        for row in range(len(unit)):
+            _release(
+                centre[first:end], scale[first:end], unit[row, first:end], lower, upper, per_unit, values
+            )
+            squares, shift, spread = _moments(values, mean[first:end], middle)
+            sums[0, row] += squares
+            sums[1, row] += shift
+            sums[2, row] += spread
+            sums[3, row] += _beyond(
+                values,
+                weight[first:end],
+                weighted[first:end],
+                lowest[first:end],
+                highest[first:end],
+                among,
+            )
+            sums[3, row] += _among(values, first, among, inside)
+            if counts.shape[1]:
+                _find_bins(values, bins, bin_of)
+                _count(bin_of, counts[row])
+
+
+@compiled
+def _release(
+    centre: Floats, scale: Floats, unit: Floats, lower: float, upper: float, per_unit: float, values: Floats
+) -> None:
+    """As `numbers._noisy` and `Batch.publish`; per_unit is 0 where values come in no steps."""
+    for j in range(len(values)):
+        values[j] = min(max(centre[j] + unit[j] * scale[j], lower), upper)
+    if per_unit > 0:
+        for j in range(len(values)):
+            values[j] = min(max(np.rint(values[j] * per_unit) / per_unit, lower), upper)
+
+
+@compiled_in_any_order
+def _moments(values: Floats, mean: Floats, middle: float) -> tuple[float, float, float]:
+    squares, shift, spread = 0.0, 0.0, 0.0
+    for j in range(len(values)):
+        gap, distance = values[j] - mean[j], values[j] - middle
+        squares += gap * gap
+        shift += distance
+        spread += distance * distance
+    return squares, shift, spread
+
+
+@compiled_in_any_order
+def _beyond(
+    values: Floats,
+    weight: Floats,
+    weighted: Floats,
+    lowest: Floats,
+    highest: Floats,
+    among: NDArray[np.uint8],
+) -> float:
+    """The weighted errors of values that lie beyond their cluster; the others are marked."""
+    error = 0.0
+    for j in range(len(values)):
+        inside = (values[j] > lowest[j]) & (values[j] < highest[j])
+        error += 0.0 if inside else abs(values[j] * weight[j] - weighted[j])
+        among[j] = inside
+    return error
+
+
+@compiled
+def _among(
+    values: Floats,
+    first: int,
+    among: NDArray[np.uint8],
+    inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats],
+) -> float:
+    """The weighted errors of the marked: running sums are split at the last record below, found by bisection."""
+    start, size, both, both_x, records, running, running_x = inside
+    error = 0.0
+    eights = among.view(np.uint64)
+    for eight in range(len(eights)):
+        if eights[eight] == 0:
+            continue
+        for j in range(8 * eight, 8 * eight + 8):
+            if not among[j]:
+                continue
+            value, cluster = values[j], first + j
+            at, left = start[cluster], size[cluster]
+            while left > 1:
+                half = left >> 1
+                if records[at + half] < value:
+                    at += half
+                left -= half
+            error += (2 * running[at] - both[cluster]) * value - (2 * running_x[at] - both_x[cluster])
+    return error
+
+
+@compiled
+def _find_bins(values: Floats, bins: tuple[float, float, float, bool], bin_of: NDArray[np.int32]) -> None:
+    """As `Edges.places`."""
+    lower, per_unit, last, whole = bins
+    if whole:
+        for j in range(len(values)):
+            bin_of[j] = np.int32(min(max(np.rint(values[j] - lower), 0.0), last))
+    else:
+        for j in range(len(values)):
+            bin_of[j] = np.int32(min(max((values[j] - lower) * per_unit, 0.0), last))
+
+
+@compiled
+def _count(bin_of: NDArray[np.int32], counts: Whole) -> None:
+    """From both ends of two halves: neighbours share a bin, and would wait for one another."""
+    half = len(bin_of) // 2
+    for j in range(half):
+        counts[np.uint32(bin_of[j])] += 1
+        counts[np.uint32(bin_of[half + j])] += 1
+    if len(bin_of) % 2:
+        counts[bin_of[-1]] += 1

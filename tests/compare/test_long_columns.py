@@ -1,0 +1,126 @@
+"""Long columns go through compiled loops: the same numbers as protect() and the measures give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from against_protect import same_as_protect
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mixed_people import mixed_schema, mixed_table
+
+from coterie.compare import engine, groups, labels, long_rows, numbers, sorted_table, stable_order
+from coterie.compare._counted_order import counted_order
+from coterie.compare.comparison import compare
+from coterie.compare.grid import make_grid
+from coterie.errors import ParameterError
+from coterie.schema import Attribute, Domain, Role, Schema
+from coterie.utility import clustered
+from coterie.utility.measure import Settings
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+TIED = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, 5e-324, -5e-324, 1e308, -1e308])
+BY_RECORD_OR_GROUP = ["laplace", "idp", "ir", "dp-ir", "idp-cbls", "dp-um", "idp-mdav", "dp-mdav"]
+
+
+def call_long(patch: pytest.MonkeyPatch, records: int) -> None:
+    for module in (engine, groups, labels, numbers, stable_order, clustered):
+        patch.setattr(module, "LONG", records)
+
+
+@pytest.fixture
+def every_column_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    call_long(monkeypatch, 1)
+    monkeypatch.setattr(stable_order, "_WORTH_COUNTING", 0)
+    monkeypatch.setattr(sorted_table, "_SIDE_BY_SIDE", 1)
+    monkeypatch.setattr(sorted_table, "_CACHED", 1)
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+@pytest.mark.parametrize("records", [61, 1_500])  # within a block of the loops, and more than one
+def test_same_numbers_as_protect_and_measure(records: int) -> None:
+    same_as_protect(mixed_table(records), mixed_schema(), BY_RECORD_OR_GROUP, [4, 9])
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_values_that_fall_inside_their_groups() -> None:
+    """With little noise most do, and the error of each is split where it falls."""
+    same_as_protect(mixed_table(300), mixed_schema(), ["dp-ir", "idp-cbls"], [30, 150], ("200", "5000"))
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_values_that_the_schema_clips_are_measured_as_they_were() -> None:
+    draw = np.random.default_rng(5)
+    table = pa.table({"wild": draw.normal(0, 40, 400), "paid": draw.uniform(0, 9, 400)})
+    schema = Schema.from_yaml(
+        "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
+        "paid: {role: protect, domain: {lower: 0, upper: 100, source: dp}}}\n"
+    )
+    same_as_protect(table, schema, ["laplace", "dp-ir", "idp-mdav"], [5, 40], ("20", "40"))
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_a_constant_column_beside_another() -> None:
+    table = pa.table({"same": [0.1] * 30, "other": np.linspace(0, 9, 30)})
+    domain = Domain(lower=-10, upper=10)
+    schema = Schema(
+        attributes=tuple(Attribute(name=n, role=Role.PROTECT, domain=domain) for n in ("same", "other"))
+    )
+    same_as_protect(table, schema, ["laplace", "ir", "dp-ir"], [6, 29, 30])
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+@pytest.mark.parametrize("most_counts", [50, 4_000_000])
+@pytest.mark.parametrize("kind", ["auto", "domain", "value"])
+def test_bins_of_every_kind(monkeypatch: pytest.MonkeyPatch, kind: str, most_counts: int) -> None:
+    """Histograms that would be too large are counted from the values, a few rows at a time."""
+    monkeypatch.setattr(long_rows, "MOST_COUNTS", most_counts)
+    table, schema = mixed_table(200), mixed_schema()
+    grid = make_grid(["dp-ir"], ["1", "30"], [7], runs=3)
+    chosen = Settings(bins=kind)
+    long = compare(table, schema, grid, settings=chosen).results.values["jensen-shannon"]
+    call_long(monkeypatch, 10**9)
+    short = compare(table, schema, grid, settings=chosen).results.values["jensen-shannon"]
+    np.testing.assert_array_equal(long, short)
+
+
+def test_a_column_that_is_long() -> None:
+    """Nothing patched: two attributes in threads, against protect()."""
+    draw = np.random.default_rng(8)
+    table = pa.table({"x": np.round(draw.lognormal(9, 1, 50_003)), "y": draw.normal(0, 1, 50_003)})
+    schema = Schema(
+        attributes=tuple(
+            Attribute(name=name, role=Role.PROTECT, domain=Domain(lower=lower, upper=upper))
+            for name, lower, upper in (("x", 0, 10**7), ("y", -20, 20))
+        )
+    )
+    same_as_protect(table, schema, ["dp-ir", "laplace"], [7])
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_a_complaint_reaches_the_caller_from_its_thread() -> None:
+    schema = Schema(
+        attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=10**15)),)
+    )
+    with pytest.raises(ParameterError, match="noise would be infinite"):
+        compare({"x": np.arange(40.0)}, schema, make_grid(["dp-ir"], ["1e-299"], [5], runs=1))
+
+
+@settings(deadline=None)
+@given(st.lists(FINITE | TIED, min_size=1, max_size=60))
+def test_the_order_of_any_column(values: list[float]) -> None:
+    column = np.array(values)
+    order = np.empty(len(column), dtype=np.int64)
+    counted_order(column, order)
+    np.testing.assert_array_equal(order, np.argsort(column, kind="stable"))
+
+
+def test_the_order_of_a_long_column_of_every_kind() -> None:
+    draw = np.random.Generator(np.random.PCG64(4))
+    kinds = [draw.normal(0, 1e9, 60_000), draw.integers(-40, 40, 60_000), np.full(60_000, 0.1)]
+    columns = np.array([kind.astype(np.float64) for kind in kinds])
+    columns.flags.writeable = False
+    expected = np.argsort(columns, axis=1, kind="stable")
+    np.testing.assert_array_equal(stable_order.stable_order(columns), expected)
+    np.testing.assert_array_equal(stable_order.stable_order(columns[0]), expected[0])
