@@ -86,6 +86,16 @@ def shapes() -> Iterator[Shape]:
         "5,000 × 7 with trees of categories", mixed, described, ("laplace", "dp-ir", "idp-cbls"), (5, 50)
     )
     yield Shape(
+        "100,000 × 7 with trees of categories",
+        mixed_table(100_000),
+        described,
+        ("laplace", "dp-ir", "idp-cbls"),
+        (5, 50),
+        ("0.1", "1"),
+    )
+    yield _numeric("1,000,000 × 2", 1_000_000, 2, ("dp-ir", "idp-cbls"), (5, 50))
+    yield _numeric("1,000,000 × 2, `dp-ir`, one k", 1_000_000, 2, ("dp-ir",), (10,))
+    yield Shape(
         "1,000 × 7, every method", mixed_table(1_000), described, tuple(all_methods()), (5, 10, 50), runs=5
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.partition._compiled import compiled, compiled_in_any_order
+from coterie.utility._column_loops import count_bins, find_bins
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -26,20 +27,23 @@ def add_up_rows(
     sums: Floats,
     counts: Whole,
 ) -> None:
-    """Add to the sums of each row: squared gaps, distances from the mean, their squares, weighted errors. Count bins."""
-    centre, scale, unit, lower, upper, per_unit = made
+    """Add to the sums of each row: squared gaps, distances from the mean, their squares, weighted errors. Count bins.
+
+    `centres` and `scales` have a line a cell, `units` a line a run; rows are the runs of the first cell, then of the next.
+    """
+    centres, scales, units, lower, upper, per_unit = made
     mean, middle = moments
     weight, weighted, lowest, highest = errors
     released, place = np.empty(_BLOCK), np.empty(_BLOCK, np.int32)
     among = np.zeros(_BLOCK, np.uint8)
-    for first in range(0, len(centre), _BLOCK):
-        end = min(first + _BLOCK, len(centre))
+    for first in range(0, len(mean), _BLOCK):
+        end = min(first + _BLOCK, len(mean))
         values, bin_of = released[: end - first], place[: end - first]
         among[end - first :] = 0
-        for row in range(len(unit)):
-            _release(
-                centre[first:end], scale[first:end], unit[row, first:end], lower, upper, per_unit, values
-            )
+        for row in range(len(centres) * len(units)):
+            cell, run = row // len(units), row % len(units)
+            centre, scale, unit = centres[cell, first:end], scales[cell, first:end], units[run, first:end]
+            _release(centre, scale, unit, lower, upper, per_unit, values)
             squares, shift, spread = _moments(values, mean[first:end], middle)
             sums[0, row] += squares
             sums[1, row] += shift
@@ -54,8 +58,8 @@ def add_up_rows(
             )
             sums[3, row] += _among(values, first, among, inside)
             if counts.shape[1]:
-                _find_bins(values, bins, bin_of)
-                _count(bin_of, counts[row])
+                find_bins(values, bins, bin_of)
+                count_bins(bin_of, counts[row])
 
 
 @compiled
@@ -125,26 +129,3 @@ def _among(
                 left -= half
             error += (2 * running[at] - both[cluster]) * value - (2 * running_x[at] - both_x[cluster])
     return error
-
-
-@compiled
-def _find_bins(values: Floats, bins: tuple[float, float, float, bool], bin_of: NDArray[np.int32]) -> None:
-    """As `Edges.places`."""
-    lower, per_unit, last, whole = bins
-    if whole:
-        for j in range(len(values)):
-            bin_of[j] = np.int32(min(max(np.rint(values[j] - lower), 0.0), last))
-    else:
-        for j in range(len(values)):
-            bin_of[j] = np.int32(min(max((values[j] - lower) * per_unit, 0.0), last))
-
-
-@compiled
-def _count(bin_of: NDArray[np.int32], counts: Whole) -> None:
-    """From both ends of two halves: neighbours share a bin, and would wait for one another."""
-    half = len(bin_of) // 2
-    for j in range(half):
-        counts[np.uint32(bin_of[j])] += 1
-        counts[np.uint32(bin_of[half + j])] += 1
-    if len(bin_of) % 2:
-        counts[bin_of[-1]] += 1

@@ -7,7 +7,6 @@ remains a cell is one multiplication, one clipping and the measures, on one numb
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +20,7 @@ from coterie.compare.categories import category_tasks
 from coterie.compare.grid import Cell
 from coterie.compare.groups import Groups
 from coterie.compare.numbers import number_tasks
-from coterie.compare.section import Floats, Section, Step, Task
+from coterie.compare.section import CORES, Floats, Section, Step, Task
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
@@ -31,7 +30,6 @@ from coterie.methods.recipe import Method
 from coterie.utility.clustered import LONG
 from coterie.utility.measure import Measure, Settings
 
-_CORES = os.cpu_count() or 1
 _WORTH_THREADS = 100_000  # released cluster values of an attribute of a section
 
 
@@ -65,7 +63,7 @@ def run_cells(
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
     released = {key: table.records // key[0] * len(members) * runs for key, members in together.items()}
     many = max(released.values(), default=0) >= _WORTH_THREADS or table.records >= LONG
-    with ThreadPoolExecutor(_CORES) if many else nullcontext() as pool:
+    with ThreadPoolExecutor(CORES) if many else nullcontext() as pool:
         for key, members in together.items():
             k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
@@ -94,7 +92,7 @@ def _finish(tasks: Iterable[Task], pool: ThreadPoolExecutor | None) -> None:
     measuring: list[Future[None]] = []
     for task in tasks:
         preparing.append(pool.submit(task))
-        if len(preparing) > _CORES:
+        if len(preparing) > CORES:
             measuring = _measure_next(pool, preparing, measuring)
     while preparing:
         measuring = _measure_next(pool, preparing, measuring)

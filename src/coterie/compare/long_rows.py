@@ -18,6 +18,7 @@ from coterie.utility.jensen_shannon import Bins, bins_of
 from coterie.utility.measure import Settings
 
 Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 MOST_COUNTS = 4_000_000  # bins of all rows
 
 
@@ -30,23 +31,21 @@ class LongRows:
     settings: Settings
     counted: bool  # whether a measure asks for the histogram
 
-    def add_up(self, centre: Floats, scale: Floats, unit: Floats) -> Sums:
-        """Of the rows centre + scale · unit, clipped and rounded; `unit` has a row a run."""
+    def add_up(self, centres: Floats, scales: Floats, units: Floats) -> Sums:
+        """Of the rows centre + scale · unit, clipped and rounded: a line of centres and scales a cell, of units a run."""
         from coterie.compare._row_loops import add_up_rows
 
-        lower, upper, per_unit = self.batch.release_limits(0)
-        bins = self._bins
-        width = len(bins.before) if self.counted and len(unit) * len(bins.before) <= MOST_COUNTS else 0
-        sums, counts = np.zeros((4, len(unit))), np.zeros((len(unit), width), dtype=np.int64)
-        middle = float(self.clusters.numbers.mean[0, 0])
-        edges = bins.edges
-        limits = (float(edges.lower.item()), float(edges.per_unit.item()), float(edges.last.item()))
+        limits, bins, known = self.batch.release_limits(0), self._bins, self._known
+        rows = len(centres) * len(units)
+        width = len(bins.before) if self.counted and rows * len(bins.before) <= MOST_COUNTS else 0
+        sums, counts = np.zeros((4, rows)), np.zeros((rows, width), dtype=np.int64)
+        middle = self.clusters.numbers.mean.item()
         add_up_rows(
-            (centre, scale, unit, lower, upper, per_unit),
+            (centres, scales, units, *limits),
             (self.clusters.mean[0], middle),
-            self._errors,
-            self._inside,
-            (*limits, bool(edges.whole)),
+            known.errors,
+            known.inside,
+            bins.edges.single,
             sums,
             counts,
         )
@@ -55,36 +54,42 @@ class LongRows:
         counts *= usual
         other = self.clusters.unusual
         if len(other):
-            values = unit[None, :, other] * scale[other] + centre[other]
+            values = (units[:, other] * scales[:, None, other] + centres[:, None, other]).reshape(1, rows, -1)
             self.batch.publish(values)
             more = self.clusters.size[other] - usual
             gap, distance = values[0] - self.clusters.mean[0, other], values[0] - middle
             sums[:3] += (gap * gap) @ more, distance @ more, (distance * distance) @ more
             if width:
-                np.add.at(counts, (np.arange(len(unit))[:, None], edges.places(values)[0]), more)
+                np.add.at(counts, (np.arange(rows)[:, None], bins.edges.places(values)[0]), more)
         squares, shift, spread, weighted = sums[:, None]
-        return Sums(squares, shift, spread, weighted, counts if width else None)
+        return Sums(known.within + squares, shift, spread, weighted, counts if width else None)
 
     @cached_property
     def _bins(self) -> Bins:
         return bins_of(self.clusters.numbers, self.settings)
 
     @cached_property
-    def _errors(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Σw and Σwx of each cluster, its lowest and its highest value."""
-        clusters = self.clusters
-        if clusters.alone:
-            weights, values = clusters.arranged.weights[0], clusters.arranged.values[0]
-            return weights, weights * values, values, values
-        before, upto, before_x, upto_x = (sums[0] for sums in clusters.weighed)
-        return upto - before, upto_x - before_x, clusters.lowest[0], clusters.highest[0]
-
-    @cached_property
-    def _inside(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats, Floats, Floats, Floats]:
-        """Where each cluster begins, its size, and what its running sums are split by."""
+    def _known(self) -> _Known:
         clusters, records = self.clusters, self.clusters.arranged.values[0]
-        if clusters.alone:  # no value lies inside
-            return clusters.starts, clusters.size, records, records, records, records, records
-        before, upto, before_x, upto_x = (sums[0] for sums in clusters.weighed)
+        if clusters.alone:  # no value lies inside its cluster
+            weights = clusters.arranged.weights[0]
+            inside = (clusters.starts, clusters.size, records, records, records, records, records)
+            return _Known(0.0, (weights, weights * records, records, records), inside)
+        from coterie.utility._column_loops import describe_clusters
+
         running, running_x = (sums[0] for sums in clusters.arranged.running)
-        return clusters.starts, clusters.size, before + upto, before_x + upto_x, records, running, running_x
+        found = np.empty((6, len(clusters.size)))
+        within = describe_clusters(records, clusters.ends, clusters.mean[0], running, running_x, found)
+        weight, weighted, both, both_x, lowest, highest = found
+        inside = (clusters.starts, clusters.size, both, both_x, records, running, running_x)
+        return _Known(within, (weight, weighted, lowest, highest), inside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What does not change from cell to cell."""
+
+    within: float  # Σ (x − mean of its cluster)²
+    errors: tuple[Floats, Floats, Floats, Floats]  # Σw and Σwx of each cluster, its lowest and highest value
+    # Where each cluster begins, its size, and what its running sums are split by.
+    inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from coterie.compare.batch import Batch
 from coterie.compare.groups import summaries
 from coterie.compare.long_rows import LongRows
-from coterie.compare.section import Section, Step, Task
+from coterie.compare.section import CORES, Section, Step, Task
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import laplace_scales
@@ -56,8 +56,10 @@ def _steps(section: Section, batch: Batch) -> list[Step]:
         if not noisy:
             steps.append(partial(_quiet, section, ready, cells))
         elif ready.long is not None:
-            each = range(cells.start, cells.stop)
-            steps += [partial(_long, section, ready, cell, ready.long) for cell in each]
+            step = max(1, together // section.runs, -(-(cells.stop - cells.start) // CORES))
+            for first in range(cells.start, cells.stop, step):
+                part = slice(first, min(first + step, cells.stop))
+                steps.append(partial(_long, section, ready, part, ready.long))
         elif together < section.runs:
             for cell in range(cells.start, cells.stop):
                 for run in range(0, section.runs, together):
@@ -68,7 +70,11 @@ def _steps(section: Section, batch: Batch) -> list[Step]:
             for first in range(cells.start, cells.stop, step):
                 part = slice(first, min(first + step, cells.stop))
                 steps.append(partial(_noisy, section, ready, part, slice(0, section.runs)))
-    return steps
+    if len(steps) > 1:
+        return steps
+    for only in steps:  # threads would wait for one another longer than for it
+        only()
+    return []
 
 
 def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
@@ -139,14 +145,14 @@ def _noisy(section: Section, ready: Prepared, cells: slice, runs: slice) -> None
     _measure(section, ready, Released(ready.clusters, lambda: values), rows)
 
 
-def _long(section: Section, ready: Prepared, cell: int, long: LongRows) -> None:
-    """All runs of one cell."""
-    method = ready.method[cell]
-    scale = laplace_scales(ready.sensitivity[0, method], ready.epsilons[0, cell])
-    sums = long.add_up(ready.centres[0, method], scale, np.ascontiguousarray(ready.unit[0]))
-    cells, runs = slice(cell, cell + 1), slice(0, section.runs)
-    released = Released(ready.clusters, partial(_values, ready, cells, runs), sums)
-    _measure(section, ready, released, section.rows(cell))
+def _long(section: Section, ready: Prepared, cells: slice, long: LongRows) -> None:
+    """All runs of some cells."""
+    method = ready.method[cells]
+    scales = laplace_scales(ready.sensitivity[0, method], ready.epsilons[0, cells, None])
+    sums = long.add_up(ready.centres[0, method], scales, np.ascontiguousarray(ready.unit[0]))
+    values = partial(_values, ready, cells, slice(0, section.runs))
+    rows = slice(cells.start * section.runs, cells.stop * section.runs)
+    _measure(section, ready, Released(ready.clusters, values, sums), rows)
 
 
 def _values(ready: Prepared, cells: slice, runs: slice) -> Floats:

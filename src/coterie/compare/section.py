@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from coterie.methods.recipe import Method
 from coterie.utility.measure import Measure, Settings
 
 Floats = NDArray[np.float64]
+CORES = os.cpu_count() or 1
 Step = Callable[[], None]
 Task = Callable[[], Iterable[Step] | None]  # what it returns is to be done next, in any order
 

@@ -18,7 +18,7 @@ from coterie.partition.clustering import Clustering
 from coterie.utility.clustered import Numbers
 
 _KEPT = 4_000_000  # words and draws kept for reuse by later k; more are drawn again, to bound the memory
-_CACHED = 4_096  # draws: longer rows are made one by one, and all rows together would leave the cache
+_AT_ONCE = 200_000  # draws: more of them would leave the last cache
 _SIDE_BY_SIDE = 32_768  # records of all attributes of a batch: its arrays stay in the processor's cache
 
 
@@ -96,12 +96,12 @@ class SortedTable:
         if kept is None or kept.shape[2] < count:
             sent = [self.streams.get(stream, (0, stream)) for stream in streams]
             pairs = [(seed + later + run, stream) for later, stream in sent for run in range(runs)]
-            if count < _CACHED:
-                kept = make(seeded_words(pairs, count)).reshape(len(streams), runs, count)
-            else:
-                kept = np.empty((len(streams), runs, count))
-                for line, pair in zip(kept.reshape(-1, count), pairs, strict=True):
-                    line[:] = make(seeded_words([pair], count))[0]
+            together = max(1, _AT_ONCE // count)
+            parts = [
+                make(seeded_words(pairs[first : first + together], count))
+                for first in range(0, len(pairs), together)
+            ]
+            kept = (np.concatenate(parts) if len(parts) > 1 else parts[0]).reshape(len(streams), runs, count)
             if kept.size // len(streams) * len(self.columns) <= _KEPT:
                 self._kept[key] = kept
         return kept[:, :, :count]

@@ -19,6 +19,7 @@ from coterie.noise.grid import Floats, Grid
 
 Words = NDArray[np.uint64]
 _WORDS = 4  # that Philox makes of one count
+_LONG = 50_000  # draws: below, loading compiled code does not pay
 _HIGHEST = 0.5 - 2.0**-54
 
 
@@ -64,6 +65,8 @@ def seeded_words(streams: Iterable[tuple[int, str]], count: int, first: int = 0)
 
 def unit_laplace(words: Words) -> Floats:
     """Standard Laplace draws. The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite."""
+    if words.size >= _LONG:
+        return _many(words)
     centred = (words >> np.uint64(11)).astype(np.float64)
     centred += 0.5
     centred *= 2.0**-53
@@ -73,3 +76,15 @@ def unit_laplace(words: Words) -> Floats:
     drawn *= -2.0
     np.log1p(drawn, out=drawn)
     return np.copysign(drawn, centred, out=drawn)
+
+
+def _many(words: Words) -> Floats:
+    """The same bits."""
+    from coterie.noise._unit_loops import before_logarithm, give_sign
+
+    each = np.ascontiguousarray(words).ravel()
+    drawn = np.empty(each.shape)
+    before_logarithm(each, drawn)
+    np.log1p(drawn, out=drawn)
+    give_sign(each, drawn)
+    return drawn.reshape(words.shape)

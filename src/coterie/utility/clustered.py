@@ -89,12 +89,13 @@ class Arranged:
         return np.cumsum(self.weights, axis=1), np.cumsum(self.weights * self.values, axis=1)
 
     def _running_by_compiled_loop(self) -> tuple[Floats, Floats]:
-        from coterie.utility._running import running_sums
+        from coterie.utility._column_loops import running_sums
 
-        units = self.numbers.error_unit(self.values)
         running, running_x = np.empty((2, *self.values.shape))
-        for line in zip(self.values, units, running, running_x, strict=True):
-            running_sums(*line)
+        for place, source in enumerate(self.numbers.sources):
+            relative = source.attribute.type.has_zero
+            floor = sanity_bound(source) if relative else float(source.domain.width)
+            running_sums(self.values[place], floor, float(relative), running[place], running_x[place])
         return running, running_x
 
 
@@ -186,10 +187,10 @@ class Clusters:
 class Sums:
     """What measures ask of a long column, added up in one go while its values are made: a number an attribute and row."""
 
-    squares: Floats  # Σ size · (released − mean of the cluster)²
+    squared_error: Floats  # Σ (released − original)²
     shift: Floats  # Σ size · (released − mean of the original)
     spread: Floats  # Σ size · (released − mean of the original)²
-    weighted: Floats  # Σ |released − original| / error unit
+    weighted: Floats  # Σ |released − original| / what it is held against
     histogram: Whole | None  # records in each bin of `jensen_shannon`: row, bin
 
 
@@ -209,8 +210,9 @@ class Released:
     @cached_property
     def squared_error(self) -> Floats:
         """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
-        squares = self.sums.squares if self.sums is not None else self.over_squares(self.gaps)
-        return self.clusters.within + squares
+        if self.sums is not None:
+            return self.sums.squared_error
+        return self.clusters.within + self.over_squares(self.gaps)
 
     @cached_property
     def around_mean(self) -> tuple[Floats, Floats]:

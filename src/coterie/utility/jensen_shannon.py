@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.utility.clustered import Clusters, Floats, Numbers, Released
+from coterie.utility.clustered import LONG, Clusters, Floats, Numbers, Released
 from coterie.utility.clustered_labels import Drawn
 from coterie.utility.measure import ByAttribute, Measure, Settings
 
@@ -99,13 +99,25 @@ def bins_of(numbers: Numbers, settings: Settings) -> Bins:
         count = np.array([bin_count(source, settings.bins) for source in sources])
         edges = edges_of(sources, count)
         first = np.cumsum(count) - count
-        place = edges.places(values) + first[:, None, None]
-        before = np.bincount(place.ravel(), minlength=int(count.sum()))
         records = values.shape[2]
+        if len(sources) == 1 and records >= LONG:
+            before = _long_histogram(numbers.records[0], edges, int(count[0]))
+        else:
+            place = edges.places(values) + first[:, None, None]
+            before = np.bincount(place.ravel(), minlength=int(count.sum()))
         own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
         numbers.histograms[settings.bins] = Bins(edges, first, before, np.array(own), records)
     found: Bins = numbers.histograms[settings.bins]
     return found
+
+
+def _long_histogram(values: Floats, edges: Edges, bins: int) -> NDArray[np.int64]:
+    from coterie.partition._compiled import for_reading
+    from coterie.utility._column_loops import histogram
+
+    counts = np.zeros(bins, dtype=np.int64)
+    histogram(for_reading(values), edges.single, counts)
+    return counts
 
 
 def _drawn(drawn: Drawn, settings: Settings) -> Floats:
