@@ -10,9 +10,11 @@ from coterie.partition._compiled import compiled
 
 @compiled
 def ranked_totals(
-    values: NDArray[np.float64], rank: NDArray[np.int32], k: np.uint32, total: NDArray[np.float64]
+    values: NDArray[np.float64], rank: NDArray[np.int32], k: int, total: NDArray[np.float64]
 ) -> None:
     """Clusters of k consecutive ranks, the last takes the remainder. Record order: it is part of the result."""
-    last = np.uint32(len(total) - 1)
+    last, each = len(total) - 1, 1.0 / k
     for i in range(len(values)):
-        total[min(np.uint32(rank[i]) // k, last)] += values[i]
+        # rank // k. A half away from whole numbers, and ranks are below 2^31: no rounding crosses one.
+        cluster = min(int((rank[i] + 0.5) * each), last)
+        total[np.uint32(cluster)] += values[i]

@@ -132,7 +132,7 @@ def _ranked_totals(records: Floats, rank: NDArray[np.int32], k: int, count: int)
 
     total = np.zeros((len(records), count))
     for line, ranks, values in zip(total, rank, records, strict=True):
-        ranked_totals(for_reading(values), ranks, np.uint32(k), line)
+        ranked_totals(for_reading(values), ranks, k, line)
     return total
 
 

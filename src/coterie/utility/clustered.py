@@ -143,11 +143,14 @@ class Clusters:
         """The smallest values of each cluster, rising, and the largest, falling: attribute, cluster, depth."""
         values, alike = self.arranged.values, self.alike
         low, high = np.empty((2, len(values), len(self.size), depth))
+        if not depth:
+            return low, high
         usual = values[:, : alike * self.usual].reshape(len(values), alike, self.usual)
-        low[:, :alike], high[:, :alike] = usual[:, :, :depth], usual[:, :, ::-1][:, :, :depth]
-        inward = np.arange(depth)
-        low[:, alike:] = values[:, self.starts[alike:, None] + inward]
-        high[:, alike:] = values[:, self.ends[alike:, None] - 1 - inward]
+        low[:, :alike], high[:, :alike] = usual[:, :, :depth], usual[:, :, : -depth - 1 : -1]
+        if len(self.unusual):
+            inward = np.arange(depth)
+            low[:, alike:] = values[:, self.starts[alike:, None] + inward]
+            high[:, alike:] = values[:, self.ends[alike:, None] - 1 - inward]
         return low, high
 
     @cached_property
@@ -179,7 +182,8 @@ class Clusters:
         np.subtract(
             values[:, :end].reshape(shape), self.mean[:, :alike, None], out=gaps[:, :end].reshape(shape)
         )
-        gaps[:, end:] = values[:, end:] - np.repeat(self.mean[:, alike:], self.size[alike:], axis=1)
+        if len(self.unusual):
+            gaps[:, end:] = values[:, end:] - np.repeat(self.mean[:, alike:], self.size[alike:], axis=1)
         return np.asarray(np.einsum("ai,ai->a", gaps, gaps)[:, None])
 
 
