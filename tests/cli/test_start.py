@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -50,6 +51,24 @@ def test_the_methods_are_listed_without_a_compiler() -> None:
     loaded = loaded_by(work)
     assert "numpy" in loaded  # so this test can fail
     assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas"}
+
+
+def test_small_tables_are_compared_without_a_compiler(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(
+        "age\n" + "\n".join(str(20 + n % 60) for n in range(90)), encoding="utf-8"
+    )
+    (tmp_path / "schema.yaml").write_text(
+        "attributes: {age: {type: integer, role: protect, domain: {lower: 0, upper: 120}}}\n",
+        encoding="utf-8",
+    )
+    work = (
+        f"import os; os.chdir({str(tmp_path)!r}); from typer.testing import CliRunner; from coterie.cli.app import app; "
+        "done = CliRunner().invoke(app, 'compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk'.split()); "
+        "assert done.exit_code == 0, done.output"
+    )
+    loaded = loaded_by(work)
+    assert "matplotlib" in loaded
+    assert not loaded & {"numba", "scipy", "sklearn", "polars"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 CONFIDENCE = 0.95
 FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval would say nothing
@@ -32,6 +31,8 @@ def proportion(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estima
     """Clopper and Pearson (1934): never covers less often than it says, however small the counts."""
     if trials == 0:
         return Estimate(math.nan, 0.0, 1.0, 0)
+    from scipy.special import betaincinv  # here: commands that only show risks start without it
+
     tail = (1 - confidence) / 2
     low = 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, tail))
     high = 1.0 if hits == trials else float(betaincinv(hits + 1, trials - hits, 1 - tail))
