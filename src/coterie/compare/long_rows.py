@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
-from coterie.utility.clustered import Clusters, Sums
+from coterie.utility.clustered import Clusters
 from coterie.utility.jensen_shannon import Bins, bins_of
 from coterie.utility.measure import Settings
+from coterie.utility.released import Sums
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -6,7 +6,6 @@ A row is what one run of one cell releases for the clusters. Rows are made and m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
@@ -14,32 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
-from coterie.compare.groups import summaries
 from coterie.compare.long_rows import LongRows
+from coterie.compare.prepared import Prepared, prepare
 from coterie.compare.section import CORES, Section, Step, Task
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.methods.recipe import Method
 from coterie.noise.sampler import laplace_scales
-from coterie.noise.seeded import unit_laplace
-from coterie.utility import jensen_shannon
-from coterie.utility.clustered import LONG, Clusters, Released
+from coterie.utility.released import Released
 
 Floats = NDArray[np.float64]
 _AT_ONCE = 200_000  # released cluster values: arrays of 1.6 MB, which stay in the last cache
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A batch before its noise. The first axis of arrays is the attribute, the last the cluster."""
-
-    batch: Batch
-    clusters: Clusters  # as measures see them
-    centres: Floats  # the second axis of these two: the method
-    sensitivity: Floats
-    method: NDArray[np.int64]  # of each cell
-    epsilons: Floats  # of each attribute and cell
-    unit: Floats  # noise of scale 1: attribute, run, cluster
-    long: LongRows | None
 
 
 def number_tasks(section: Section) -> Iterator[Task]:
@@ -49,7 +30,7 @@ def number_tasks(section: Section) -> Iterator[Task]:
 
 
 def _steps(section: Section, batch: Batch) -> list[Step]:
-    ready = _prepare(section, batch)
+    ready = prepare(section, batch)
     together = max(1, _AT_ONCE // ready.clusters.total.size)
     steps: list[Step] = []
     for cells, noisy in _alike(section):
@@ -83,50 +64,6 @@ def _alike(section: Section) -> Iterator[tuple[slice, bool]]:
     for name, members in groupby(section.cells, lambda cell: "" if cell[1].adds_noise else cell[0].method):
         first, last = last, last + len(list(members))
         yield slice(first, last), not name
-
-
-def _prepare(section: Section, batch: Batch) -> Prepared:
-    clusters = section.groups.numbers(batch)
-    mechanisms = {cell.method: _on_centroids(method) for cell, method, _ in section.cells}
-    described, apart = summaries(clusters, max(mechanism.depth for mechanism in mechanisms.values()))
-    shape = clusters.total.shape
-    centres, sensitivity = np.empty((2, shape[0], len(mechanisms), shape[1]))
-    for place, mechanism in enumerate(mechanisms.values()):
-        centres[:, place] = mechanism.centroid.compute(described).reshape(shape)
-        bound = mechanism.bound
-        if bound is None:
-            sensitivity[:, place] = 0.0
-        elif not bound.needs_domain:
-            first = batch.numbers.sources[0]
-            sensitivity[:, place] = bound.compute(described, first.domain, section.k).reshape(shape)
-        else:
-            for line, (source, summary) in enumerate(zip(batch.numbers.sources, apart, strict=True)):
-                sensitivity[line, place] = bound.compute(summary, source.domain, section.k)
-    numbers = {name: place for place, name in enumerate(mechanisms)}
-    measured = section.groups.measured(batch, clusters)
-    return Prepared(
-        batch,
-        measured,
-        centres,
-        sensitivity,
-        np.array([numbers[cell.method] for cell, _, _ in section.cells]),
-        np.array([[shares.doubles[name] for _, _, shares in section.cells] for name in batch.names]),
-        section.table.drawn(unit_laplace, batch.names, section.seed, section.runs, len(clusters.size)),
-        _long_rows(section, batch, measured),
-    )
-
-
-def _on_centroids(method: Method) -> LaplaceOnCentroids:
-    assert isinstance(method.numeric, LaplaceOnCentroids)
-    return method.numeric
-
-
-def _long_rows(section: Section, batch: Batch, clusters: Clusters) -> LongRows | None:
-    """None where NumPy is quick enough, or where measures ask whether all values are equal."""
-    if section.table.records < LONG or len(batch.names) > 1 or clusters.numbers.some_constant:
-        return None
-    counted = any(measure.name == jensen_shannon.MEASURE.name for measure in section.measures)
-    return LongRows(batch, clusters, section.settings, counted)
 
 
 def _quiet(section: Section, ready: Prepared, cells: slice) -> None:

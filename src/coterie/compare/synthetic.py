@@ -18,7 +18,8 @@ from coterie.compare.shared_noise import SharedNoise
 from coterie.mechanism.listed import values_at_ranks
 from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING
 from coterie.methods.recipe import Method
-from coterie.utility.clustered import Clusters, Released
+from coterie.utility.clustered import Clusters
+from coterie.utility.released import Released
 
 
 def synthetic_tasks(section: Section) -> Iterator[Task]:

@@ -24,9 +24,9 @@ from coterie.federation.seeds import owner_seed
 from coterie.papers.sse_003 import EPSILONS, RUNS
 from coterie.schema import Schema
 from coterie.table import check
-from coterie.utility.clustered import Released
 from coterie.utility.mean_sse import by_record
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.released import Released
 
 Floats = NDArray[np.float64]
 Describe = Callable[[pa.Table], Schema]

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.utility.clustered import LONG, Clusters, Floats, Numbers, Released
+from coterie.utility.clustered import LONG, Clusters, Floats, Numbers
 from coterie.utility.clustered_labels import Drawn
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.released import Released
 
 MOST_COUNTS = 4_000_000  # bins held at a time
 

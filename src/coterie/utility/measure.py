@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.errors import ParameterError
-from coterie.utility.clustered import Released
 from coterie.utility.clustered_labels import Drawn
 from coterie.utility.pair import Pair
+from coterie.utility.released import Released
 
 Floats = NDArray[np.float64]
 

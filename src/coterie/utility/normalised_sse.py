@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import Floats, Released
+from coterie.utility.clustered import Floats
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.released import Released
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:

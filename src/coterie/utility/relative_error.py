@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.columns.column import NumericColumn
-from coterie.utility.clustered import Floats, Numbers, Released, Whole
+from coterie.utility.clustered import Floats, Numbers, Whole
 from coterie.utility.measure import ByAttribute, Measure, Settings
+from coterie.utility.released import Released
 from coterie.utility.semantic_distance import from_drawn, from_labels
 
 
