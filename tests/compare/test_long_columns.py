@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
-from coterie.compare import engine, groups, labels, long_rows, prepared, sorted_table, stable_order
+from coterie.compare import engine, groups, labels, long_rows, numbers, prepared, sorted_table, stable_order
 from coterie.compare._counted_order import counted_order
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
@@ -41,6 +41,13 @@ def every_column_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("records", [61, 1_500])  # within a block of the loops, and more than one
 def test_same_numbers_as_protect_and_measure(records: int) -> None:
     same_as_protect(mixed_table(records), mixed_schema(), BY_RECORD_OR_GROUP, [4, 9])
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_cells_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So little room that no two cells are worked on together."""
+    monkeypatch.setattr(numbers, "_MOST_SCALES", 1)
+    same_as_protect(mixed_table(61), mixed_schema(), ["dp-ir", "idp-cbls"], [4, 9])
 
 
 @pytest.mark.usefixtures("every_column_is_long")

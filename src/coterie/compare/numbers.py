@@ -20,6 +20,7 @@ from coterie.noise.sampler import laplace_scales
 from coterie.utility.released import Released
 
 Floats = NDArray[np.float64]
+_MOST_SCALES = 4_000_000  # scales of noise held at a time for a long column, and as many centroids
 _AT_ONCE = 200_000  # released cluster values: arrays of 1.6 MB, which stay in the last cache
 
 
@@ -37,7 +38,8 @@ def _steps(section: Section, batch: Batch) -> list[Step]:
         if not noisy:
             steps.append(partial(_quiet, section, ready, cells))
         elif ready.long is not None:
-            step = max(1, together // section.runs, -(-(cells.stop - cells.start) // CORES))
+            share = max(together // section.runs, -(-(cells.stop - cells.start) // CORES))
+            step = max(1, min(share, _MOST_SCALES // ready.clusters.total.size))
             for first in range(cells.start, cells.stop, step):
                 part = slice(first, min(first + step, cells.stop))
                 steps.append(partial(_long, section, ready, part, ready.long))
