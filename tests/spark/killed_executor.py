@@ -17,6 +17,8 @@ from pyspark.sql import SparkSession
 
 from coterie import Attribute, Domain, Role, Schema, protect
 
+_SOME_FINISHED = 7  # stages are numbered as they begin; a release of one attribute has some thirty
+
 
 def executors() -> list[int]:
     """Processes of executors that descend from this one."""
@@ -41,13 +43,14 @@ def main(folder: Path) -> None:
 
     def kill_one() -> None:
         """Once stages have finished, so that their shuffle files are lost with the executor."""
-        while spark.sparkContext.statusTracker().getActiveStageIds() == [] or len(executors()) < 2:
-            time.sleep(0.2)
-        time.sleep(float(os.environ.get("KILL_AFTER", "4")))
+        while max(spark.sparkContext.statusTracker().getActiveStageIds(), default=0) < _SOME_FINISHED:
+            time.sleep(0.05)
         victim = executors()[0]
         os.kill(victim, signal.SIGKILL)
         killed.append(victim)
 
+    while len(executors()) < 2:  # on a busy machine the second may come up when all is over
+        time.sleep(0.2)
     thread = threading.Thread(target=kill_one, daemon=True)
     thread.start()
     options = {"method": "dp-ir", "epsilon": 1, "k": 10, "seed": 3}
