@@ -8,6 +8,7 @@ around the released number. The style that finds more counts, and its interval i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.clock import Clock
 from coterie.attacks.evidence import ReleaseEvidence, Rows, Values
-from coterie.attacks.finding import Finding, NotRun, graded, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.worst_of import worst_of
 
 NAME = "singling-out"
 MOST_DESCRIPTIONS = 500
@@ -42,7 +44,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     # Where only some people are looked at, only their rows are described.
     rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
     released = [attribute.released[rows] for attribute in evidence.attributes]
-    found: dict[str, tuple[Estimate, Estimate, float]] = {}
+    found: dict[str, _Fits] = {}
     for style in STYLES:
         descriptions = _descriptions(evidence, released, style, draws)
         if evidence.others:
@@ -53,28 +55,57 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
             mixed = [_descriptions(evidence, mix, style, draws) for mix in mixes]
             found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
-    found = {style: rates for style, rates in found.items() if rates[0].trials >= FEWEST_TRIALS}
+    found = {style: fits for style, fits in found.items() if fits.trials >= FEWEST_TRIALS}
     if not found:
         return NotRun(NAME, "the release gives too few different descriptions")
-    risks = {style: _risk(*rates) for style, rates in found.items()}
-    style = max(risks, key=lambda name: risks[name].low)
-    (attack, baseline, _), nothing = found[style], Estimate.exact(0.0)
+    worst = worst_of({style: fits.risk for style, fits in found.items()})
+    fits = found[worst.name]
     return Finding(
         NAME,
         ATTACK.statistic,
-        risks[style],
-        nothing,
+        worst.estimate,
+        worst.baseline,
         ATTACK.baseline,
-        graded(risks[style], nothing),
-        f"{percent(attack.value)} of descriptions taken from the release ({style}) fit exactly one person in it; "
-        f"{percent(baseline.value)} do so by chance.",
-        {"style": style}
+        worst.level,
+        f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
+        f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
+        f"{interval_words(worst.estimate, worst.looked_at)}.",
+        {"style": worst.name}
         | {
             f"{what} by {name}": getattr(risk, end)
-            for name, risk in risks.items()
+            for name, (risk, _) in worst.every.items()
             for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
         },
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fits:
+    """How many descriptions fit one person, and by how much such a count differs from the control's by luck.
+
+    `spread` is a standard deviation found from `draws` repetitions.
+    """
+
+    hits: int
+    trials: int
+    control_hits: int
+    control_trials: int
+    spread: float
+    draws: int
+
+    def risk(self, confidence: float) -> tuple[Estimate, Estimate]:
+        """Risk over control, with an interval at least as wide as the repetitions show it must be (Student's t)."""
+        from scipy.special import stdtrit  # here: commands that only show risks start without it
+
+        control = proportion(self.control_hits, self.control_trials, confidence)
+        risk = over_control(proportion(self.hits, self.trials, confidence), control)
+        half = (
+            float(stdtrit(self.draws - 1, (1 + confidence) / 2)) * self.spread / max(1 - control.value, 1e-9)
+        )
+        low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
+        return Estimate(risk.value, low, min(high, 1.0), risk.trials), Estimate.exact(0.0)
 
 
 def _against_control(
@@ -83,8 +114,8 @@ def _against_control(
     outside: Sequence[Values],
     clock: Clock,
     draws: np.random.Generator,
-) -> tuple[Estimate, Estimate, float]:
-    """Rates in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
+) -> _Fits:
+    """Fits in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
 
     Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
     """
@@ -104,8 +135,8 @@ def _against_control(
 
     hits, control = both(np.arange(2 * size))
     dealt = [both(draws.permutation(2 * size)) for _ in range(_DEALS)]
-    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt]))
-    return _rate(hits, len(fitting)), _rate(control, len(fitting)), spread
+    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt], ddof=1))
+    return _Fits(hits, len(fitting), control, len(fitting), spread, _DEALS)
 
 
 def _against_mixed_rows(
@@ -113,25 +144,13 @@ def _against_mixed_rows(
     mixed: Sequence[Sequence[Description]],
     inside: Sequence[Values],
     clock: Clock,
-) -> tuple[Estimate, Estimate, float]:
-    """Rates of real and of mixed descriptions, and how much mixtures differ among themselves."""
+) -> _Fits:
+    """Fits of real and of mixed descriptions, and how much one mixture differs from the mean of the others."""
     hits = sum(len(_who_fits(description, inside, clock)) == 1 for description in descriptions)
     rates = [np.mean([len(_who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
     trials = sum(len(mix) for mix in mixed)
-    control = _rate(round(float(np.mean(rates)) * trials), trials)
-    return _rate(hits, len(descriptions)), control, float(np.std(rates, ddof=1))
-
-
-def _risk(attack: Estimate, control: Estimate, spread: float) -> Estimate:
-    """Risk over control, with an interval at least as wide as dealing anew shows it must be."""
-    risk = over_control(attack, control)
-    half = 2.24 * spread / max(1 - control.value, 1e-9)  # 97.5 %: two styles were tried
-    low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
-    return Estimate(risk.value, low, min(high, 1.0), risk.trials)
-
-
-def _rate(hits: int, trials: int) -> Estimate:
-    return proportion(hits, trials, 1 - (1 - CONFIDENCE) / len(STYLES))
+    spread = float(np.std(rates, ddof=1)) * (1 + 1 / len(mixed)) ** 0.5
+    return _Fits(hits, len(descriptions), round(float(np.mean(rates)) * trials), trials, spread, len(mixed))
 
 
 def _descriptions(
