@@ -1,8 +1,7 @@
 """Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
 
-Descriptions are taken from released rows and a few attributes, in two styles. *Tails*: at least or at most the released
-number, on the side away from the median, or the same label, as Giomi et al. (Anonymeter, 2023) do. *Boxes*: close
-around the released number. The style that finds more counts, and its interval is widened for the choice.
+Two styles of description are tried (see coterie.attacks._describing). The style that finds more counts, and its interval
+is widened for the choice.
 """
 
 from __future__ import annotations
@@ -13,24 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.attacks._describing import STYLES, Description, descriptions_of, who_fits
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import ReleaseEvidence, Rows, Values
+from coterie.attacks.evidence import ReleaseEvidence, Values
 from coterie.attacks.finding import Finding, NotRun, interval_words, percent
 from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, over_control, proportion
 from coterie.attacks.worst_of import worst_of
 
 NAME = "singling-out"
-MOST_DESCRIPTIONS = 500
-MOST_ATTRIBUTES = 4
 MOST_PEOPLE = 20_000
 
-STYLES = ("tails", "boxes")
 _DEALS = 100
 _MIXES = 5
-WINDOW = 0.05  # a box spans 5 % of the released values
-
-Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
@@ -46,14 +40,14 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     released = [attribute.released[rows] for attribute in evidence.attributes]
     found: dict[str, _Fits] = {}
     for style in STYLES:
-        descriptions = _descriptions(evidence, released, style, draws)
+        descriptions = descriptions_of(evidence.attributes, released, style, draws)
         if evidence.others:
             others = draws.choice(evidence.others, size, replace=False)
             outside = [a.control[others] for a in evidence.attributes if a.control is not None]
             found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
         else:
             mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
-            mixed = [_descriptions(evidence, mix, style, draws) for mix in mixes]
+            mixed = [descriptions_of(evidence.attributes, mix, style, draws) for mix in mixes]
             found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
     found = {style: fits for style, fits in found.items() if fits.trials >= FEWEST_TRIALS}
     if not found:
@@ -120,7 +114,7 @@ def _against_control(
     Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
     """
     pool = [np.concatenate(pair) for pair in zip(inside, outside, strict=True)]
-    fitting = [_who_fits(description, pool, clock) for description in descriptions]
+    fitting = [who_fits(description, pool, clock) for description in descriptions]
     owner = np.repeat(np.arange(len(fitting)), [len(who) for who in fitting])
     who = np.concatenate(fitting)
     size = len(inside[0])
@@ -146,47 +140,11 @@ def _against_mixed_rows(
     clock: Clock,
 ) -> _Fits:
     """Fits of real and of mixed descriptions, and how much one mixture differs from the mean of the others."""
-    hits = sum(len(_who_fits(description, inside, clock)) == 1 for description in descriptions)
-    rates = [np.mean([len(_who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
+    hits = sum(len(who_fits(description, inside, clock)) == 1 for description in descriptions)
+    rates = [np.mean([len(who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
     trials = sum(len(mix) for mix in mixed)
     spread = float(np.std(rates, ddof=1)) * (1 + 1 / len(mixed)) ** 0.5
     return _Fits(hits, len(descriptions), round(float(np.mean(rates)) * trials), trials, spread, len(mixed))
-
-
-def _descriptions(
-    evidence: ReleaseEvidence, released: Sequence[Values], style: str, draws: np.random.Generator
-) -> list[Description]:
-    count = len(released)
-    ordered = [np.sort(values) for values in released]
-    rows: Rows = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
-    found = set()
-    for row in rows:
-        size = int(draws.integers(min(2, count), min(MOST_ATTRIBUTES, count) + 1))
-        places = np.sort(draws.choice(count, size, replace=False)).tolist()
-        parts = []
-        for place in places:
-            value = float(released[place][row])
-            number = evidence.attributes[place].is_number
-            parts.append((place, *(_range(value, ordered[place], style) if number else (value, value))))
-        found.add(tuple(parts))
-    return sorted(found)
-
-
-def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
-    if style == "tails":
-        return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
-    reach = max(round(WINDOW / 2 * len(ordered)), 1)
-    low = max(int(np.searchsorted(ordered, value, "left")) - reach, 0)
-    high = min(int(np.searchsorted(ordered, value, "right")) - 1 + reach, len(ordered) - 1)
-    return float(ordered[low]), float(ordered[high])
-
-
-def _who_fits(description: Description, people: Sequence[Values], clock: Clock) -> Rows:
-    clock.check()
-    fits = np.ones(len(people[0]), dtype=np.bool_)
-    for place, low, high in description:
-        fits &= (low <= people[place]) & (people[place] <= high)
-    return np.flatnonzero(fits)
 
 
 ATTACK = Attack(
