@@ -67,6 +67,26 @@ def test_a_sample_of_the_same_population_is_rarely_called_a_risk(
 
 
 @pytest.mark.statistical
+def test_rare_labels_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty labels that nine in ten share: nearly everybody is guessed, and little is left to gain over the control."""
+
+    def risks(tables: int = 300) -> int:
+        found = 0
+        for seed in range(tables):
+            draw = np.random.default_rng([seed, 3])
+            sides = [(draw.random((100, 20)) < 0.1).astype(np.float64) for _ in range(3)]
+            columns = (tuple(side[:, place] for side in sides) for place in range(20))
+            attributes = tuple(Seen(str(n), False, *three, 1.0, 0.0, 1.0) for n, three in enumerate(columns))
+            outcome = all_attacks()["attribute-inference"].run(ReleaseEvidence(attributes, None, seed=seed))
+            found += outcome.level is not Level.NOTHING  # type: ignore[union-attr]
+        return found
+
+    assert not more_often(risks(), 300)
+    monkeypatch.setattr("coterie.attacks.worst_of.simultaneous", lambda looked_at: CONFIDENCE)
+    assert more_often(risks(), 300)
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize(("attack", "leaked"), [("attribute-inference", 0.3), ("interval-disclosure", 0.2)])
 def test_a_leak_is_still_found(attack: str, leaked: float) -> None:
     assert alarms(attack, leaked=leaked, tables=40) >= 38
