@@ -48,7 +48,10 @@ class Event:
     holds: Callable[[Runs], Flags]
 
     def bound(self, first: Runs, second: Runs) -> float:
-        return _bound(self.holds(first), self.holds(second), reverse=self.reverse)
+        return epsilon_lower_bound(*self.counts(first, second))
+
+    def counts(self, first: Runs, second: Runs) -> tuple[int, int, int, int]:
+        return _counts(self.holds(first), self.holds(second), reverse=self.reverse)
 
 
 def best_event(first: Runs, second: Runs) -> Event:
@@ -77,9 +80,10 @@ def separation(first: Runs, second: Runs) -> float:
     return best
 
 
-def _bound(first: Flags, second: Flags, *, reverse: bool) -> float:
+def _counts(first: Flags, second: Flags, *, reverse: bool) -> tuple[int, int, int, int]:
+    """Hits and runs on the table that is said to be likelier, then on the other."""
     likelier, other = (second, first) if reverse else (first, second)
-    return epsilon_lower_bound(int(likelier.sum()), len(likelier), int(other.sum()), len(other))
+    return int(likelier.sum()), len(likelier), int(other.sum()), len(other)
 
 
 def _events(fit: Runs, fit2: Runs, first: Runs, second: Runs) -> Iterator[tuple[float, Event]]:
@@ -97,9 +101,9 @@ def _events(fit: Runs, fit2: Runs, first: Runs, second: Runs) -> Iterator[tuple[
             above = Event(
                 f"{name}: likelihood ratio above a threshold", False, _above(name, score, threshold)
             )
-            yield _bound(left > threshold, right > threshold, reverse=False), above
+            yield epsilon_lower_bound(*_counts(left > threshold, right > threshold, reverse=False)), above
             below = Event(f"{name}: likelihood ratio below a threshold", True, _below(name, score, threshold))
-            yield _bound(left < threshold, right < threshold, reverse=True), below
+            yield epsilon_lower_bound(*_counts(left < threshold, right < threshold, reverse=True)), below
 
 
 def _is(name: str, code: np.uint64) -> Callable[[Runs], Flags]:

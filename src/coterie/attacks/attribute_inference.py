@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from coterie.attacks._nearest import affordable, nearest_without_each
 from coterie.attacks.attack import Attack, Outcome, Subject
-from coterie.attacks.evidence import ReleaseEvidence, Seen, Values
-from coterie.attacks.finding import Finding, NotRun, graded, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.evidence import ReleaseEvidence, Rows, Seen, Values
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.worst_of import Measured, worst_of
 
+Flags = NDArray[np.bool_]
 NAME = "attribute-inference"
 MOST_TARGETS = 1000
 TOLERANCE = 0.05  # a number counts as guessed within 5 % of the true value, as Anonymeter has it
@@ -33,48 +35,56 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     draws = evidence.draws(NAME)
     most = affordable(MOST_TARGETS, evidence.rows)
     people = draws.choice(evidence.people, min(evidence.people, most), replace=False)
-    confidence = 1 - (1 - CONFIDENCE) / len(secrets)  # the worst attribute is looked for among all
-    attack = _rates(evidence, [a.original[people] for a in attributes], secrets, confidence)
+    inside = _guesses(evidence, [a.original[people] for a in attributes], secrets)
     if evidence.others:
         others = draws.choice(evidence.others, min(evidence.others, most), replace=False)
-        control = _rates(evidence, [_control(a)[others] for a in attributes], secrets, confidence)
+        outside = _guesses(evidence, [_control(a)[others] for a in attributes], secrets)
     else:
-        control = {s: _constant_guess(attributes[s], people, confidence) for s in secrets}
-    risks = {attributes[s].name: over_control(attack[s], control[s]) for s in secrets}
-    worst = max(secrets, key=lambda s: risks[attributes[s].name].low)
-    name = attributes[worst].name
-    nothing = Estimate.exact(0.0)
+        outside = {s: _constant_guess(attributes[s], people) for s in secrets}
+    guesses = {attributes[s].name: (inside[s], outside[s]) for s in secrets}
+    worst = worst_of({name: _risk(*both) for name, both in guesses.items()})
+    attack, control = (float(hits.mean()) for hits in guesses[worst.name])
     compared = "of people who are not in it" if evidence.others else "by always guessing the commonest value"
     return Finding(
         NAME,
         ATTACK.statistic,
-        risks[name],
-        nothing,
+        worst.estimate,
+        worst.baseline,
         ATTACK.baseline,
-        graded(risks[name], nothing),
-        f"Worst attribute '{name}': guessed for {percent(attack[worst].value)} of the people in the release and "
-        f"{percent(control[worst].value)} {compared}; the release itself gives away {percent(max(risks[name].value, 0.0))}.",
+        worst.level,
+        f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
+        f"the release itself gives away {interval_words(worst.estimate, worst.looked_at)}.",
         {
-            f"{what} for {key}": getattr(risk, end)
-            for key, risk in risks.items()
+            f"{what} for {name}": getattr(risk, end)
+            for name, (risk, _) in worst.every.items()
             for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
         },
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
     )
 
 
-def _rates(
-    evidence: ReleaseEvidence, targets: Sequence[Values], secrets: Sequence[int], confidence: float
-) -> dict[int, Estimate]:
+def _risk(inside: Flags, outside: Flags) -> Measured:
+    counts = [(int(hits.sum()), len(hits)) for hits in (inside, outside)]
+    return lambda confidence: (
+        over_control(*(proportion(hits, trials, confidence) for hits, trials in counts)),
+        Estimate.exact(0.0),
+    )
+
+
+def _guesses(
+    evidence: ReleaseEvidence, targets: Sequence[Values], secrets: Sequence[int]
+) -> dict[int, Flags]:
+    """For each secret, whose was guessed."""
     rows = nearest_without_each(evidence.attributes, targets, secrets, evidence.clock)
-    rates = {}
-    for secret in secrets:
-        attribute = evidence.attributes[secret]
-        hits = guessed(attribute, attribute.released[rows[secret]], targets[secret])
-        rates[secret] = proportion(int(hits.sum()), len(hits), confidence)
-    return rates
+    return {
+        secret: guessed(attribute, attribute.released[rows[secret]], targets[secret])
+        for secret in secrets
+        for attribute in (evidence.attributes[secret],)
+    }
 
 
-def guessed(attribute: Seen, guess: Values, truth: Values) -> NDArray[np.bool_]:
+def guessed(attribute: Seen, guess: Values, truth: Values) -> Flags:
     if not attribute.is_number:
         return np.asarray(guess == truth)
     if attribute.relative:
@@ -83,14 +93,13 @@ def guessed(attribute: Seen, guess: Values, truth: Values) -> NDArray[np.bool_]:
     return np.asarray(np.abs(guess - truth) <= (coarse if coarse >= (attribute.step or 0) else 0))
 
 
-def _constant_guess(attribute: Seen, people: NDArray[np.int64], confidence: float) -> Estimate:
+def _constant_guess(attribute: Seen, people: Rows) -> Flags:
     """What one guess for everybody gets: the best of 200 values that the release suggests."""
     candidates = np.unique(np.quantile(attribute.released, np.linspace(0, 1, 200), method="nearest"))
     truth = attribute.original[people]
     seen = attribute.released[:: max(len(attribute.released) // 5000, 1)]
     best = max(candidates, key=lambda value: int(guessed(attribute, np.full(len(seen), value), seen).sum()))
-    hits = guessed(attribute, np.full(len(truth), best), truth)
-    return proportion(int(hits.sum()), len(hits), confidence)
+    return guessed(attribute, np.full(len(truth), best), truth)
 
 
 def _control(attribute: Seen) -> Values:

@@ -16,7 +16,8 @@ from coterie.attacks._observing import changed_records, observe
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence
 from coterie.attacks.finding import Finding, Level, NotRun, Unit
-from coterie.attacks.intervals import Estimate
+from coterie.attacks.intervals import Estimate, epsilon_lower_bound
+from coterie.attacks.worst_of import p_value
 from coterie.odds import DP
 
 NAME = "empirical-epsilon"
@@ -35,8 +36,14 @@ def _run(evidence: MethodEvidence) -> Outcome:
         return NotRun(NAME, f"fewer than {_FEWEST_RUNS} runs on each neighbour say nothing")
     choose, test = slice(0, done // 2), slice(done // 2, done)
     event = best_event(runs[0].part(choose), runs[1].part(choose))
-    low = max(event.bound(runs[0].part(test), runs[1].part(test)), 0.0)
+    counts = event.counts(runs[0].part(test), runs[1].part(test))
+    low = max(epsilon_lower_bound(*counts), 0.0)
     stated, words = _stated(evidence)
+
+    def bound(confidence: float) -> tuple[Estimate, Estimate]:
+        end = epsilon_lower_bound(*counts, confidence)
+        return Estimate(end, end, math.inf, done), Estimate.exact(stated)
+
     always = 0.025 ** (1 / (done - done // 2))  # the lower end for an event that never failed
     most = math.log(always / (1 - always))
     return Finding(
@@ -51,6 +58,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         f"So many runs could show at most {most:.1f}.",
         {"neighbours": story, "event": event.story, "runs on each": done, "most that could show": most},
         unit=Unit.EPSILON,
+        p_value=p_value(bound, sides=1),
     )
 
 

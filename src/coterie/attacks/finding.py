@@ -27,7 +27,12 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`baseline` is what the same attacker gets without the release, or on people who are not in it."""
+    """`baseline` is what the same attacker gets without the release, or on people who are not in it.
+
+    `looked_at` is how many attributes, styles … the worst was taken from: the interval holds for all of them together.
+    `p_value` is the chance that luck alone would clear the baseline so far, that choice counted; None: nothing was drawn,
+    or the attack leaves it to the interval.
+    """
 
     attack: str
     statistic: str
@@ -39,6 +44,8 @@ class Finding:
     details: Mapping[str, float | int | str] = field(default_factory=dict)
     seconds: float = 0.0
     unit: Unit = Unit.SHARE
+    looked_at: int = 1
+    p_value: float | None = None
 
     @property
     def gain(self) -> Estimate:
@@ -77,7 +84,11 @@ def percent(share: float) -> str:
     return f"{shown:.0f}\u00a0%" if shown == 0 or abs(shown) >= 9.95 else f"{shown:.2g}\u00a0%"
 
 
-def interval_words(estimate: Estimate) -> str:
+def interval_words(estimate: Estimate, looked_at: int = 1) -> str:
+    value, low = (
+        percent(max(end, 0.0)) for end in (estimate.value, estimate.low)
+    )  # luck can leave a risk below 0
     if estimate.low == estimate.high:
-        return percent(estimate.value)
-    return f"{percent(estimate.value)} (95\u00a0% interval {percent(max(estimate.low, 0.0))} to {percent(estimate.high)})"
+        return value
+    widened = f", widened for the choice among {looked_at}" if looked_at > 1 else ""
+    return f"{value} (95\u00a0% interval {low} to {percent(estimate.high)}{widened})"

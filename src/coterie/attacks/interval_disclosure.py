@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence, Rows, Seen
-from coterie.attacks.finding import Finding, NotRun, graded, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.worst_of import Measured, worst_of
 
 NAME = "interval-disclosure"
 WINDOW = 0.05
@@ -30,26 +31,34 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     draws = evidence.draws(NAME)
     people = draws.choice(evidence.people, min(evidence.people, MOST_TARGETS), replace=False)
     strangers = draws.choice(evidence.rows, len(people))
-    confidence = 1 - (1 - CONFIDENCE) / len(attributes)
-    hits: dict[str, Estimate] = {}
-    chance: dict[str, Estimate] = {}
-    for attribute in attributes:
-        for rows, rates in ((truth[people], hits), (strangers, chance)):
-            inside = _inside(attribute, people, rows)
-            rates[attribute.name] = proportion(int(inside.sum()), len(people), confidence)
-    risks = {name: over_control(hits[name], chance[name]) for name in hits}
-    worst = max(risks, key=lambda name: risks[name].low)
-    nothing = Estimate.exact(0.0)
+    hits = {
+        attribute.name: (
+            int(_inside(attribute, people, truth[people]).sum()),
+            int(_inside(attribute, people, strangers).sum()),
+        )
+        for attribute in attributes
+    }
+    worst = worst_of({name: _risk(*both, len(people)) for name, both in hits.items()})
+    own, chance = (count / len(people) for count in hits[worst.name])
     return Finding(
         NAME,
         ATTACK.statistic,
-        risks[worst],
-        nothing,
+        worst.estimate,
+        worst.baseline,
         ATTACK.baseline,
-        graded(risks[worst], nothing),
-        f"Worst attribute '{worst}': the true value lies in the narrow interval around the released one for "
-        f"{percent(hits[worst].value)} of people; around a stranger's for {percent(chance[worst].value)}.",
-        {f"risk for {name}": risk.value for name, risk in risks.items()},
+        worst.level,
+        f"{worst.attribute}: the true value lies in the narrow interval around the released one for {percent(own)} of "
+        f"people, around a stranger's for {percent(chance)}: a risk of {interval_words(worst.estimate, worst.looked_at)}.",
+        {f"risk for {name}": risk.value for name, (risk, _) in worst.every.items()},
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
+    )
+
+
+def _risk(own: int, strangers: int, trials: int) -> Measured:
+    return lambda confidence: (
+        over_control(proportion(own, trials, confidence), proportion(strangers, trials, confidence)),
+        Estimate.exact(0.0),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,11 @@ class Estimate:
         return cls(value, value, value, trials)
 
 
+def half_width(confidence: float) -> float:
+    """Of a normal interval, in standard errors."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
 def proportion(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estimate:
     """Clopper and Pearson (1934): never covers less often than it says, however small the counts."""
     if trials == 0:
@@ -42,17 +48,25 @@ def proportion(hits: int, trials: int, confidence: float = CONFIDENCE) -> Estima
 def over_control(attack: Estimate, control: Estimate) -> Estimate:
     """(a - c)/(1 - c): of those whom general knowledge does not give away, the share that the release does.
 
-    This is the residual risk of Giomi et al. (Anonymeter, 2023, section 4). The two intervals are combined by the
-    square root of the sum of squares of their half-widths (MOVER), each side by itself.
+    This is the residual risk of Giomi et al. (Anonymeter, 2023, section 4): 1 minus the ratio r of two failure rates.
+    The interval holds the r at which f - r·g may be 0, the half-widths of f and g combined by the square root of the sum
+    of squares (Donner and Zou 2012, Stat. Methods Med. Res. 21, 347–359, eq. (9)). A straight line through the estimate
+    instead of r would be too narrow, the more so the higher the confidence.
     """
-    a, c = attack.value, control.value
-    if c >= 1:
+    f, g = 1 - attack.value, 1 - control.value
+    if g <= 0:
         return Estimate(0.0, 0.0, 1.0, attack.trials)  # nothing is left that the release could give away
-    value = (a - c) / (1 - c)
-    by_attack, by_control = 1 / (1 - c), (1 - a) / (1 - c) ** 2
-    below = math.hypot((a - attack.low) * by_attack, (control.high - c) * by_control)
-    above = math.hypot((attack.high - a) * by_attack, (c - control.low) * by_control)
-    return Estimate(value, value - below, min(1.0, value + above), attack.trials)
+    value = 1 - f / g
+    # f² less the square of a half-width, in the form that keeps its digits.
+    f_below, f_above = ((1 - end) * (2 * f - (1 - end)) for end in (attack.high, attack.low))
+    g_below, g_above = ((1 - end) * (2 * g - (1 - end)) for end in (control.high, control.low))
+    middle = f * g
+    most = (
+        (middle + math.sqrt(max(middle**2 - f_above * g_below, 0.0))) / g_below if g_below > 0 else math.inf
+    )
+    least = f_below / (middle + math.sqrt(max(middle**2 - f_below * g_above, 0.0))) if f > 0 else 0.0
+    # Far below 0 the end says no more than "no leak"; without a control that ever failed it would be open.
+    return Estimate(value, max(1 - most, min(value, -1.0)), 1 - least, attack.trials)
 
 
 def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) -> Estimate:
@@ -72,7 +86,7 @@ def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) 
     q1, q2 = inner / (2 - inner), 2 * inner**2 / (1 + inner)
     hanley = (inner * (1 - inner) + (m - 1) * (q1 - inner**2) + (n - 1) * (q2 - inner**2)) / (m * n)
     delong = float(above.var(ddof=1)) / m + float(below.var(ddof=1)) / n
-    half = 1.96 * math.sqrt(max(hanley, delong, 0.0))
+    half = half_width(CONFIDENCE) * math.sqrt(max(hanley, delong, 0.0))
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), m + n)
 
 
@@ -88,8 +102,10 @@ def true_positives_at(
     return proportion(int((members > threshold).sum()), len(members))
 
 
-def epsilon_lower_bound(hits: int, trials: int, other_hits: int, other_trials: int) -> float:
+def epsilon_lower_bound(
+    hits: int, trials: int, other_hits: int, other_trials: int, confidence: float = CONFIDENCE
+) -> float:
     """log(p/p′) with p at its lower and p′ at its upper end, 97.5 % each: together at least 95 % (one-sided)."""
-    p = proportion(hits, trials, CONFIDENCE).low
-    other = proportion(other_hits, other_trials, CONFIDENCE).high
+    p = proportion(hits, trials, confidence).low
+    other = proportion(other_hits, other_trials, confidence).high
     return math.log(p / other) if p > 0 else -math.inf

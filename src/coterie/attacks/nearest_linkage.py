@@ -12,8 +12,9 @@ import numpy as np
 from coterie.attacks._nearest import Yardstick, affordable, nearest_rows
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence
-from coterie.attacks.finding import Finding, NotRun, graded, interval_words, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, proportion
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate
+from coterie.attacks.worst_of import Measured, share_against, worst_of
 
 NAME = "nearest-linkage"
 YARDSTICKS: tuple[Yardstick, ...] = ("domain", "spread")
@@ -30,29 +31,33 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     count = affordable(min(evidence.people, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
     people = evidence.draws(NAME).choice(evidence.people, count, replace=False)
     targets = [attribute.original[people] for attribute in evidence.attributes]
-    found: dict[str, Estimate] = {}
+    chance = Estimate.exact(1 / evidence.rows)
+    found: dict[str, Measured] = {}
     for yardstick in YARDSTICKS:
         nearest = nearest_rows(evidence.attributes, targets, evidence.clock, yardstick)
         tried = len(nearest.row)
         hits = int(np.sum(nearest.row == evidence.truth[people[:tried]]))
-        found[yardstick] = proportion(hits, tried, 1 - (1 - CONFIDENCE) / len(YARDSTICKS))
+        found[yardstick] = share_against(chance, hits, tried)
         if evidence.clock.up:
             break
-    best = max(found, key=lambda yardstick: found[yardstick].value)
-    estimate, chance = found[best], Estimate.exact(1 / evidence.rows)
-    if estimate.trials < FEWEST_TRIALS:
+    best = worst_of(found)
+    if best.estimate.trials < FEWEST_TRIALS:
         return NotRun(NAME, "the time was up before enough people were tried")
-    level = graded(estimate, chance)
     return Finding(
         NAME,
         ATTACK.statistic,
-        estimate,
+        best.estimate,
         chance,
         ATTACK.baseline,
-        level,
-        f"The nearest released row is the person's own for {interval_words(estimate)} of people; "
+        best.level,
+        f"The nearest released row is the person's own for {interval_words(best.estimate, best.looked_at)} of people; "
         f"a blind guess would be right for {percent(chance.value)}.",
-        {"yardstick": best, **{f"linked by {name}": rate.value for name, rate in found.items()}},
+        {
+            "yardstick": best.name,
+            **{f"linked by {name}": rate.value for name, (rate, _) in best.every.items()},
+        },
+        looked_at=best.looked_at,
+        p_value=best.p_value,
     )
 
 

@@ -1,34 +1,30 @@
 """Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
 
-Descriptions are taken from released rows and a few attributes, in two styles. *Tails*: at least or at most the released
-number, on the side away from the median, or the same label, as Giomi et al. (Anonymeter, 2023) do. *Boxes*: close
-around the released number. The style that finds more counts, and its interval is widened for the choice.
+Two styles of description are tried (see coterie.attacks._describing). The style that finds more counts, and its interval
+is widened for the choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.attacks._describing import STYLES, Description, descriptions_of, who_fits
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import ReleaseEvidence, Rows, Values
-from coterie.attacks.finding import Finding, NotRun, graded, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.evidence import ReleaseEvidence, Values
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, over_control, proportion
+from coterie.attacks.worst_of import worst_of
 
 NAME = "singling-out"
-MOST_DESCRIPTIONS = 500
-MOST_ATTRIBUTES = 4
 MOST_PEOPLE = 20_000
 
-STYLES = ("tails", "boxes")
 _DEALS = 100
 _MIXES = 5
-WINDOW = 0.05  # a box spans 5 % of the released values
-
-Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
@@ -42,39 +38,68 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     # Where only some people are looked at, only their rows are described.
     rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
     released = [attribute.released[rows] for attribute in evidence.attributes]
-    found: dict[str, tuple[Estimate, Estimate, float]] = {}
+    found: dict[str, _Fits] = {}
     for style in STYLES:
-        descriptions = _descriptions(evidence, released, style, draws)
+        descriptions = descriptions_of(evidence.attributes, released, style, draws)
         if evidence.others:
             others = draws.choice(evidence.others, size, replace=False)
             outside = [a.control[others] for a in evidence.attributes if a.control is not None]
             found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
         else:
             mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
-            mixed = [_descriptions(evidence, mix, style, draws) for mix in mixes]
+            mixed = [descriptions_of(evidence.attributes, mix, style, draws) for mix in mixes]
             found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
-    found = {style: rates for style, rates in found.items() if rates[0].trials >= FEWEST_TRIALS}
+    found = {style: fits for style, fits in found.items() if fits.trials >= FEWEST_TRIALS}
     if not found:
         return NotRun(NAME, "the release gives too few different descriptions")
-    risks = {style: _risk(*rates) for style, rates in found.items()}
-    style = max(risks, key=lambda name: risks[name].low)
-    (attack, baseline, _), nothing = found[style], Estimate.exact(0.0)
+    worst = worst_of({style: fits.risk for style, fits in found.items()})
+    fits = found[worst.name]
     return Finding(
         NAME,
         ATTACK.statistic,
-        risks[style],
-        nothing,
+        worst.estimate,
+        worst.baseline,
         ATTACK.baseline,
-        graded(risks[style], nothing),
-        f"{percent(attack.value)} of descriptions taken from the release ({style}) fit exactly one person in it; "
-        f"{percent(baseline.value)} do so by chance.",
-        {"style": style}
+        worst.level,
+        f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
+        f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
+        f"{interval_words(worst.estimate, worst.looked_at)}.",
+        {"style": worst.name}
         | {
             f"{what} by {name}": getattr(risk, end)
-            for name, risk in risks.items()
+            for name, (risk, _) in worst.every.items()
             for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
         },
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fits:
+    """How many descriptions fit one person, and by how much such a count differs from the control's by luck.
+
+    `spread` is a standard deviation found from `draws` repetitions.
+    """
+
+    hits: int
+    trials: int
+    control_hits: int
+    control_trials: int
+    spread: float
+    draws: int
+
+    def risk(self, confidence: float) -> tuple[Estimate, Estimate]:
+        """Risk over control, with an interval at least as wide as the repetitions show it must be (Student's t)."""
+        from scipy.special import stdtrit  # here: commands that only show risks start without it
+
+        control = proportion(self.control_hits, self.control_trials, confidence)
+        risk = over_control(proportion(self.hits, self.trials, confidence), control)
+        half = (
+            float(stdtrit(self.draws - 1, (1 + confidence) / 2)) * self.spread / max(1 - control.value, 1e-9)
+        )
+        low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
+        return Estimate(risk.value, low, min(high, 1.0), risk.trials), Estimate.exact(0.0)
 
 
 def _against_control(
@@ -83,13 +108,13 @@ def _against_control(
     outside: Sequence[Values],
     clock: Clock,
     draws: np.random.Generator,
-) -> tuple[Estimate, Estimate, float]:
-    """Rates in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
+) -> _Fits:
+    """Fits in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
 
     Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
     """
     pool = [np.concatenate(pair) for pair in zip(inside, outside, strict=True)]
-    fitting = [_who_fits(description, pool, clock) for description in descriptions]
+    fitting = [who_fits(description, pool, clock) for description in descriptions]
     owner = np.repeat(np.arange(len(fitting)), [len(who) for who in fitting])
     who = np.concatenate(fitting)
     size = len(inside[0])
@@ -104,8 +129,8 @@ def _against_control(
 
     hits, control = both(np.arange(2 * size))
     dealt = [both(draws.permutation(2 * size)) for _ in range(_DEALS)]
-    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt]))
-    return _rate(hits, len(fitting)), _rate(control, len(fitting)), spread
+    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt], ddof=1))
+    return _Fits(hits, len(fitting), control, len(fitting), spread, _DEALS)
 
 
 def _against_mixed_rows(
@@ -113,61 +138,13 @@ def _against_mixed_rows(
     mixed: Sequence[Sequence[Description]],
     inside: Sequence[Values],
     clock: Clock,
-) -> tuple[Estimate, Estimate, float]:
-    """Rates of real and of mixed descriptions, and how much mixtures differ among themselves."""
-    hits = sum(len(_who_fits(description, inside, clock)) == 1 for description in descriptions)
-    rates = [np.mean([len(_who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
+) -> _Fits:
+    """Fits of real and of mixed descriptions, and how much one mixture differs from the mean of the others."""
+    hits = sum(len(who_fits(description, inside, clock)) == 1 for description in descriptions)
+    rates = [np.mean([len(who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
     trials = sum(len(mix) for mix in mixed)
-    control = _rate(round(float(np.mean(rates)) * trials), trials)
-    return _rate(hits, len(descriptions)), control, float(np.std(rates, ddof=1))
-
-
-def _risk(attack: Estimate, control: Estimate, spread: float) -> Estimate:
-    """Risk over control, with an interval at least as wide as dealing anew shows it must be."""
-    risk = over_control(attack, control)
-    half = 2.24 * spread / max(1 - control.value, 1e-9)  # 97.5 %: two styles were tried
-    low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
-    return Estimate(risk.value, low, min(high, 1.0), risk.trials)
-
-
-def _rate(hits: int, trials: int) -> Estimate:
-    return proportion(hits, trials, 1 - (1 - CONFIDENCE) / len(STYLES))
-
-
-def _descriptions(
-    evidence: ReleaseEvidence, released: Sequence[Values], style: str, draws: np.random.Generator
-) -> list[Description]:
-    count = len(released)
-    ordered = [np.sort(values) for values in released]
-    rows: Rows = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
-    found = set()
-    for row in rows:
-        size = int(draws.integers(min(2, count), min(MOST_ATTRIBUTES, count) + 1))
-        places = np.sort(draws.choice(count, size, replace=False)).tolist()
-        parts = []
-        for place in places:
-            value = float(released[place][row])
-            number = evidence.attributes[place].is_number
-            parts.append((place, *(_range(value, ordered[place], style) if number else (value, value))))
-        found.add(tuple(parts))
-    return sorted(found)
-
-
-def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
-    if style == "tails":
-        return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
-    reach = max(round(WINDOW / 2 * len(ordered)), 1)
-    low = max(int(np.searchsorted(ordered, value, "left")) - reach, 0)
-    high = min(int(np.searchsorted(ordered, value, "right")) - 1 + reach, len(ordered) - 1)
-    return float(ordered[low]), float(ordered[high])
-
-
-def _who_fits(description: Description, people: Sequence[Values], clock: Clock) -> Rows:
-    clock.check()
-    fits = np.ones(len(people[0]), dtype=np.bool_)
-    for place, low, high in description:
-        fits &= (low <= people[place]) & (people[place] <= high)
-    return np.flatnonzero(fits)
+    spread = float(np.std(rates, ddof=1)) * (1 + 1 / len(mixed)) ** 0.5
+    return _Fits(hits, len(descriptions), round(float(np.mean(rates)) * trials), trials, spread, len(mixed))
 
 
 ATTACK = Attack(

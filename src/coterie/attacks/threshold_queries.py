@@ -16,7 +16,8 @@ import numpy as np
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import MethodEvidence, Values
 from coterie.attacks.finding import Finding, NotRun, graded, interval_words
-from coterie.attacks.intervals import FEWEST_TRIALS, proportion
+from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, proportion
+from coterie.attacks.worst_of import p_value
 from coterie.columns.column import NumericColumn
 from coterie.table import check
 
@@ -69,24 +70,30 @@ def _run(evidence: MethodEvidence) -> Outcome:
     cell = float(domain.width) / points
     ordered = np.sort(column.values)
     ranks = draws.choice(len(ordered), min(len(ordered), MOST_RANKS), replace=False)
-    rates = {}
+    hits: dict[bool, int] = {}
     for individual in (True, False):
         interface = QueryInterface(ordered, float(evidence.epsilon), individual, draws)
         found = np.array([reconstruct(interface, grid, int(rank) + 1) for rank in ranks])
-        hits = np.abs(found - ordered[ranks]) <= cell * (1 + 1e-9)
-        rates[individual] = proportion(int(hits.sum()), len(ranks))
+        hits[individual] = int(np.sum(np.abs(found - ordered[ranks]) <= cell * (1 + 1e-9)))
         evidence.clock.check()
+
+    def rates(confidence: float) -> tuple[Estimate, Estimate]:
+        individual, private = (proportion(hits[model], len(ranks), confidence) for model in (True, False))
+        return individual, private
+
+    own, private = rates(CONFIDENCE)
     return Finding(
         NAME,
         ATTACK.statistic,
-        rates[True],
-        rates[False],
+        own,
+        private,
         ATTACK.baseline,
-        graded(rates[True], rates[False]),
+        graded(own, private),
         f"A query interface that keeps to {MODEL} at ε = {evidence.epsilon} gives away "
-        f"{interval_words(rates[True])} of the values of '{column.attribute.name}' exactly; "
-        f"one that keeps to DP {interval_words(rates[False])}.",
+        f"{interval_words(own)} of the values of '{column.attribute.name}' exactly; "
+        f"one that keeps to DP {interval_words(private)}.",
         {"queries a value": int(np.ceil(np.log2(points + 1)))},
+        p_value=p_value(rates),
     )
 
 

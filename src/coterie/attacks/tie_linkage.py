@@ -14,8 +14,9 @@ from coterie.attacks._tie_matching import match_by_ties
 from coterie.attacks._tie_patterns import UNKNOWN, tie_patterns
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence
-from coterie.attacks.finding import Finding, Level, NotRun, graded, interval_words, percent
-from coterie.attacks.intervals import CONFIDENCE, FEWEST_TRIALS, Estimate, proportion
+from coterie.attacks.finding import Finding, Level, NotRun, interval_words, percent
+from coterie.attacks.intervals import FEWEST_TRIALS, Estimate, proportion
+from coterie.attacks.worst_of import Measured, share_against, worst_of
 
 NAME = "tie-linkage"
 # What the attacker holds → whether it tells in which order equal values were ranked.
@@ -37,7 +38,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     if len(others) < FEWEST_TRIALS:
         return NotRun(NAME, "almost everybody's row is known already: nobody is left to find")
     details: dict[str, float | int | str] = {"people whose row is known": count}
-    found: dict[str, Estimate] = {}
+    found: dict[str, Measured] = {}
     known = np.full(evidence.people, UNKNOWN, dtype=np.int64)
     known[seeds] = evidence.truth[seeds]
     for holding, by_order in HOLDINGS.items():
@@ -45,26 +46,27 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         if patterns and count:
             guesses = match_by_ties(patterns, known, evidence.clock, draws)
             hits = int(np.sum(guesses[others] == evidence.truth[others]))
-            found[holding] = proportion(hits, len(others), 1 - (1 - CONFIDENCE) / len(HOLDINGS))
-            details[f"linked by {holding}"] = found[holding].value
+            found[holding] = share_against(chance, hits, len(others))
+            details[f"linked by {holding}"] = hits / len(others)
     if not found:
         nobody = proportion(0, len(others))
         why = "no two rows share a value" if count else "nobody's row is known to start from"
         words = f"There is nothing to start from: {why}."
         return Finding(NAME, ATTACK.statistic, nobody, chance, ATTACK.baseline, Level.NOTHING, words, details)
-    best = max(found, key=lambda holding: found[holding].value)
-    estimate = found[best]
+    best = worst_of(found)
     return Finding(
         NAME,
         ATTACK.statistic,
-        estimate,
+        best.estimate,
         chance,
         ATTACK.baseline,
-        graded(estimate, chance),
-        f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best} finds the rows of "
-        f"{interval_words(estimate)} of the others from shared values alone; "
+        best.level,
+        f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best.name} finds the rows of "
+        f"{interval_words(best.estimate, best.looked_at)} of the others from shared values alone; "
         f"a blind guess would find {percent(chance.value)}.",
         details,
+        looked_at=best.looked_at,
+        p_value=best.p_value,
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from coterie.attacks.attack import Attack, Outcome, Subject
 from coterie.attacks.evidence import ReleaseEvidence, Rows, Seen
-from coterie.attacks.finding import Finding, NotRun, graded, percent
-from coterie.attacks.intervals import CONFIDENCE, Estimate, proportion
+from coterie.attacks.finding import Finding, NotRun, interval_words, percent
+from coterie.attacks.intervals import Estimate, proportion
+from coterie.attacks.worst_of import Measured, worst_of
 
 NAME = "unnoised-values"
 
@@ -24,26 +25,28 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     attributes = [a for a in evidence.attributes if a.protected and a.is_number]
     if not attributes:
         return NotRun(NAME, "no protected attribute is a number")
-    confidence = 1 - (1 - CONFIDENCE) / len(attributes)
-    exact: dict[str, Estimate] = {}
-    chance: dict[str, Estimate] = {}
-    for attribute in attributes:
-        hits, misses, groups = _counts(attribute, evidence.truth)
-        exact[attribute.name] = proportion(hits, groups, confidence)
-        # Without a step, hitting the mean by chance has probability 0.
-        stepped = attribute.step is not None
-        chance[attribute.name] = proportion(misses, groups, confidence) if stepped else Estimate.exact(0.0)
-    worst = max(exact, key=lambda name: exact[name].low - chance[name].high)
+    worst = worst_of({attribute.name: _shares(attribute, evidence.truth) for attribute in attributes})
     return Finding(
         NAME,
         ATTACK.statistic,
-        exact[worst],
-        chance[worst],
+        worst.estimate,
+        worst.baseline,
         ATTACK.baseline,
-        graded(exact[worst], chance[worst]),
-        f"Worst attribute '{worst}': {percent(exact[worst].value)} of the released values are exactly the mean of the "
-        f"people who share them; {percent(chance[worst].value)} would be by chance.",
-        {f"without noise in {name}": share.value for name, share in exact.items()},
+        worst.level,
+        f"{worst.attribute}: {interval_words(worst.estimate, worst.looked_at)} of the released values are exactly the mean "
+        f"of the people who share them; {percent(worst.baseline.value)} would be by chance.",
+        {f"without noise in {name}": exact.value for name, (exact, _) in worst.every.items()},
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
+    )
+
+
+def _shares(attribute: Seen, truth: Rows) -> Measured:
+    """Values released exactly, and those that chance makes so. Without a step, it hits the mean with probability 0."""
+    hits, misses, groups = _counts(attribute, truth)
+    return lambda confidence: (
+        proportion(hits, groups, confidence),
+        proportion(misses, groups, confidence) if attribute.step is not None else Estimate.exact(0.0),
     )
 
 

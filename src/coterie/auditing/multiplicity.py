@@ -2,8 +2,8 @@
 
 Holm (1979), *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 65–70: p-values in ascending
 order, the i-th of m against α/(m − i + 1), up to the first that fails. The chance that any finding which stands is luck is
-at most α, however the attacks depend on each other. What is counted is the attacks; inside one, the worst of several
-attributes may have been taken, and that is not corrected.
+at most α, however the attacks depend on each other. Where one attack took the worst of several attributes, its p-value
+counts that choice already (see coterie.attacks.worst_of).
 """
 
 from __future__ import annotations
@@ -13,26 +13,32 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from coterie.attacks.finding import Finding, Level
-from coterie.attacks.intervals import CONFIDENCE
+from coterie.attacks.intervals import CONFIDENCE, half_width
+from coterie.attacks.worst_of import simultaneous
 
 ALPHA = 1 - CONFIDENCE
-_NORMAL = NormalDist()
-_HALF_WIDTH = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)  # of a 95 % interval, in standard errors
 
 
 def by_luck(finding: Finding) -> float:
-    """p-value of "no better than the baseline", from the sides of the two intervals that face each other."""
+    """p-value of "no better than the baseline".
+
+    The attack's own, or from the sides of the two intervals that face each other, as if normal; times as many as the
+    attack looked at.
+    """
+    if finding.p_value is not None:
+        return finding.p_value
     gain = finding.estimate.value - finding.baseline.value
     own, other = finding.estimate.value - finding.estimate.low, finding.baseline.high - finding.baseline.value
-    spread = math.hypot(own, other) / _HALF_WIDTH
+    spread = math.hypot(own, other) / half_width(simultaneous(finding.looked_at))
     if not gain > 0 or not math.isfinite(spread):
         return 1.0
-    return 0.0 if spread == 0 else 1 - _NORMAL.cdf(gain / spread)
+    return 0.0 if spread == 0 else min(finding.looked_at * NormalDist().cdf(-gain / spread), 1.0)
 
 
 def sampled(finding: Finding) -> bool:
     """Whether chance had a part in it; the others are facts about these tables."""
-    return finding.estimate.low < finding.estimate.high or finding.baseline.low < finding.baseline.high
+    drawn = (finding.estimate, finding.baseline)
+    return finding.p_value is not None or any(estimate.low < estimate.high for estimate in drawn)
 
 
 def standing(findings: Sequence[Finding]) -> tuple[Finding, ...]:
