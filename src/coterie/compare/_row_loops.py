@@ -50,13 +50,14 @@ def add_up_rows(
             sums[2, row] += spread
             sums[3, row] += _beyond(
                 values,
+                middle,
                 weight[first:end],
                 weighted[first:end],
                 lowest[first:end],
                 highest[first:end],
                 among,
             )
-            sums[3, row] += _among(values, first, among, inside)
+            sums[3, row] += _among(values, middle, first, among, inside)
             if counts.shape[1]:
                 find_bins(values, bins, bin_of)
                 count_bins(bin_of, counts[row])
@@ -88,6 +89,7 @@ def _moments(values: Floats, mean: Floats, middle: float) -> tuple[float, float,
 @compiled_in_any_order
 def _beyond(
     values: Floats,
+    middle: float,
     weight: Floats,
     weighted: Floats,
     lowest: Floats,
@@ -98,7 +100,7 @@ def _beyond(
     error = 0.0
     for j in range(len(values)):
         inside = (values[j] > lowest[j]) & (values[j] < highest[j])
-        error += 0.0 if inside else abs(values[j] * weight[j] - weighted[j])
+        error += 0.0 if inside else abs((values[j] - middle) * weight[j] - weighted[j])
         among[j] = inside
     return error
 
@@ -106,6 +108,7 @@ def _beyond(
 @compiled
 def _among(
     values: Floats,
+    middle: float,
     first: int,
     among: NDArray[np.uint8],
     inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats],
@@ -127,5 +130,6 @@ def _among(
                 if records[at + half] < value:
                     at += half
                 left -= half
-            error += (2 * running[at] - both[cluster]) * value - (2 * running_x[at] - both_x[cluster])
+            weight, weighted = 2 * running[at] - both[cluster], 2 * running_x[at] - both_x[cluster]
+            error += weight * (value - middle) - weighted
     return error

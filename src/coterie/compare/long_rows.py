@@ -31,13 +31,18 @@ class LongRows:
     settings: Settings
     counted: bool  # whether a measure asks for the histogram
 
+    @cached_property
+    def most_rows(self) -> int:
+        """How many histograms are held at a time."""
+        return MOST_COUNTS // len(self._bins.before) if self.counted else MOST_COUNTS
+
     def add_up(self, centres: Floats, scales: Floats, units: Floats) -> Sums:
         """Of the rows centre + scale · unit, clipped and rounded: a line of centres and scales a cell, of units a run."""
         from coterie.compare._row_loops import add_up_rows
 
         limits, bins, known = self.batch.release_limits(0), self._bins, self._known
         rows = len(centres) * len(units)
-        width = len(bins.before) if self.counted and rows * len(bins.before) <= MOST_COUNTS else 0
+        width = len(bins.before) if self.counted else 0
         sums, counts = np.zeros((4, rows)), np.zeros((rows, width), dtype=np.int64)
         middle = self.clusters.numbers.mean.item()
         add_up_rows(
@@ -74,7 +79,8 @@ class LongRows:
         if clusters.alone:  # no value lies inside its cluster
             weights = clusters.arranged.weights[0]
             inside = (clusters.starts, clusters.size, records, records, records, records, records)
-            return _Known(0.0, (weights, weights * records, records, records), inside)
+            weighted = weights * (records - clusters.numbers.mean.item())
+            return _Known(0.0, (weights, weighted, records, records), inside)
         from coterie.utility._column_loops import describe_clusters
 
         running, running_x = (sums[0] for sums in clusters.arranged.running)
@@ -90,6 +96,7 @@ class _Known:
     """What does not change from cell to cell."""
 
     within: float  # Σ (x − mean of its cluster)²
-    errors: tuple[Floats, Floats, Floats, Floats]  # Σw and Σwx of each cluster, its lowest and highest value
+    # Σw and Σw(x − mean) of each cluster, its lowest and highest value.
+    errors: tuple[Floats, Floats, Floats, Floats]
     # Where each cluster begins, its size, and what its running sums are split by.
     inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats]

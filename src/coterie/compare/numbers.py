@@ -21,7 +21,7 @@ from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import laplace_scales
 from coterie.noise.seeded import unit_laplace
-from coterie.utility import jensen_shannon
+from coterie.utility import jensen_shannon, matched_sse
 from coterie.utility.clustered import LONG, Clusters, Released
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,8 @@ def _steps(section: Section, batch: Batch) -> list[Step]:
         if not noisy:
             steps.append(partial(_quiet, section, ready, cells))
         elif ready.long is not None:
-            step = max(1, together // section.runs, -(-(cells.stop - cells.start) // CORES))
+            step = max(together // section.runs, -(-(cells.stop - cells.start) // CORES))
+            step = max(1, min(step, ready.long.most_rows // section.runs))
             for first in range(cells.start, cells.stop, step):
                 part = slice(first, min(first + step, cells.stop))
                 steps.append(partial(_long, section, ready, part, ready.long))
@@ -122,11 +123,14 @@ def _on_centroids(method: Method) -> LaplaceOnCentroids:
 
 
 def _long_rows(section: Section, batch: Batch, clusters: Clusters) -> LongRows | None:
-    """None where NumPy is quick enough, or where measures ask whether all values are equal."""
+    """None where NumPy is quick enough, or where measures need the values themselves: then few rows are made at a time."""
     if section.table.records < LONG or len(batch.names) > 1 or clusters.numbers.some_constant:
         return None
-    counted = any(measure.name == jensen_shannon.MEASURE.name for measure in section.measures)
-    return LongRows(batch, clusters, section.settings, counted)
+    names = {measure.name for measure in section.measures}
+    if matched_sse.MEASURE.name in names:
+        return None
+    long = LongRows(batch, clusters, section.settings, jensen_shannon.MEASURE.name in names)
+    return long if section.runs <= long.most_rows else None
 
 
 def _quiet(section: Section, ready: Prepared, cells: slice) -> None:

@@ -20,7 +20,10 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
-    """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
+    """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls.
+
+    x and y are counted from the mean of the attribute.
+    """
     clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
     if released.sums is not None:
@@ -30,7 +33,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
     before, upto, before_x, upto_x = clusters.weighed
-    error = values * (upto - before)[:, None]
+    error = values - clusters.numbers.mean[:, None]
+    error *= (upto - before)[:, None]
     error -= (upto_x - before_x)[:, None]
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
@@ -59,6 +63,7 @@ def _among(released: Released, found: Whole) -> Floats:
     before, upto, before_x, upto_x = clusters.weighed
     weight -= (before + upto).ravel().take(cluster)
     weighted -= (before_x + upto_x).ravel().take(cluster)
+    y -= clusters.numbers.mean[:, 0].take(row // rows) if attributes > 1 else clusters.numbers.mean.item()
     weight *= y
     weight -= weighted
     return weight
