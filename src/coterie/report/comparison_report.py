@@ -24,6 +24,14 @@ from coterie.report.whole_rows import whole_rows
 from coterie.utility.measure import Settings
 from coterie.utility.pair import Pair, bring_together
 
+FIGURES = {
+    "error-by-k",
+    "error-heatmap",
+    "distribution-error-by-k",
+    "distributions",
+    "correlations",
+    "risk-utility",
+}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
@@ -60,6 +68,8 @@ def write_comparison(
         ("attributes.parquet", results.by_attribute()),
     ):
         stage(table, folder / name, force=True).publish()
+    for name in FIGURES - {figure.name for figure in figures}:  # of an earlier grid, perhaps of other data
+        (folder / "figures" / f"{name}.png").unlink(missing_ok=True)
     for figure in figures:
         stage_bytes(figure.png, folder / "figures" / f"{figure.name}.png", force=True).publish()
     top = said.top.cell

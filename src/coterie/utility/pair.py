@@ -61,7 +61,10 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
             f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
             "Give the release of this very table. Rows that the schema drops are not counted.",
         )
-    after = as_they_are(released, _without_identifiers(schema))
+    try:
+        after = as_they_are(released, _without_identifiers(schema))
+    except (DataError, SchemaError) as error:  # there are two files: say which one
+        raise type(error)(f"In the release: {error.problem}", error.advice) from None
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
