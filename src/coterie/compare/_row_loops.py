@@ -50,7 +50,6 @@ def add_up_rows(
             sums[2, row] += spread
             sums[3, row] += _beyond(
                 values,
-                middle,
                 weight[first:end],
                 weighted[first:end],
                 lowest[first:end],
@@ -89,7 +88,6 @@ def _moments(values: Floats, mean: Floats, middle: float) -> tuple[float, float,
 @compiled_in_any_order
 def _beyond(
     values: Floats,
-    middle: float,
     weight: Floats,
     weighted: Floats,
     lowest: Floats,
@@ -100,7 +98,7 @@ def _beyond(
     error = 0.0
     for j in range(len(values)):
         inside = (values[j] > lowest[j]) & (values[j] < highest[j])
-        error += 0.0 if inside else abs((values[j] - middle) * weight[j] - weighted[j])
+        error += 0.0 if inside else abs(values[j] * weight[j] - weighted[j])
         among[j] = inside
     return error
 

@@ -79,14 +79,14 @@ class LongRows:
         if clusters.alone:  # no value lies inside its cluster
             weights = clusters.arranged.weights[0]
             inside = (clusters.starts, clusters.size, records, records, records, records, records)
-            weighted = weights * (records - clusters.numbers.mean.item())
-            return _Known(0.0, (weights, weighted, records, records), inside)
+            return _Known(0.0, (weights, weights * records, records, records), inside)
         from coterie.utility._column_loops import describe_clusters
 
         running, running_x = (sums[0] for sums in clusters.arranged.running)
         found = np.empty((6, len(clusters.size)))
         within = describe_clusters(records, clusters.ends, clusters.mean[0], running, running_x, found)
         weight, weighted, both, both_x, lowest, highest = found
+        weighted += clusters.numbers.mean.item() * weight
         inside = (clusters.starts, clusters.size, both, both_x, records, running, running_x)
         return _Known(within, (weight, weighted, lowest, highest), inside)
 
@@ -96,7 +96,7 @@ class _Known:
     """What does not change from cell to cell."""
 
     within: float  # Σ (x − mean of its cluster)²
-    # Σw and Σw(x − mean) of each cluster, its lowest and highest value.
+    # Σw and Σwx of each cluster, its lowest and highest value.
     errors: tuple[Floats, Floats, Floats, Floats]
     # Where each cluster begins, its size, and what its running sums are split by.
     inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats]

@@ -20,10 +20,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
-    """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls.
-
-    x and y are counted from the mean of the attribute.
-    """
+    """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
     clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
     if released.sums is not None:
@@ -33,9 +30,9 @@ def _clusters(released: Released, settings: Settings) -> Floats:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
     before, upto, before_x, upto_x = clusters.weighed
-    error = values - clusters.numbers.mean[:, None]
-    error *= (upto - before)[:, None]
-    error -= (upto_x - before_x)[:, None]
+    weight = upto - before
+    error = values * weight[:, None]
+    error -= (upto_x - before_x + clusters.numbers.mean * weight)[:, None]
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
     inside &= values < clusters.highest[:, None]
