@@ -30,6 +30,7 @@ from coterie.utility.bins import bin_count
 from coterie.utility.classification import check_classes
 from coterie.utility.measure import Measure, Settings
 from coterie.utility.pair import as_they_are
+from coterie.utility.spread import check_scales
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
@@ -91,6 +92,7 @@ def compare(
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)
+    check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records)
     cells, too_dear = affordable(checked, schema, planned)
     synthetic = any(get_method(name).synthesis is not None for name in grid.methods)

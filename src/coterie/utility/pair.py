@@ -15,6 +15,7 @@ from coterie.errors import DataError, SchemaError, nearest
 from coterie.moments import LARGEST_BOUND
 from coterie.schema import Attribute, AttributeType, Domain, Missing, Role, Schema
 from coterie.table import Checked, check
+from coterie.utility.spread import check_scales
 
 Floats = NDArray[np.float64]
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
@@ -52,6 +53,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     """Check that one is a release of the other. `shuffled`: its rows are known to be in another order."""
     notes: list[str] = []
     before = as_they_are(original, schema)
+    check_scales(before.columns.values())
     visible = [attribute.name for attribute in schema.attributes if attribute.role is not Role.IDENTIFIER]
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
@@ -175,7 +177,7 @@ def _looks_shuffled(pair: Pair) -> bool:
         if len(before) < _ENOUGH_ROWS:
             return False
         one, other = before - before.mean(), after - after.mean()
-        size = float(np.sqrt((one @ one) * (other @ other)))
+        size = float(np.sqrt(one @ one) * np.sqrt(other @ other))
         if size == 0:  # a constant follows nothing and nobody
             continue
         compared = True
