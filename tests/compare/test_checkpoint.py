@@ -11,7 +11,7 @@ from mixed_people import mixed_schema, mixed_table
 from coterie.compare import comparison
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
-from coterie.errors import OutputError
+from coterie.errors import OutputError, ParameterError
 from coterie.schema import Schema
 from coterie.utility.measure import Settings
 
@@ -60,6 +60,18 @@ def test_a_wider_grid_computes_only_what_is_new(tmp_path: Path) -> None:
     first = compare(table, schema, GRID, folder=tmp_path)
     wider = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "1", "2"], [3, 6, 12, 24], runs=2, seed=3)
     assert compare(table, schema, wider, folder=tmp_path).resumed == len(first.results.cells)
+
+
+def test_impossible_bins_are_refused_before_anything_is_written_or_deleted(tmp_path: Path) -> None:
+    table = {"x": [0.0, 1e7, 5.0]}
+    schema = Schema.from_yaml(
+        "attributes: {x: {type: integer, role: protect, domain: {lower: 0, upper: 10000000}}}\n"
+    )
+    grid = make_grid(["laplace"], ["1"], [], runs=1)
+    compare(table, schema, grid, folder=tmp_path)
+    with pytest.raises(ParameterError, match="more than 1,000,000 possible values"):
+        compare(table, schema, grid, folder=tmp_path, force=True, settings=Settings(bins="value"))
+    assert compare(table, schema, grid, folder=tmp_path).resumed == 1
 
 
 @pytest.mark.parametrize("change", ["table", "schema", "seed", "runs"])

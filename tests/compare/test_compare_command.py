@@ -52,6 +52,7 @@ def test_everything_is_written_and_a_second_run_resumes(folder: Path) -> None:
     }
     page = (out / "report.html").read_text(encoding="utf-8")
     assert said["verdict"]["headline"] in page.replace("&#39;", "'").replace("&lt;", "<")
+    assert "the original itself (upper bound)" in page
     again = json.loads(call(folder, "--json", "--target", "group").stdout)
     assert again["resumed"] == again["cells"]
     assert again["verdict"] == said["verdict"]

@@ -33,6 +33,14 @@ def test_a_comparison_goes_on_without_the_impossible_cells() -> None:
     assert [entry.k for entry in found.skipped] == [41]
 
 
+def test_very_many_impossible_cells_are_not_all_listed() -> None:
+    _, skipped = make_grid(["dp-ir", "ir"], ["1"], [5, *range(41, 3_000)]).plan(40)
+    lines = left_out(skipped)
+    assert lines[0].startswith("dp-ir, ir, k = 41: ")
+    assert lines[11:] == ["and 2,948 more such choices"]
+    assert len(left_out(entry for entry in skipped if entry.k < 53)) == 12
+
+
 def test_repeated_entries_count_once() -> None:
     grid = make_grid(["ir", "ir"], ["1", "1.0", 1], [5, 5])
     assert (grid.methods, grid.epsilons, grid.ks) == (("ir",), (Fraction(1),), (5,))

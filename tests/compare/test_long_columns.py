@@ -15,8 +15,10 @@ from coterie.compare._counted_order import counted_order
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.errors import ParameterError
+from coterie.release import protect
 from coterie.schema import Attribute, Domain, Role, Schema
 from coterie.utility import clustered, jensen_shannon
+from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -67,6 +69,18 @@ def test_values_that_the_schema_clips_are_measured_as_they_were() -> None:
     same_as_protect(table, schema, ["laplace", "dp-ir", "idp-mdav"], [5, 40], ("20", "40"))
 
 
+@pytest.mark.parametrize("long", [1, 10**9])
+def test_a_category_with_one_label(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
+    """Nothing can be drawn, and there is no sensitivity to divide by."""
+    call_long(monkeypatch, long)
+    table = pa.table({"country": ["DE"] * 40, "x": np.linspace(0, 9, 40)})
+    schema = Schema.from_yaml(
+        "attributes: {country: {type: categorical, role: protect, categories: {labels: [DE]}}, "
+        "x: {role: protect, domain: {lower: 0, upper: 10}}}\n"
+    )
+    same_as_protect(table, schema, ["laplace", "dp-ir", "dp-mdav", "dp-sorted", "dp-copula", "mdav"], [6])
+
+
 @pytest.mark.usefixtures("every_column_is_long")
 def test_a_constant_column_beside_another() -> None:
     table = pa.table({"same": [0.1] * 30, "other": np.linspace(0, 9, 30)})
@@ -75,6 +89,48 @@ def test_a_constant_column_beside_another() -> None:
         attributes=tuple(Attribute(name=n, role=Role.PROTECT, domain=domain) for n in ("same", "other"))
     )
     same_as_protect(table, schema, ["laplace", "ir", "dp-ir"], [6, 29, 30])
+
+
+@pytest.mark.parametrize("long", [1, 10**9])
+def test_moments_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch, long: int) -> None:
+    """Their numbers differ in the last digits only, which sums over many records must not lose."""
+    call_long(monkeypatch, long)
+    monkeypatch.setattr(sorted_table, "_SIDE_BY_SIDE", 1)
+    second = np.random.default_rng(6).integers(0, 60, 20_000)
+    table = pa.table({"at": pa.array((1_700_000_000 + second) * 1_000_000, pa.timestamp("us"))})
+    schema = Schema.from_yaml(
+        "attributes: {at: {type: timestamp, role: protect, "
+        "domain: {lower: 2023-11-14T22:13:20, upper: 2023-11-14T22:14:20}}}\n"
+    )
+    grid = make_grid(["laplace", "ir", "dp-ir"], ["5"], [40], runs=1)
+    found = compare(table, schema, grid, measures=["relative-error"]).results
+    for cell, values in zip(found.cells, found.values["relative-error"], strict=True):
+        k = None if cell.method == "laplace" else cell.k
+        release = protect(table, schema, method=cell.method, epsilon=5, k=k, seed=0)
+        expected = evaluate(table, release.table, schema, measures=["relative-error"])
+        assert values.item() == pytest.approx(expected.measures["relative-error"].value, rel=1e-5), cell
+
+
+@pytest.mark.usefixtures("every_column_is_long")
+def test_measures_that_need_the_values_get_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs of half the cells at once would not fit into the memory."""
+    made: list[int] = []
+    values_of = numbers._values
+
+    def watched(ready: numbers.Prepared, cells: slice, runs: slice) -> np.ndarray:
+        values: np.ndarray = values_of(ready, cells, runs)
+        made.append(values.size)
+        return values
+
+    monkeypatch.setattr(numbers, "_values", watched)
+    monkeypatch.setattr(numbers, "_AT_ONCE", 400)
+    grid = make_grid(["laplace"], ["1", "2", "3", "4"], [1], runs=5)
+    for chosen in ({"measures": ["sse", "sse-matched"]}, {"settings": Settings(bins="value")}):
+        monkeypatch.setattr(long_rows, "MOST_COUNTS", 50)
+        compare(mixed_table(200), mixed_schema(), grid, **chosen)
+        assert made
+        assert max(made) <= 400
+        made.clear()
 
 
 @pytest.mark.usefixtures("every_column_is_long")

@@ -293,6 +293,17 @@ def test_one_method_without_k_has_a_page_too(tmp_path: Path) -> None:
     assert not (tmp_path / "figures" / "error-heatmap.png").exists()
 
 
+def test_figures_of_an_earlier_grid_do_not_stay(tmp_path: Path) -> None:
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "mine.png").write_bytes(b"kept")
+    for methods in (["laplace", "dp-ir"], ["laplace"]):
+        found = compare(table(), schema(), make_grid(methods, ["1", "2"], [5, 9], runs=1))
+        write_comparison(found, table(), tmp_path, title="Again")
+        there = (tmp_path / "figures" / "error-heatmap.png").exists()
+        assert there == (len(methods) == 2)
+    assert (tmp_path / "figures" / "mine.png").exists()
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [(232.4, "232"), (0.0124, "0.0124"), (1234567.0, "1.2e+06"), (0.0, "0"), (0.00001, "1e-05")],

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.compare.comparison import compare
+from coterie.compare.grid import make_grid
+from coterie.errors import ParameterError
 from coterie.schema import Attribute, Domain, Role, Schema
 from coterie.utility import all_measures
 from coterie.utility.evaluation import evaluate
@@ -180,6 +183,31 @@ def test_the_printed_equation_does_depend_on_units() -> None:
         schema(x=1000, y=4000),
     )
     assert cents == pytest.approx(euros / 10_000)
+
+
+@pytest.mark.parametrize("upper", [1e160, 1e-150])
+def test_units_in_which_no_error_can_be_measured(upper: float) -> None:
+    table, public = {"x": [0.0, upper / 2, upper]}, schema(x=upper)
+    with pytest.raises(ParameterError, match="'x' is too wide or too narrow"):
+        evaluate(table, table, public)
+    with pytest.raises(ParameterError, match="'x' is too wide or too narrow"):
+        compare(table, public, make_grid(["laplace"], ["1"], [], runs=1))
+
+
+@pytest.mark.parametrize("unit", [1e-139, 1e139])
+@pytest.mark.filterwarnings("error")
+def test_units_in_which_it_just_can(unit: float) -> None:
+    before, after = ({"x": [unit * x for x in values["x"]] * 30} for values in (BEFORE, AFTER))
+    found = evaluate(before, after, schema(x=10 * unit)).measures
+    assert all(math.isfinite(result.value) for result in found.values() if result.value is not None)
+    assert found["sse"].value == pytest.approx(0.5 / (20 / 4 * 120 / 119))
+    compare(before, schema(x=10 * unit), make_grid(["laplace", "dp-ir"], ["1"], [5], runs=1))
+
+
+def test_the_square_of_a_variance_may_be_no_double() -> None:
+    before, after = {"x": [0.0, 1e100, 2e100]}, {"x": [1e100, 1e100, 1e100]}
+    found = value("sse-paper", before, after, schema(x=2e100))
+    assert found == pytest.approx(2 / 3 * 1e-200, rel=1e-9, abs=0)
 
 
 def test_a_constant_attribute_has_no_variance_to_divide_by() -> None:

@@ -105,7 +105,7 @@ def test_columns_in_another_order_are_matched_by_name() -> None:
 
 def test_text_in_a_numeric_column_names_the_column_and_no_value() -> None:
     broken = release().set_column(0, "x", pa.array(["SECRET"] * 80))
-    with pytest.raises(DataError, match="'x'") as error:
+    with pytest.raises(DataError, match="In the release: Column 'x'") as error:
         evaluate(table(), broken, SCHEMA)
     assert "SECRET" not in str(error.value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -101,8 +102,9 @@ def compare_command(
                 force=force,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
             )
-            seconds = time.perf_counter() - started
-            bar.update(task, description="Drawing")
+        seconds = time.perf_counter() - started
+        # Of a long table this takes longer than the grid: no bar that says that nothing is left.
+        with nullcontext() if as_json else errors.status(_examples(target=target is not None, risk=risk)):
             said = write_comparison(
                 found,
                 table,
@@ -219,6 +221,15 @@ def _whole_numbers(text: str) -> list[int]:
                 "k holds something that is not a whole number.", "Write --k 5,10,50 or --k 5-100:5."
             ) from None
     return found
+
+
+def _examples(*, target: bool, risk: bool) -> str:
+    """What is done with the example releases, for those who wait."""
+    return (
+        "Drawing"
+        + (", training classifiers" if target else "")
+        + (", attacking the examples" if risk else "")
+    )
 
 
 def _bar(*, quiet: bool) -> Progress:

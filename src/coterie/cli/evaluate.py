@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -112,9 +113,11 @@ def _classes(result: Measured) -> str:
 
 
 def _print(found: Evaluation) -> None:
-    table = Table(title="What the release is worth", caption=WARNING)
-    table.add_column("measure", style="bold")
-    table.add_column("value", justify="right")
+    table = Table(
+        title="What the release is worth", caption=WARNING, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    table.add_column("measure", style="bold", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
     table.add_column("how to read it", overflow="fold")
     table.add_column("worst attribute, or classes", overflow="fold")
     for name, result in found.measures.items():
@@ -124,9 +127,8 @@ def _print(found: Evaluation) -> None:
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
         shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else _classes(result)
-        bound = (
-            f" (upper bound {result.details['upper_bound']:.3f})" if "upper_bound" in result.details else ""
-        )
+        # As classes say it: what was reached of what could be, were nothing protected.
+        bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
         meaning = measure.meaning + _in_variances(result, measure)
         if "at random" in result.details.get("split", ""):
             meaning += f". Here {result.details['split']}"

@@ -56,7 +56,7 @@ def add_up_rows(
                 highest[first:end],
                 among,
             )
-            sums[3, row] += _among(values, first, among, inside)
+            sums[3, row] += _among(values, middle, first, among, inside)
             if counts.shape[1]:
                 find_bins(values, bins, bin_of)
                 count_bins(bin_of, counts[row])
@@ -106,6 +106,7 @@ def _beyond(
 @compiled
 def _among(
     values: Floats,
+    middle: float,
     first: int,
     among: NDArray[np.uint8],
     inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats],
@@ -127,5 +128,6 @@ def _among(
                 if records[at + half] < value:
                     at += half
                 left -= half
-            error += (2 * running[at] - both[cluster]) * value - (2 * running_x[at] - both_x[cluster])
+            weight, weighted = 2 * running[at] - both[cluster], 2 * running_x[at] - both_x[cluster]
+            error += weight * (value - middle) - weighted
     return error

@@ -25,10 +25,12 @@ from coterie.io.frames import to_arrow
 from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.table import Checked, check
-from coterie.utility import all_measures, get_measure
+from coterie.utility import all_measures, get_measure, jensen_shannon
+from coterie.utility.bins import bin_count
 from coterie.utility.classification import check_classes
 from coterie.utility.measure import Measure, Settings
 from coterie.utility.pair import as_they_are
+from coterie.utility.spread import check_scales
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
@@ -90,10 +92,12 @@ def compare(
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)
+    check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records)
     cells, too_dear = affordable(checked, schema, planned)
     synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
+    _check_bins(checked, chosen, settings)
     attributes = tuple(attribute.name for attribute in schema.protected)
     names = tuple(measure.name for measure in chosen)
     checkpoint: Checkpoint | None = None
@@ -135,6 +139,14 @@ def compare(
             checkpoint.keep(pending)
     results = gather(blocks, cells, attributes, names)
     return Comparison(grid, schema, checked.records, results, (*skipped, *too_dear), resumed)
+
+
+def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Settings) -> None:
+    """Refused before a folder is begun, or with `force` emptied."""
+    if any(measure.name == jensen_shannon.MEASURE.name for measure in measures):
+        for column in checked.columns.values():
+            if isinstance(column, NumericColumn):
+                bin_count(column, settings.bins)
 
 
 def _meaning(column: Column) -> str | None:

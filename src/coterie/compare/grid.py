@@ -10,6 +10,8 @@ from coterie.budget import Number, as_text, parse_epsilon
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 
+MOST_LINES = 12  # of choices that were left out
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
@@ -43,12 +45,15 @@ class Skipped:
 
 
 def left_out(skipped: Iterable[Skipped]) -> list[str]:
-    """A line for each reason, with the methods that it holds for."""
+    """A line for each reason, with the methods that it holds for. Of very many (`--k 5-5000`) the first and a number."""
     methods: dict[tuple[str, str], list[str]] = {}
     for entry in skipped:
         which = f"k = {entry.k}" if entry.epsilon is None else f"ε = {as_text(entry.epsilon)}"
         methods.setdefault((which, entry.reason), []).append(entry.method)
-    return [f"{', '.join(names)}, {which}: {reason}" for (which, reason), names in methods.items()]
+    lines = [f"{', '.join(names)}, {which}: {reason}" for (which, reason), names in methods.items()]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES - 1 :] = [f"and {len(lines) - MOST_LINES + 1:,} more such choices"]
+    return lines
 
 
 @dataclass(frozen=True, slots=True)

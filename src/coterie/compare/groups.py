@@ -43,10 +43,14 @@ class Groups:
 
     def find_once(self) -> None:
         """Groups that all attributes share are found before threads ask for them."""
-        if self._grouping.multivariate and any(
-            isinstance(column, NumericColumn) for column in self._table.columns.values()
-        ):
+        if not self._grouping.multivariate:
+            return
+        if any(isinstance(column, NumericColumn) for column in self._table.columns.values()):
             _ = self._together
+        elif self._grouping is INSENSITIVE_MDAV:
+            _ = self._table.from_corner
+        else:
+            _ = self._find
 
     def clustering(self, column: Column) -> Clustering:
         name, records = column.attribute.name, self._table.records

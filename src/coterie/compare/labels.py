@@ -109,6 +109,8 @@ def _boundaries(clustered: ClusteredLabels, epsilon: Fraction, sensitivity: floa
     """Where a draw passes from one label to the next, and how near to it doubles cannot decide."""
     scores = clustered.marginality
     distributions, categories = scores.shape
+    if categories == 1:  # nothing to choose, and no sensitivity to divide by
+        return np.empty((distributions, 0)), 0.0
     factor = float(epsilon / (2 * Fraction(sensitivity)))
     with np.errstate(over="ignore"):  # an exponent beyond all doubles means a weight of 0, as it should
         sums = np.cumsum(np.exp(-factor * (scores - scores.min(axis=1, keepdims=True))), axis=1)

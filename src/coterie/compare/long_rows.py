@@ -32,13 +32,18 @@ class LongRows:
     settings: Settings
     counted: bool  # whether a measure asks for the histogram
 
+    @cached_property
+    def most_rows(self) -> int:
+        """How many histograms are held at a time."""
+        return MOST_COUNTS // len(self._bins.before) if self.counted else MOST_COUNTS
+
     def add_up(self, centres: Floats, scales: Floats, units: Floats) -> Sums:
         """Of the rows centre + scale · unit, clipped and rounded: a line of centres and scales a cell, of units a run."""
         from coterie.compare._row_loops import add_up_rows
 
         limits, bins, known = self.batch.release_limits(0), self._bins, self._known
         rows = len(centres) * len(units)
-        width = len(bins.before) if self.counted and rows * len(bins.before) <= MOST_COUNTS else 0
+        width = len(bins.before) if self.counted else 0
         sums, counts = np.zeros((4, rows)), np.zeros((rows, width), dtype=np.int64)
         middle = self.clusters.numbers.mean.item()
         add_up_rows(
@@ -82,6 +87,7 @@ class LongRows:
         found = np.empty((6, len(clusters.size)))
         within = describe_clusters(records, clusters.ends, clusters.mean[0], running, running_x, found)
         weight, weighted, both, both_x, lowest, highest = found
+        weighted += clusters.numbers.mean.item() * weight
         inside = (clusters.starts, clusters.size, both, both_x, records, running, running_x)
         return _Known(within, (weight, weighted, lowest, highest), inside)
 
@@ -91,6 +97,7 @@ class _Known:
     """What does not change from cell to cell."""
 
     within: float  # Σ (x − mean of its cluster)²
-    errors: tuple[Floats, Floats, Floats, Floats]  # Σw and Σwx of each cluster, its lowest and highest value
+    # Σw and Σwx of each cluster, its lowest and highest value.
+    errors: tuple[Floats, Floats, Floats, Floats]
     # Where each cluster begins, its size, and what its running sums are split by.
     inside: tuple[Whole, Whole, Floats, Floats, Floats, Floats, Floats]

@@ -39,7 +39,8 @@ def _steps(section: Section, batch: Batch) -> list[Step]:
             steps.append(partial(_quiet, section, ready, cells))
         elif ready.long is not None:
             share = max(together // section.runs, -(-(cells.stop - cells.start) // CORES))
-            step = max(1, min(share, _MOST_SCALES // ready.clusters.total.size))
+            room = min(_MOST_SCALES // ready.clusters.total.size, ready.long.most_rows // section.runs)
+            step = max(1, min(share, room))
             for first in range(cells.start, cells.stop, step):
                 part = slice(first, min(first + step, cells.stop))
                 steps.append(partial(_long, section, ready, part, ready.long))

@@ -14,7 +14,7 @@ from coterie.compare.section import Section
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.recipe import Method
 from coterie.noise.seeded import unit_laplace
-from coterie.utility import jensen_shannon
+from coterie.utility import jensen_shannon, matched_sse
 from coterie.utility.clustered import LONG, Clusters
 
 Floats = NDArray[np.float64]
@@ -71,8 +71,11 @@ def _on_centroids(method: Method) -> LaplaceOnCentroids:
 
 
 def _long_rows(section: Section, batch: Batch, clusters: Clusters) -> LongRows | None:
-    """None where NumPy is quick enough, or where measures ask whether all values are equal."""
+    """None where NumPy is quick enough, or where measures need the values themselves: then few rows are made at a time."""
     if section.table.records < LONG or len(batch.names) > 1 or clusters.numbers.some_constant:
         return None
-    counted = any(measure.name == jensen_shannon.MEASURE.name for measure in section.measures)
-    return LongRows(batch, clusters, section.settings, counted)
+    names = {measure.name for measure in section.measures}
+    if matched_sse.MEASURE.name in names:
+        return None
+    long = LongRows(batch, clusters, section.settings, jensen_shannon.MEASURE.name in names)
+    return long if section.runs <= long.most_rows else None

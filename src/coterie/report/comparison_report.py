@@ -20,10 +20,18 @@ from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is
 from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
-from coterie.utility import all_measures
+from coterie.report.whole_rows import whole_rows
 from coterie.utility.measure import Settings
 from coterie.utility.pair import Pair, bring_together
 
+FIGURES = {
+    "error-by-k",
+    "error-heatmap",
+    "distribution-error-by-k",
+    "distributions",
+    "correlations",
+    "risk-utility",
+}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
@@ -60,6 +68,8 @@ def write_comparison(
         ("attributes.parquet", results.by_attribute()),
     ):
         stage(table, folder / name, force=True).publish()
+    for name in FIGURES - {figure.name for figure in figures}:  # of an earlier grid, perhaps of other data
+        (folder / "figures" / f"{name}.png").unlink(missing_ok=True)
     for figure in figures:
         stage_bytes(figure.png, folder / "figures" / f"{figure.name}.png", force=True).publish()
     top = said.top.cell
@@ -72,9 +82,7 @@ def write_comparison(
         certificate=examples[top].certificate.to_json() if top in examples else None,
         certificate_of=shown(top),
         sample=sample,
-        extra_measures={
-            shown(cell): _row_measures(cell, pair, settings or Settings()) for cell, pair in pairs.items()
-        },
+        extra_measures=whole_rows(pairs, settings or Settings()),
     )
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
     return said
@@ -157,14 +165,3 @@ def _risk_map(said: Verdict, loss: str) -> Figure:
         "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
         as_png(risk_utility_map(said.attacked, loss_label=f"{loss}: smaller is better")),
     )
-
-
-def _row_measures(cell: Cell, pair: Pair, settings: Settings) -> dict[str, float | None]:
-    """The measures that no cell can give, because they look at several attributes of a row at once."""
-    found: dict[str, float | None] = {}
-    for measure in all_measures().values():
-        if measure.table is None or (measure.name == "classification" and settings.target is None):
-            continue
-        unlinked = measure.needs_linkage and is_synthetic(cell.method)
-        found[measure.name] = None if unlinked else measure.compute(pair, settings).value
-    return found

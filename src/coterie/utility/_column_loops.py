@@ -13,13 +13,15 @@ _BLOCK = 1024
 
 
 @compiled
-def running_sums(values: Floats, floor: float, relative: float, running: Floats, running_x: Floats) -> None:
-    """Σ w and Σ w·x over the records up to each, as np.cumsum adds; w = 1 / max(floor, |x|), or 1 / floor (relative 0)."""
+def running_sums(
+    values: Floats, middle: float, floor: float, relative: float, running: Floats, running_x: Floats
+) -> None:
+    """Σ w and Σ w·(x − middle) up to each record, as np.cumsum adds; w = 1 / max(floor, |x|), or 1 / floor (relative 0)."""
     weights, weighted = 0.0, 0.0
     for i in range(len(values)):
         weight = 1.0 / max(floor, relative * abs(values[i]))
         weights += weight
-        weighted += weight * values[i]
+        weighted += weight * (values[i] - middle)
         running[i], running_x[i] = weights, weighted
 
 
@@ -27,7 +29,7 @@ def running_sums(values: Floats, floor: float, relative: float, running: Floats,
 def describe_clusters(
     values: Floats, ends: Whole, mean: Floats, running: Floats, running_x: Floats, found: Floats
 ) -> float:
-    """Of each cluster: Σw, Σwx, both sums before it and up to its end together, its lowest and highest value.
+    """Of each cluster: Σw, Σw(x − middle), both sums before it and up to its end together, its lowest and highest value.
 
     Returns Σ (x − mean of its cluster)² over all records.
     """

@@ -18,8 +18,6 @@ MOST_BINS = 1_000_000
 
 def bin_count(column: NumericColumn, kind: str) -> int:
     """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
-    if kind not in ("auto", "domain", "value"):
-        raise ParameterError(f"There are no bins of kind '{kind}'.", "Choose auto, domain or value.")
     possible = int(column.domain.width) + 1 if column.step == 1 else 0
     if kind == "value" and possible:
         if possible > MOST_BINS:

@@ -83,10 +83,13 @@ class Arranged:
 
     @cached_property
     def running(self) -> tuple[Floats, Floats]:
-        """Σ w and Σ w·x over the records up to each."""
+        """Σ w and Σ w·(x − mean) over the records up to each. Around the mean: moments of one day in 2026 are alike in
+        nearly all digits, and differences of long sums would be left with the rest."""
         if self.values.shape[1] >= LONG:
             return self._running_by_compiled_loop()
-        return np.cumsum(self.weights, axis=1), np.cumsum(self.weights * self.values, axis=1)
+        return np.cumsum(self.weights, axis=1), np.cumsum(
+            self.weights * (self.values - self.numbers.mean), axis=1
+        )
 
     def _running_by_compiled_loop(self) -> tuple[Floats, Floats]:
         from coterie.utility._column_loops import running_sums
@@ -95,7 +98,9 @@ class Arranged:
         for place, source in enumerate(self.numbers.sources):
             relative = source.attribute.type.has_zero
             floor = sanity_bound(source) if relative else float(source.domain.width)
-            running_sums(self.values[place], floor, float(relative), running[place], running_x[place])
+            middle = self.numbers.mean[place].item()
+            sums = running[place], running_x[place]
+            running_sums(self.values[place], middle, floor, float(relative), *sums)
         return running, running_x
 
 
@@ -163,7 +168,7 @@ class Clusters:
 
     @cached_property
     def weighed(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Σ w over the records before each cluster and up to its end, and Σ w·x."""
+        """Σ w over the records before each cluster and up to its end, and Σ w·(x − mean)."""
         upto = [sums[:, self.ends - 1] for sums in self.arranged.running]
         before = [np.zeros_like(sums) for sums in upto]
         for earlier, sums in zip(before, upto, strict=True):

@@ -32,6 +32,8 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.bins not in ("auto", "domain", "value"):
+            raise ParameterError(f"There are no bins of kind '{self.bins}'.", "Choose auto, domain or value.")
         if self.seed < 0:
             raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
         if self.threshold is None:

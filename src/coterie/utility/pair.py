@@ -15,6 +15,7 @@ from coterie.errors import DataError, SchemaError, nearest
 from coterie.moments import LARGEST_BOUND
 from coterie.schema import Attribute, AttributeType, Domain, Missing, Role, Schema
 from coterie.table import Checked, check
+from coterie.utility.spread import check_scales
 
 Floats = NDArray[np.float64]
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
@@ -52,6 +53,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     """Check that one is a release of the other. `shuffled`: its rows are known to be in another order."""
     notes: list[str] = []
     before = as_they_are(original, schema)
+    check_scales(before.columns.values())
     visible = [attribute.name for attribute in schema.attributes if attribute.role is not Role.IDENTIFIER]
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
@@ -61,7 +63,10 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
             f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
             "Give the release of this very table. Rows that the schema drops are not counted.",
         )
-    after = as_they_are(released, _without_identifiers(schema))
+    try:
+        after = as_they_are(released, _without_identifiers(schema))
+    except (DataError, SchemaError) as error:  # there are two files: say which one
+        raise type(error)(f"In the release: {error.problem}", error.advice) from None
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
@@ -172,7 +177,7 @@ def _looks_shuffled(pair: Pair) -> bool:
         if len(before) < _ENOUGH_ROWS:
             return False
         one, other = before - before.mean(), after - after.mean()
-        size = float(np.sqrt((one @ one) * (other @ other)))
+        size = float(np.sqrt(one @ one) * np.sqrt(other @ other))
         if size == 0:  # a constant follows nothing and nobody
             continue
         compared = True

@@ -18,12 +18,17 @@ from coterie.utility.spread import variance
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(scaled(error, float(variance(column.values)) ** 2))
+    return float(_twice(error, float(variance(column.values))))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
-    return scaled(released.squared_error / numbers.records.shape[1], numbers.variance**2)
+    return _twice(released.squared_error / numbers.records.shape[1], numbers.variance)
+
+
+def _twice(error: Floats | np.floating, variance: Floats | float) -> Floats:
+    """One division after the other: the square of a variance of 1e160 is no double."""
+    return scaled(scaled(error, variance), variance)
 
 
 MEASURE = Measure(

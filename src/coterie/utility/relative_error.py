@@ -31,8 +31,9 @@ def _clusters(released: Released, settings: Settings) -> Floats:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
         return np.asarray(error / records, dtype=np.float64)
     before, upto, before_x, upto_x = clusters.weighed
-    error = values * (upto - before)[:, None]
-    error -= (upto_x - before_x)[:, None]
+    weight = upto - before
+    error = values * weight[:, None]
+    error -= (upto_x - before_x + clusters.numbers.mean * weight)[:, None]
     np.abs(error, out=error)
     inside = values > clusters.lowest[:, None]
     inside &= values < clusters.highest[:, None]
@@ -60,6 +61,7 @@ def _among(released: Released, found: Whole) -> Floats:
     before, upto, before_x, upto_x = clusters.weighed
     weight -= (before + upto).ravel().take(cluster)
     weighted -= (before_x + upto_x).ravel().take(cluster)
+    y -= clusters.numbers.mean[:, 0].take(row // rows) if attributes > 1 else clusters.numbers.mean.item()
     weight *= y
     weight -= weighted
     return weight

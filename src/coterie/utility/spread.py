@@ -1,11 +1,18 @@
-"""The sample variance, exactly 0 where all values are equal."""
+"""The sample variance, exactly 0 where all values are equal; and for which attributes there is one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.columns.column import Column, NumericColumn
+from coterie.errors import ParameterError
+from coterie.schema import Source
+
 Floats = NDArray[np.float64]
+_LARGEST, _NARROWEST = 1e140, 1e-140
 
 
 def variance(values: Floats) -> Floats:
@@ -16,3 +23,16 @@ def variance(values: Floats) -> Floats:
 def same(values: Floats) -> NDArray[np.bool_]:
     """Whether all values along the last axis are equal."""
     return np.asarray(values.min(axis=-1) == values.max(axis=-1))
+
+
+def check_scales(columns: Iterable[Column]) -> None:
+    """Refuse domains whose squares, summed over many records, are no doubles. Nobody measures in such units."""
+    for column in columns:
+        if not isinstance(column, NumericColumn) or column.domain.source is Source.DP:
+            continue
+        lower, upper = column.domain.lower, column.domain.upper
+        if max(abs(lower), abs(upper)) > _LARGEST or upper - lower < _NARROWEST:
+            raise ParameterError(
+                f"The domain of '{column.attribute.name}' is too wide or too narrow to measure errors in it.",
+                f"Choose another unit: bounds up to {_LARGEST:g}, and at least {_NARROWEST:g} apart.",
+            )
