@@ -133,11 +133,11 @@ def test_any_change_of_any_event_breaks_the_chain(events: list[dict[str, str]], 
         text = canonical(event)
         last = seal(last, text)
         rows.append((number, text, last))
-    assert verified(rows)[0] == events
+    assert [event for event, _ in verified(rows)] == events
     place = data.draw(st.integers(0, len(rows) - 1))
     other = data.draw(
         st.dictionaries(st.text(max_size=5), st.text(max_size=5)).filter(lambda d: d != events[place])
     )
     rows[place] = (rows[place][0], json.dumps(other), rows[place][2])
     with pytest.raises(LedgerError, match=f"event {place + 1} "):
-        verified(rows)
+        list(verified(rows))

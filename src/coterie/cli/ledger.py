@@ -116,7 +116,7 @@ def check_command(
     for message in messages:
         console.print(f"[#E69F00]Note:[/] {escape(message)}")
     console.print(
-        f"[bold #009E73]The ledger is sound:[/] {len(book.seals) - 1} events, {len(book.entries)} releases."
+        f"[bold #009E73]The ledger is sound:[/] {book.events} events, {len(book.entries)} releases."
     )
     console.print(f"Seal: {book.seal}")
 

@@ -159,7 +159,7 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
     broken = opened.journal.first_broken()
     if broken is not None:
         raise FederationError(f"Line {broken} of the diary was changed.", "Compare with a backup.")
-    book = Ledger.inspect(opened.default_ledger) if opened.default_ledger.exists() else Book(())
+    book = Ledger.inspect(opened.default_ledger) if opened.default_ledger.exists() else Book()
     diary = opened.journal.diary()
     balances = [book.balance(name) for name in sorted(book.lifetimes)]
     if as_json:

@@ -12,12 +12,13 @@ One rule: **the bytes of a release are charged before they can be seen, and only
        └─────▶ abandoned                 given back: nothing was published
 
 The ledger is an append-only list of events (`storage`), each sealed with the hash of the one before it
-(`chain`); what a population has spent is computed from them (`book`). A dead process is known by the lock
+(`chain`); what a population has spent is computed from them (`book`, `account`). A dead process is known by the lock
 the kernel took from it (`liveness`); whoever opens the ledger next finishes or gives back what it left
 (`recovery`).
 """
 
-from coterie.ledger.book import Balance, Book, Entry, Purpose, State
+from coterie.ledger.account import Balance
+from coterie.ledger.book import Book, Entry, Purpose, State
 from coterie.ledger.charge import Charge
 from coterie.ledger.ledger import Ledger
 from coterie.ledger.recovery import Recovered

@@ -1,15 +1,23 @@
-"""From events to balances: pure functions, exact arithmetic, no file in sight."""
+"""From events to balances: exact arithmetic, no file in sight."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 from coterie.budget import as_text, parse_epsilon
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError, nearest
-from coterie.ledger.chain import Event, broken
+from coterie.ledger.account import Account, Balance
+from coterie.ledger.chain import GENESIS, Event, broken
 from coterie.ledger.staging import StagedRecord
+
+# The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.
+_epsilon = lru_cache(maxsize=1024, typed=True)(parse_epsilon)
 
 
 class State(StrEnum):
@@ -28,13 +36,13 @@ class State(StrEnum):
         return self in (State.READY, State.RELEASED, State.LOST)
 
 
-# From which state each event may come. `staging` only names temporary files; the state stays.
-_BEFORE = {
-    "staging": State.RESERVED,
-    "ready": State.RESERVED,
-    "abandoned": State.RESERVED,
-    "released": State.READY,
-    "lost": State.READY,
+# What each event leads from and to. `staging` only names temporary files; the state stays.
+_STEPS = {
+    "staging": (State.RESERVED, State.RESERVED),
+    "ready": (State.RESERVED, State.READY),
+    "abandoned": (State.RESERVED, State.ABANDONED),
+    "released": (State.READY, State.RELEASED),
+    "lost": (State.READY, State.LOST),
 }
 
 
@@ -54,9 +62,8 @@ class Purpose:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One release in the ledger."""
+class Entry(NamedTuple):
+    """One release in the ledger. A tuple, because every opening makes one for each event."""
 
     release: str
     purpose: Purpose
@@ -67,42 +74,53 @@ class Entry:
     staged: tuple[StagedRecord, ...] = ()
 
 
-@dataclass(frozen=True)
-class Balance:
-    """A population's account: `held` is reserved by releases that are being computed now."""
-
-    population: str
-    lifetime: Fraction
-    spent: Fraction
-    held: Fraction
-
-    @property
-    def remaining(self) -> Fraction:
-        return self.lifetime - self.spent - self.held
-
-
-@dataclass(frozen=True)
 class Book:
-    """Everything the ledger says. `seals[i]` is the seal after event i; the last one stands for all of it."""
+    """Everything the ledger says, entered event by event.
 
-    seals: tuple[str, ...]
-    lifetimes: dict[str, Fraction] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    `seals[i]` is the seal after event i; the last one stands for all of it.
+    """
 
-    @classmethod
-    def of(cls, events: list[Event], seals: list[str]) -> Book:
-        book = cls(tuple(seals))
-        spent: dict[str, Fraction] = {}
-        for number, event in enumerate(events, start=1):
-            try:
-                _apply(book, event, spent)
-            except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
-                raise broken(number) from None
-        return book
+    def __init__(self) -> None:
+        self.seals = [GENESIS]
+        self.lifetimes: dict[str, Fraction] = {}
+        self.entries: dict[str, Entry] = {}
+        self._accounts: dict[str, Account] = {}
+        self._unfinished: dict[str, None] = {}  # a set that keeps its order
 
     @property
     def seal(self) -> str:
         return self.seals[-1]
+
+    @property
+    def events(self) -> int:
+        return len(self.seals) - 1
+
+    def copy(self) -> Book:
+        """As it stands now, whatever is entered later."""
+        other = Book()
+        other.seals = self.seals.copy()
+        other.lifetimes = self.lifetimes.copy()
+        other.entries = self.entries.copy()
+        other._accounts = {name: copy(account) for name, account in self._accounts.items()}
+        other._unfinished = self._unfinished.copy()
+        return other
+
+    def enter(self, events: Iterable[tuple[Event, str]]) -> None:
+        """Add events with their seals, or refuse one that cannot have happened: then throw the book away."""
+        try:
+            for event, seal in events:
+                kind, at = event["event"], event["at"]
+                if kind in _STEPS:
+                    self._advance(event["release"], kind, event, at)
+                elif kind == "reserved":
+                    self._reserve(event["release"], event, at)
+                elif kind == "population":
+                    self._promise(event["population"], parse_epsilon(event["lifetime"]))
+                elif kind != "ledger":
+                    raise ValueError
+                self.seals.append(seal)
+        except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
+            raise broken(len(self.seals)) from None
 
     def balance(self, population: str) -> Balance:
         if population not in self.lifetimes:
@@ -111,19 +129,13 @@ class Book:
                 f"{nearest(population, self.lifetimes)} A new one is made by "
                 "`coterie ledger init LEDGER --population NAME --lifetime EPSILON`.",
             )
-        spent = held = Fraction(0)
-        for entry in self.releases(population):
-            if entry.state.charged:
-                spent += entry.purpose.epsilon
-            elif entry.state is State.RESERVED:
-                held += entry.purpose.epsilon
-        return Balance(population, self.lifetimes[population], spent, held)
+        return self._accounts[population].balance(population)
 
     def releases(self, population: str) -> list[Entry]:
         return [entry for entry in self.entries.values() if entry.purpose.population == population]
 
     def unfinished(self) -> list[Entry]:
-        return [entry for entry in self.entries.values() if not entry.state.final]
+        return [self.entries[release] for release in self._unfinished]
 
     def afford(self, purpose: Purpose) -> None:
         """Refuse a charge that would pass the lifetime ε."""
@@ -138,43 +150,37 @@ class Book:
             + ": the lifetime is a promise to the people in the table.",
         )
 
+    def _promise(self, population: str, lifetime: Fraction) -> None:
+        if population in self.lifetimes:
+            raise ValueError
+        self.lifetimes[population] = lifetime
+        self._accounts[population] = Account(lifetime)
 
-def _apply(book: Book, event: Event, used: dict[str, Fraction]) -> None:
-    """Enter one event; `used` is the ε spent or held so far, so that an overspent ledger is found out."""
-    kind, at = event["event"], event["at"]
-    if kind == "ledger":
-        return
-    if kind == "population":
-        if event["population"] in book.lifetimes:
+    def _reserve(self, release: str, event: Event, at: str) -> None:
+        if release in self.entries:
             raise ValueError
-        book.lifetimes[event["population"]] = parse_epsilon(event["lifetime"])
-        return
-    release = event["release"]
-    if kind == "reserved":
-        if release in book.entries:
-            raise ValueError
+        population, epsilon = event["population"], _epsilon(event["epsilon"])
         purpose = Purpose(
-            event["population"],
-            parse_epsilon(event["epsilon"]),
-            event["method"],
-            event["status"],
-            event["target"],
-            event["fingerprint"],
+            population, epsilon, event["method"], event["status"], event["target"], event["fingerprint"]
         )
-        total = used.get(purpose.population, Fraction(0)) + purpose.epsilon
-        if total > book.lifetimes[purpose.population]:
+        self._accounts[population].hold(epsilon)
+        self.entries[release] = Entry(release, purpose, State.RESERVED, at, at)
+        self._unfinished[release] = None
+
+    def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
+        _, purpose, state, since, changed, temporaries, staged = self.entries[release]
+        before, after = _STEPS[kind]
+        if state is not before:
             raise ValueError
-        used[purpose.population] = total
-        book.entries[release] = Entry(release, purpose, State.RESERVED, at, at)
-        return
-    entry = book.entries[release]
-    if entry.state is not _BEFORE[kind]:
-        raise ValueError
-    if kind == "staging":
-        book.entries[release] = replace(entry, temporaries=(*entry.temporaries, *event["temporaries"]))
-        return
-    if kind == "ready":
-        entry = replace(entry, staged=tuple(StagedRecord(**staged) for staged in event["staged"]))
-    if kind == "abandoned":
-        used[entry.purpose.population] -= entry.purpose.epsilon
-    book.entries[release] = replace(entry, state=State(kind), changed_at=at)
+        if kind == "staging":
+            temporaries = (*temporaries, *event["temporaries"])
+        else:
+            changed = at
+            if kind == "ready":
+                staged = tuple([StagedRecord(**part) for part in event["staged"]])
+                self._accounts[purpose.population].spend(purpose.epsilon)
+            else:
+                del self._unfinished[release]
+                if kind == "abandoned":
+                    self._accounts[purpose.population].give_back(purpose.epsilon)
+        self.entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
@@ -64,7 +63,9 @@ class Charge:
         records = [StagedRecord.of(part, self._lock.new_file_mode()) for part in staged]
         with self._storage.transaction() as book:
             self._require(book.entries[self.release], State.RESERVED)
-            self._storage.append("ready", release=self.release, staged=[asdict(record) for record in records])
+            self._storage.append(
+                "ready", release=self.release, staged=[record._asdict() for record in records]
+            )
         return records
 
     def released(self) -> None:

@@ -12,7 +12,8 @@ from uuid import uuid4
 
 from coterie.budget import Number, as_text, parse_epsilon
 from coterie.errors import LedgerError, ParameterError
-from coterie.ledger.book import Balance, Book, Entry, Purpose, State
+from coterie.ledger.account import Balance
+from coterie.ledger.book import Book, Entry, Purpose, State
 from coterie.ledger.charge import Charge
 from coterie.ledger.liveness import Lock
 from coterie.ledger.recovery import Recovered, recover
@@ -75,10 +76,11 @@ class Ledger:
             storage.close()
 
     def book(self) -> Book:
-        return self._storage.book()
+        """What the ledger says now; it does not change with later charges."""
+        return self._storage.book().copy()
 
     def balance(self, population: str) -> Balance:
-        return self.book().balance(population)
+        return self._storage.book().balance(population)
 
     @contextmanager
     def charge(self, purpose: Purpose) -> Iterator[Charge]:
@@ -118,8 +120,9 @@ class Ledger:
     def pending(self, population: str, target: str) -> Entry | None:
         """A charged release that only its caller can publish, such as a staged database table."""
         wanted = without_credentials(target)
-        for entry in self.book().releases(population):
-            if entry.state is State.READY and entry.purpose.target == wanted:
+        for entry in self._storage.book().unfinished():
+            purpose = entry.purpose
+            if entry.state is State.READY and (purpose.population, purpose.target) == (population, wanted):
                 return entry
         return None
 

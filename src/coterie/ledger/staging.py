@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from coterie.io.staged_folder import digest_or_none, put_folder, remove_any
 
@@ -40,9 +39,11 @@ class Outcome(Enum):
     OCCUPIED = auto()
 
 
-@dataclass(frozen=True)
-class StagedRecord:
-    """What the ledger keeps of a staged part: enough to publish a file after its writer has died."""
+class StagedRecord(NamedTuple):
+    """What the ledger keeps of a staged part: enough to publish a file after its writer has died.
+
+    A tuple, because every opening makes one for each file that was ever released.
+    """
 
     kind: str
     temporary: str

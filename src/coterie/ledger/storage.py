@@ -45,6 +45,8 @@ class Storage:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._known: Book | None = None  # what this connection has read and found sound, and ...
+        self._version, self._times = 0, (0, 0)  # ... the signs that nobody else has touched the file since
 
     @classmethod
     def create(cls, path: Path) -> Storage:
@@ -82,10 +84,7 @@ class Storage:
         """Open an existing ledger, or refuse what is not one."""
         _refuse_directory(path)
         if not path.exists():
-            raise LedgerError(
-                f"There is no ledger at '{path}'.",
-                f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON.",
-            )
+            raise _missing(path)
         with _told(path):
             connection = _connect(path, "rw")
             try:
@@ -104,12 +103,38 @@ class Storage:
         self._connection.close()
 
     def book(self) -> Book:
-        """All that the ledger says, with every seal checked."""
-        with _told(self.path):
+        """All that the ledger says, with every seal checked. It grows with later events: copy what is to stay.
+
+        An event that this connection has checked is not checked again before the ledger is opened anew, unless
+        another hand changed the file. Any other connection that commits is counted by SQLite, and whoever
+        writes past SQLite moves the time of the file: after either, all of it is read again.
+        """
+        with _told(self.path), self._one_view():
+            version, times = _pragma(self._connection, "data_version"), _times(self.path)
+            book, self._known = self._known, None  # known again once the rest is found sound, too
+            if book is None or (version, times) != (self._version, self._times):
+                self._connection.execute("PRAGMA shrink_memory")  # from the file, not from pages kept of it
+                book = Book()
+            first = book.events + 1 if book.events else -(2**63)  # at first also what nobody numbered so
             rows = self._connection.execute(
-                "SELECT number, content, seal FROM events ORDER BY number"
-            ).fetchall()
-        return Book.of(*verified(rows))
+                "SELECT number, content, seal FROM events WHERE number >= ? ORDER BY number", (first,)
+            )
+            book.enter(verified(rows, book.events, book.seal))
+            self._known, self._version, self._times = book, version, times
+        return book
+
+    @contextmanager
+    def _one_view(self) -> Iterator[None]:
+        """Nobody commits between two reads."""
+        if self._connection.in_transaction:
+            yield
+            return
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self._connection.in_transaction:  # some errors end it
+                self._connection.execute("ROLLBACK")
 
     @contextmanager
     def transaction(self) -> Iterator[Book]:
@@ -119,7 +144,10 @@ class Storage:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield self.book()
                 self._connection.execute("COMMIT")
+                # Not the version: it would hide a commit of somebody else that came just after ours.
+                self._times = _times(self.path)
             except BaseException:
+                self._known = None  # it may have events that are rolled back now
                 if self._connection.in_transaction:
                     with suppress(sqlite3.Error):
                         self._connection.execute("ROLLBACK")
@@ -151,6 +179,15 @@ def _pragma(connection: sqlite3.Connection, name: str) -> Any:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
+def _times(path: Path) -> tuple[int, int]:
+    """When the file was last written: moved by everyone who writes it, through SQLite or not."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise _missing(path) from None  # a charge in a removed file would be lost
+    return status.st_mtime_ns, status.st_ctime_ns
+
+
 def _refuse_directory(path: Path) -> None:
     if path.is_dir():
         raise LedgerError(f"'{path}' is a directory, not a ledger.", "Name a file, such as ledger.sqlite.")
@@ -171,6 +208,13 @@ def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
         raise _damaged(path)
     if _pragma(connection, "journal_mode") != "delete":
         connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def _missing(path: Path) -> LedgerError:
+    return LedgerError(
+        f"There is no ledger at '{path}'.",
+        f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON.",
+    )
 
 
 def _damaged(path: Path) -> LedgerError:

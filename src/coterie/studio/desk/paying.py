@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from coterie.budget import as_text, parse_epsilon
 from coterie.errors import OutputError, ParameterError
 from coterie.io.publication import stage_bytes
-from coterie.ledger import Balance, Ledger
+from coterie.ledger import Balance, Book, Ledger
 from coterie.statistics import Published, allocators, release
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
@@ -117,16 +117,15 @@ def _ledger(form: Sent, population: str, cost: Fraction) -> tuple[Path, str | No
             "No ledger was named.", "Give the path of its file, or choose that nobody counts."
         )
     path = Path(form.text("ledger")).expanduser().absolute()
-    known = path.exists() and population in Ledger.inspect(path).lifetimes
+    book = Ledger.inspect(path) if path.exists() else Book()
+    known = population in book.lifetimes
     if not known and not form.text("lifetime"):
         raise ParameterError(
             f"The ledger {path.name} does not know the population '{population}' yet.",
             "Give the lifetime budget of these people below: it can never be changed later.",
         )
     left = (
-        Ledger.inspect(path).balance(population).remaining
-        if known
-        else parse_epsilon(form.text("lifetime"), "the lifetime")
+        book.balance(population).remaining if known else parse_epsilon(form.text("lifetime"), "the lifetime")
     )
     if left < cost:
         raise ParameterError(
@@ -146,9 +145,11 @@ def planned(desk: Desk) -> Paying | None:
 def balance_of(paying: Paying) -> Balance | None:
     if paying.ledger is None:
         return None
-    if not _known(paying):
+    new = paying.lifetime is not None
+    book = Book() if new and not Path(paying.ledger).exists() else Ledger.inspect(paying.ledger)
+    if new and paying.population not in book.lifetimes:
         return Balance(paying.population, parse_epsilon(paying.lifetime or "0"), Fraction(0), Fraction(0))
-    return Ledger.inspect(paying.ledger).balance(paying.population)
+    return book.balance(paying.population)
 
 
 def _known(paying: Paying) -> bool:
