@@ -131,9 +131,11 @@ def test_errors_name_the_fault(folder: Path) -> None:
         (["--target", "group", "--threshold", "3"], "no numbers to split"),
         (["--threshold", "3"], "no class column to split"),
         (["--target", "income"], "more than 50 classes"),
+        (["--bins", "foo"], "no bins of kind 'foo'"),
+        (["--k", "1-99999999"], "more than 10,000 values"),
     ],
 )
-def test_a_wrong_class_column_is_refused_before_the_grid_runs(
+def test_a_wrong_choice_is_refused_before_the_grid_runs(
     folder: Path, monkeypatch: pytest.MonkeyPatch, extra: list[str], said: str
 ) -> None:
     from coterie.compare import comparison

@@ -205,6 +205,9 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+MOST_K = 10_000  # of one range: more is a slip of the pen
+
+
 def _whole_numbers(text: str) -> list[int]:
     """Numbers and ranges: 5,10,50 or 5-100:5 (from, to, step)."""
     found: list[int] = []
@@ -213,7 +216,13 @@ def _whole_numbers(text: str) -> list[int]:
             if "-" in word:
                 ends, _, step = word.partition(":")
                 low, high = ends.split("-")
-                found += range(int(low), int(high) + 1, int(step or 1))
+                several = range(int(low), int(high) + 1, int(step or 1))
+                if len(several) > MOST_K:
+                    raise ParameterError(
+                        f"A range of k has more than {MOST_K:,} values.",
+                        "Write larger steps, such as --k 10-1000:10.",
+                    )
+                found += several
             else:
                 found.append(int(word))
         except ValueError:
