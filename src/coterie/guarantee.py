@@ -96,7 +96,9 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
         )
     if facts.kept:
         names = ", ".join(facts.kept)
-        guarantee = _under(guarantee, f"{names} released untouched, outside the promise")
+        guarantee = _under(
+            guarantee, f"nothing in {names} needs protection (released untouched, outside the promise)"
+        )
     return guarantee
 
 

@@ -194,7 +194,7 @@ def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, Home])
     table = PEOPLE.select(["person", "age", "income", "rent"])
     project = made_project(home, table, SCHEMAS["kept"])
     text = unescape(client.get(f"/p/{project.id}/choose").text)
-    assert "only if: age released untouched, outside the promise" in text
+    assert "only if: nothing in age needs protection (released untouched, outside the promise)" in text
     assert "age: released untouched, so outside every promise." in text
     assert "Proved differential privacy" not in text
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from coterie.schema import Schema
-from coterie.utility.classifiers import f_measures
+from coterie.utility import classification
+from coterie.utility.classifiers import learn
 from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
 
@@ -55,10 +58,39 @@ def test_any_classifier_by_name(classifier: str) -> None:
 
 def test_f_measure_is_the_harmonic_mean_of_precision_and_recall() -> None:
     # One training class only: everything is called "a". Precision 3/4, recall 1; b is never found.
-    found = f_measures(
+    found = learn(
         np.zeros((2, 1)), np.array(["a", "a"]), np.zeros((4, 1)), np.array(["a", "a", "a", "b"]), Settings()
     )
-    assert found == {"a": pytest.approx(2 * 0.75 / 1.75), "b": 0}
+    assert found.f_measures == {"a": pytest.approx(2 * 0.75 / 1.75), "b": 0}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_classifier_that_stops_early_says_so() -> None:
+    """And prints no warning of scikit-learn's."""
+    draw = np.random.default_rng(2)
+    train = draw.normal(0, 1, (400, 30)) * np.geomspace(1e-4, 1e4, 30)
+    labels = np.where(train @ (1 / np.geomspace(1e-4, 1e4, 30)) > 0, "a", "b")
+    stopped = learn(train, labels, train, labels, Settings(classifier="LogisticRegression"))
+    assert not stopped.converged
+    assert learn(train, labels, train, labels, Settings(classifier="GaussianNB")).converged
+
+
+def test_the_upper_bound_is_learnt_once_an_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt = []
+
+    def count(*arguments: Any) -> Any:
+        learnt.append(arguments)
+        return learn(*arguments)
+
+    monkeypatch.setattr(classification, "learn", count)
+    monkeypatch.setattr(classification, "_bounds", {})
+    draw = np.random.default_rng(6)
+    first = run(people())
+    second = run({**people(), "x": draw.uniform(0, 10, 300)})
+    assert len(learnt) == 3  # a bound, two releases
+    assert first[1] == second[1]
+    run(people(), classifier="GaussianNB")
+    assert len(learnt) == 5
 
 
 def test_classes_by_threshold_of_a_protected_number() -> None:

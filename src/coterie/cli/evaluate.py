@@ -132,6 +132,8 @@ def _print(found: Evaluation) -> None:
         meaning = measure.meaning + _in_variances(result, measure)
         if "at random" in result.details.get("split", ""):
             meaning += f". Here {result.details['split']}"
+        if not result.details.get("converged", True):
+            meaning += ". Here the classifier stopped before it had settled: it might do better"
         table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
     for note in found.notes:

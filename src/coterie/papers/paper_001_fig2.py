@@ -18,9 +18,8 @@ def _compute() -> Outcome:
         )
         for measure in MEASURES
     }
-    gap = float(
-        found.line("relative-error", "dp-ir", "10")[-1] - found.line("relative-error", "ir", "10")[-1]
-    )
+    alone = float(found.line("relative-error", "ir", "10")[-1])
+    more = float(found.line("relative-error", "dp-ir", "10")[-1]) / alone - 1
     alike = [
         float(
             np.corrcoef(
@@ -54,9 +53,9 @@ def _compute() -> Outcome:
         Finding(
             "ε = 10, k = 200: relative error above that of ranking alone by",
             "a noticeable difference",
-            f"{gap:.3f}",
-            "above 0",
-            gap > 0,
+            f"{more:.0%} of it",
+            "at least a tenth of it",
+            more >= 0.1,
         ),
     )
     panels = []
@@ -69,8 +68,11 @@ def _compute() -> Outcome:
         panel.lines.append(Line("individual ranking, no noise", found.line(measure, "ir", "1"), 2))
         panels.append(panel)
     figure = line_panels(panels, 2, "001 Fig. 2: Adult (30,162 records), mean of 10 runs")
-    weak = "The last claim can hardly fail: 001 gives no size for its difference, and ours is small."
-    return Outcome(findings, figure, found.table(), (NOTE, weak))
+    ours = (
+        "001 gives no size for the difference of the last claim. A tenth was chosen after the result was seen, in the place "
+        "of 'above 0', which could hardly fail."
+    )
+    return Outcome(findings, figure, found.table(), (NOTE, ours))
 
 
 EXPERIMENT = Experiment(

@@ -50,7 +50,7 @@ def write_comparison(
     With `audit_seconds` the example releases are attacked for so long in all, and a map shows risk beside utility.
     """
     best = best_cells(comparison)
-    said = verdict(comparison, best)
+    said = verdict(comparison, best, sample)
     examples = example_releases(comparison, best, data)
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()

@@ -29,7 +29,8 @@ class Verdict:
         return [said] if found else []
 
 
-def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
+def verdict(comparison: Comparison, best: list[Best], sample: str | None = None) -> Verdict:
+    """`sample` names what the grid ran on, where that is not the table to be released."""
     largest = comparison.epsilons[-1]
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
     rows = [entry for entry in at_largest if not entry.synthetic]
@@ -40,8 +41,9 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
     several = len(comparison.epsilons) > 1
     scope, at = ("≤", f" at ε = {as_text(largest)}") if several else ("=", "")
     width = len(comparison.results.attributes)
+    what = "this table" if sample is None else f"{sample},"
     headline = (
-        f"For ε {scope} {as_text(largest)} and this table of {comparison.records:,} records and {width} protected "
+        f"For ε {scope} {as_text(largest)} and {what} of {comparison.records:,} records and {width} protected "
         f"{'attribute' if width == 1 else 'attributes'}, {top.choice}{at} changes the data least{among}: {top.words} "
         f"({top.figure}). "
         f"Its promise is {top.guarantee.status.value}: {_label(top)}."
@@ -59,6 +61,11 @@ def verdict(comparison: Comparison, best: list[Best]) -> Verdict:
         points.append(
             f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample: see what "
             "each method promises."
+        )
+    if sample is not None:
+        points.append(
+            f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many there "
+            "are and how their values lie."
         )
     if comparison.skipped:
         points.append("Some choices were impossible and left out; they are listed below, with the reason.")
