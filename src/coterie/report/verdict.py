@@ -64,8 +64,8 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
         )
     if sample is not None:
         points.append(
-            f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many there "
-            "are and how their values lie."
+            f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many "
+            "there are and how their values lie."
         )
     if comparison.skipped:
         points.append("Some choices were impossible and left out; they are listed below, with the reason.")
