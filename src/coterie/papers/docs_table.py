@@ -12,9 +12,9 @@ HEAD = """# Experiments
 Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. Claims are those of the
 papers, in our words; **yes**: our result is within the tolerance. Tolerances were chosen by us, before the first run except
 where a note below says otherwise: 001-table1, 000-fig5 and 001-fig2 were changed after their first result was seen, and the
-notes give that first result. The tolerances of 002 were written down when its numbers had already been computed, and the misprint in
-002-tables is called one because the data contradict it. The papers print few numbers to hold on to, so some tolerances are
-loose.
+notes give that first result. The tolerances of 002 were written down when its numbers had already been computed, and the
+misprint in 002-tables is called one because the data contradict it. The papers print few numbers to hold on to, so some
+tolerances are loose.
 """
 
 
