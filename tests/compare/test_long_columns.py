@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
-from coterie.compare import engine, groups, labels, long_rows, numbers, prepared, sorted_table, stable_order
+from coterie.compare import (
+    batch,
+    engine,
+    groups,
+    labels,
+    long_rows,
+    numbers,
+    prepared,
+    sorted_table,
+    stable_order,
+)
 from coterie.compare._counted_order import counted_order
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
@@ -27,7 +37,7 @@ BY_RECORD_OR_GROUP = ["laplace", "idp", "ir", "dp-ir", "idp-cbls", "dp-um", "idp
 
 
 def call_long(patch: pytest.MonkeyPatch, records: int) -> None:
-    for module in (engine, groups, labels, prepared, stable_order, clustered, jensen_shannon):
+    for module in (batch, engine, groups, labels, prepared, stable_order, clustered, jensen_shannon):
         patch.setattr(module, "LONG", records)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.mechanism.numeric import limits
-from coterie.utility.clustered import Arranged, Numbers
+from coterie.utility.clustered import LONG, Arranged, Numbers
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -31,18 +31,32 @@ class Batch:
         """Record numbers by rising value, ties by record order; a row an attribute."""
         return self.sort()
 
-    @cached_property
+    @property
     def rank(self) -> NDArray[np.int32]:
         """The place of each record in that order."""
-        rank = np.empty(self.order.shape, dtype=np.int32)
-        for line, order in zip(rank, self.order, strict=True):
-            line[order] = np.arange(len(order), dtype=np.int32)
-        return rank
+        return self._by_rank[0]
+
+    @property
+    def ranked(self) -> Arranged:
+        return self._by_rank[1]
 
     @cached_property
-    def ranked(self) -> Arranged:
-        # -0.0 becomes 0.0, as in a summary.
-        return Arranged(self.numbers, along(self.numbers.records, self.order) + 0.0)
+    def _by_rank(self) -> tuple[NDArray[np.int32], Arranged]:
+        records = self.numbers.records
+        rank = np.empty(self.order.shape, dtype=np.int32)
+        if records.shape[1] >= LONG:
+            from coterie.compare._ranked_loops import arrange
+            from coterie.partition._compiled import for_reading
+
+            ranked = np.empty(records.shape)
+            for line in zip(records, self.order, rank, ranked, strict=True):
+                arrange(for_reading(line[0]), *line[1:])
+            return rank, Arranged(self.numbers, ranked)
+        for line, order in zip(rank, self.order, strict=True):
+            line[order] = np.arange(len(order), dtype=np.int32)
+        return rank, Arranged(
+            self.numbers, along(records, self.order) + 0.0
+        )  # -0.0 becomes 0.0, as in a summary
 
     @cached_property
     def alone(self) -> Arranged:

@@ -7,9 +7,8 @@ remains a cell is one multiplication, one clipping and the measures, on one numb
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -20,10 +19,11 @@ from coterie.compare.categories import category_tasks
 from coterie.compare.grid import Cell
 from coterie.compare.groups import Groups
 from coterie.compare.numbers import number_tasks
-from coterie.compare.section import CORES, Floats, Section, Step, Task
+from coterie.compare.section import CORES, Floats, Section
 from coterie.compare.shares import ShareOut, Shares
 from coterie.compare.sorted_table import SortedTable
 from coterie.compare.synthetic import synthetic_tasks
+from coterie.compare.workers import finish
 from coterie.memory import keep_some_of_what_is_freed
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -74,39 +74,8 @@ def run_cells(
             section = Section(table, groups, k, members, runs, seed, seen, settings, found)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
-            _finish(tasks, pool if released[key] >= _WORTH_THREADS or table.records >= LONG else None)
+            finish(tasks, pool if released[key] >= _WORTH_THREADS or table.records >= LONG else None)
             by_cell = {
                 name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
-
-
-def _finish(tasks: Iterable[Task], pool: ThreadPoolExecutor | None) -> None:
-    if pool is None:
-        for task in tasks:
-            for step in task() or ():
-                step()
-        return
-    # An attribute is prepared while the one before it is measured. Few at a time: each holds its noise.
-    preparing: deque[Future[Iterable[Step] | None]] = deque()
-    measuring: list[Future[None]] = []
-    for task in tasks:
-        preparing.append(pool.submit(task))
-        if len(preparing) > CORES:
-            measuring = _measure_next(pool, preparing, measuring)
-    while preparing:
-        measuring = _measure_next(pool, preparing, measuring)
-    _wait(measuring)
-
-
-def _measure_next(
-    pool: ThreadPoolExecutor, preparing: deque[Future[Iterable[Step] | None]], measuring: list[Future[None]]
-) -> list[Future[None]]:
-    following = [pool.submit(step) for step in preparing.popleft().result() or ()]
-    _wait(measuring)
-    return following
-
-
-def _wait(steps: Iterable[Future[None]]) -> None:
-    for step in steps:
-        step.result()

@@ -131,7 +131,7 @@ class Groups:
 
 
 def _ranked_totals(records: Floats, rank: NDArray[np.int32], k: int, count: int) -> Floats:
-    from coterie.compare._totals import ranked_totals
+    from coterie.compare._ranked_loops import ranked_totals
     from coterie.partition._compiled import for_reading
 
     total = np.zeros((len(records), count))

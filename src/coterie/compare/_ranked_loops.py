@@ -1,4 +1,4 @@
-"""The compiled loop behind the totals of a long column's clusters."""
+"""The compiled loops that put a long column in order and add up its clusters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.partition._compiled import compiled
+
+
+@compiled
+def arrange(
+    values: NDArray[np.float64],
+    order: NDArray[np.int64],
+    rank: NDArray[np.int32],
+    ranked: NDArray[np.float64],
+) -> None:
+    """The place of each record in the order, and the values in it; -0.0 becomes 0.0."""
+    for i in range(len(order)):
+        record = np.uint64(order[i])
+        rank[record] = i
+        ranked[i] = values[record] + 0.0
 
 
 @compiled
