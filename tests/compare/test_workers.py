@@ -1,4 +1,4 @@
-"""Tasks and the steps they lead to are all done, whoever does them; a failure reaches the caller and leaves nobody waiting."""
+"""Tasks and the steps they lead to are all done, whoever does them; a failure reaches the caller, and nobody waits on."""
 
 from __future__ import annotations
 
