@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.mechanism.numeric import limits
+from coterie.memory import room_for
 from coterie.utility.clustered import LONG, Arranged, Numbers
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,7 @@ class Batch:
             from coterie.compare._ranked_loops import arrange
             from coterie.partition._compiled import for_reading
 
-            ranked = np.empty(records.shape)
+            ranked = room_for(records.size, np.float64).reshape(records.shape)
             for line in zip(records, self.order, rank, ranked, strict=True):
                 arrange(for_reading(line[0]), *line[1:])
             return rank, Arranged(self.numbers, ranked)

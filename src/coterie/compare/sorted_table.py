@@ -12,6 +12,7 @@ import numpy as np
 from coterie.columns.column import Column, NumericColumn
 from coterie.compare.batch import Batch, Floats, Whole
 from coterie.compare.stable_order import stable_order
+from coterie.memory import room_for
 from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
 from coterie.partition.clustering import Clustering
@@ -97,11 +98,15 @@ class SortedTable:
             sent = [self.streams.get(stream, (0, stream)) for stream in streams]
             pairs = [(seed + later + run, stream) for later, stream in sent for run in range(runs)]
             together = max(1, _AT_ONCE // count)
-            parts = [
-                make(seeded_words(pairs[first : first + together], count))
-                for first in range(0, len(pairs), together)
-            ]
-            kept = (np.concatenate(parts) if len(parts) > 1 else parts[0]).reshape(len(streams), runs, count)
+            if len(pairs) <= together:
+                kept = make(seeded_words(pairs, count))
+            else:
+                kept = room_for(len(pairs) * count, np.float64).reshape(-1, count)
+                for first in range(0, len(pairs), together):
+                    kept[first : first + together] = make(
+                        seeded_words(pairs[first : first + together], count)
+                    )
+            kept = kept.reshape(len(streams), runs, count)
             if kept.size // len(streams) * len(self.columns) <= _KEPT:
                 self._kept[key] = kept
         return kept[:, :, :count]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.memory import room_for
 from coterie.utility.clustered import LONG
 
 _WORTH_COUNTING = 1_000  # shorter columns are sorted sooner by comparison
@@ -38,7 +39,7 @@ def _by_compiled_loop(values: NDArray[np.float64]) -> NDArray[np.int64]:
     from coterie.compare._counted_order import counted_order
     from coterie.partition._compiled import for_reading
 
-    order = np.empty(values.shape, dtype=np.int64)
+    order: NDArray[np.int64] = room_for(values.size, np.int64).reshape(values.shape)
     for line, row in zip(np.atleast_2d(order), np.atleast_2d(values), strict=True):
         if not counted_order(for_reading(row), line):
             line[:] = np.argsort(row, kind="stable")

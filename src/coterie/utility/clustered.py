@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import NumericColumn
+from coterie.memory import room_for
 from coterie.utility.spread import variance
 
 Floats = NDArray[np.float64]
@@ -94,7 +95,7 @@ class Arranged:
     def _running_by_compiled_loop(self) -> tuple[Floats, Floats]:
         from coterie.utility._column_loops import running_sums
 
-        running, running_x = np.empty((2, *self.values.shape))
+        running, running_x = room_for(2 * self.values.size, np.float64).reshape(2, *self.values.shape)
         for place, source in enumerate(self.numbers.sources):
             relative = source.attribute.type.has_zero
             floor = sanity_bound(source) if relative else float(source.domain.width)
