@@ -296,7 +296,7 @@ def test_kept_columns_undo_shuffling() -> None:
     assert "site" in release.guarantee.label
     grouped = protect(table, described, method="idp-mdav", epsilon=5, k=3)
     assert grouped.guarantee.status == "heuristic"
-    assert "only if: site" in grouped.guarantee.label
+    assert "only if: nothing in site needs protection" in grouped.guarantee.label
 
 
 def test_a_bare_date_bounds_a_timestamp_as_a_moment() -> None:
