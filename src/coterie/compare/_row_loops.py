@@ -66,7 +66,7 @@ def add_up_rows(
 def _release(
     centre: Floats, scale: Floats, unit: Floats, lower: float, upper: float, per_unit: float, values: Floats
 ) -> None:
-    """As `numbers._noisy` and `Batch.publish`; per_unit is 0 where values come in no steps."""
+    """As `numbers._values` and `Batch.publish`; per_unit is 0 where values come in no steps."""
     for j in range(len(values)):
         values[j] = min(max(centre[j] + unit[j] * scale[j], lower), upper)
     if per_unit > 0:

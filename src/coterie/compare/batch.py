@@ -55,9 +55,8 @@ class Batch:
             return rank, Arranged(self.numbers, ranked)
         for line, order in zip(rank, self.order, strict=True):
             line[order] = np.arange(len(order), dtype=np.int32)
-        return rank, Arranged(
-            self.numbers, along(records, self.order) + 0.0
-        )  # -0.0 becomes 0.0, as in a summary
+        values = along(records, self.order) + 0.0  # -0.0 becomes 0.0, as in a summary
+        return rank, Arranged(self.numbers, values)
 
     @cached_property
     def alone(self) -> Arranged:

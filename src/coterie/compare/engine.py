@@ -62,8 +62,10 @@ def run_cells(
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
     released = {key: table.records // key[0] * len(members) * runs for key, members in together.items()}
-    many = max(released.values(), default=0) >= _WORTH_THREADS or table.records >= LONG
-    with ThreadPoolExecutor(CORES) if many else nullcontext() as pool:
+    in_threads = {
+        key for key, values in released.items() if values >= _WORTH_THREADS or table.records >= LONG
+    }
+    with ThreadPoolExecutor(CORES) if in_threads else nullcontext() as pool:
         for key, members in together.items():
             k, _, synthetic = key
             shape = (len(table.columns), len(members) * runs)
@@ -74,7 +76,7 @@ def run_cells(
             section = Section(table, groups, k, members, runs, seed, seen, settings, found)
             numbers = synthetic_tasks(section) if synthetic else number_tasks(section)
             tasks = chain(numbers, category_tasks(section))
-            finish(tasks, pool if released[key] >= _WORTH_THREADS or table.records >= LONG else None)
+            finish(tasks, pool if key in in_threads else None)
             by_cell = {
                 name: values.reshape(shape[0], -1, runs).transpose(1, 2, 0) for name, values in found.items()
             }

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from coterie.compare.batch import Batch
 from coterie.utility.clustered import Clusters
-from coterie.utility.jensen_shannon import Bins, bins_of
+from coterie.utility.jensen_shannon import MOST_COUNTS, Bins, bins_of
 from coterie.utility.measure import Settings
 from coterie.utility.released import Sums
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-MOST_COUNTS = 4_000_000  # bins of all rows
 
 
 @dataclass(frozen=True)

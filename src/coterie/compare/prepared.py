@@ -14,7 +14,7 @@ from coterie.compare.section import Section
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.methods.recipe import Method
 from coterie.noise.seeded import unit_laplace
-from coterie.utility import jensen_shannon, matched_sse
+from coterie.utility import jensen_shannon
 from coterie.utility.clustered import LONG, Clusters
 
 Floats = NDArray[np.float64]
@@ -74,8 +74,8 @@ def _long_rows(section: Section, batch: Batch, clusters: Clusters) -> LongRows |
     """None where NumPy is quick enough, or where measures need the values themselves: then few rows are made at a time."""
     if section.table.records < LONG or len(batch.names) > 1 or clusters.numbers.some_constant:
         return None
-    names = {measure.name for measure in section.measures}
-    if matched_sse.MEASURE.name in names:
+    if not all(m.attribute.from_sums for m in section.measures if m.attribute and m.attribute.clusters):
         return None
-    long = LongRows(batch, clusters, section.settings, jensen_shannon.MEASURE.name in names)
+    counted = any(measure.name == jensen_shannon.MEASURE.name for measure in section.measures)
+    long = LongRows(batch, clusters, section.settings, counted)
     return long if section.runs <= long.most_rows else None

@@ -131,6 +131,6 @@ MEASURE = Measure(
     meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
     papers="001 §4.2",
     needs_linkage=False,
-    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),
+    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, from_sums=True, drawn=_drawn),
     rank=30,
 )

@@ -41,6 +41,6 @@ MEASURE = Measure(
     "by m once more; 0 no change, 1/m as bad as publishing the means (of one attribute alone: 1)",
     papers="000 Eq. (4)–(5) made independent of units",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True, combine=by_record),
     rank=10,
 )

@@ -79,6 +79,9 @@ class ByAttribute:
     clusters: Callable[[Released, Settings], Floats] | None = None
     drawn: Callable[[Drawn, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
+    from_sums: bool = (
+        False  # `clusters` is content with `Released.sums`: the rows of a long column are then never held
+    )
 
     def compute(self, pair: Pair, settings: Settings) -> Measured:
         found: dict[str, float] = {}

@@ -37,6 +37,6 @@ MEASURE = Measure(
     meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
     papers="000 Eq. (4)–(5), 003 Eq. (5)",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True, combine=by_record),
     rank=11,
 )

@@ -84,6 +84,8 @@ MEASURE = Measure(
     "arbitrary, the share of the domain; of categories the semantic distance",
     papers="001 §4.2",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
+    attribute=ByAttribute(
+        numbers=_numbers, labels=from_labels, clusters=_clusters, from_sums=True, drawn=from_drawn
+    ),
     rank=20,
 )

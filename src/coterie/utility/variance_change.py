@@ -41,6 +41,6 @@ MEASURE = Measure(
     meaning="0: every attribute keeps its variance; 1: it doubled or vanished",
     papers="001 §4.2 and Table 1",
     needs_linkage=False,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True),
     rank=31,
 )
