@@ -24,13 +24,16 @@ from coterie.compare import (
     stable_order,
 )
 from coterie.compare._counted_order import counted_order
+from coterie.compare._ranked_loops import place_in, ranked_totals, whole_totals
 from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.compare.long_rows import LongRows
 from coterie.errors import ParameterError
+from coterie.partition._compiled import for_reading
 from coterie.release import protect
 from coterie.schema import Attribute, Domain, Role, Schema
 from coterie.utility import clustered, jensen_shannon
+from coterie.utility._column_loops import histogram, squares_around
 from coterie.utility.evaluation import evaluate
 from coterie.utility.measure import Settings
 
@@ -199,14 +202,60 @@ def test_a_complaint_reaches_the_caller_from_its_thread() -> None:
         compare({"x": np.arange(40.0)}, schema, make_grid(["dp-ir"], ["1e-299"], [5], runs=1))
 
 
+WHOLE = st.integers(-(2**53), 2**53).map(float) | st.integers(-3, 3).map(float) | st.just(-0.0)
+
+
 @settings(deadline=None)
-@given(st.lists(FINITE | TIED, min_size=1, max_size=60))
+@given(st.lists(FINITE | TIED, min_size=1, max_size=60) | st.lists(WHOLE, min_size=1, max_size=60))
 def test_the_order_of_any_column(values: list[float]) -> None:
     column = np.array(values)
-    order = np.empty(len(column), dtype=np.int64)
-    if not counted_order(column, order):
+    order, ranked = np.empty(len(column), dtype=np.int64), np.full(len(column), np.nan)
+    if not counted_order(column, order, ranked):
         return  # NumPy sorts it
     np.testing.assert_array_equal(order, np.argsort(column, kind="stable"))
+    np.testing.assert_array_equal(ranked, column[order])
+    assert not np.signbit(ranked[ranked == 0]).any()
+
+
+@settings(deadline=None)
+@given(st.lists(WHOLE | st.just(0.5), min_size=1, max_size=40), st.integers(1, 40))
+def test_sums_of_whole_numbers_do_not_need_the_order_of_records(values: list[float], k: int) -> None:
+    """They are taken only where they are the same to the last bit as sums in the order of records."""
+    column, k = np.array(values), min(k, len(values))
+    order = np.argsort(column, kind="stable")
+    rank = np.empty(len(column), dtype=np.int32)
+    place_in(order, rank)
+    np.testing.assert_array_equal(rank[order], np.arange(len(column)))
+    expected, found = np.zeros((2, len(column) // k))
+    ranked_totals(for_reading(column), rank, k, expected)
+    exact = whole_totals(column[order] + 0.0, k, found)
+    if exact:
+        np.testing.assert_array_equal(found, expected)
+    small = np.abs(column).max() * (2 * k - 1) < 2**53
+    assert exact or not small or 0.5 in column
+    assert not (exact and 0.5 in column)
+
+
+def test_rising_values_are_counted_by_the_block() -> None:
+    draw = np.random.Generator(np.random.PCG64(9))
+    column = np.clip(draw.lognormal(0, 1, 60_001), 0, 30)
+    for bins in ((0.0, 100 / 30, 99.0, False), (0.0, 1.0, 30.0, True), (0.0, 1e4, 299_999.0, False)):
+        counts = np.zeros((2, int(bins[2]) + 1), dtype=np.int64)
+        histogram(for_reading(column), False, bins, counts[0])
+        histogram(for_reading(np.sort(column)), True, bins, counts[1])
+        place = (
+            np.rint(column) if bins[3] else np.floor(np.minimum((column - bins[0]) * bins[1], bins[2]))
+        ).astype(int)
+        np.testing.assert_array_equal(counts[0], np.bincount(place, minlength=counts.shape[1]))
+        np.testing.assert_array_equal(counts[1], counts[0])
+
+
+def test_equal_values_have_no_variance() -> None:
+    """The mean of equal decimals is rounded, and would leave some."""
+    column = np.full(60_000, 0.1)
+    assert squares_around(for_reading(column), column.mean() + 1e-12) == 0
+    column[7] = 0.2
+    assert squares_around(for_reading(column), column.mean()) == pytest.approx(column.var() * 60_000)
 
 
 @pytest.mark.parametrize("near", [20, 5_000])
@@ -216,7 +265,8 @@ def test_values_that_differ_in_bits_that_do_not_fit(near: int) -> None:
     column = draw.normal(0, 1e9, 60_000)
     column[:near] = 1 + draw.permutation(near) * 2.0**-52
     column[-1] = 1e300
-    assert counted_order(column, np.empty(len(column), dtype=np.int64)) == (near == 20)
+    room = np.empty(len(column), dtype=np.int64), np.empty(len(column))
+    assert counted_order(column, *room) == (near == 20)
     np.testing.assert_array_equal(stable_order.stable_order(column), np.argsort(column, kind="stable"))
 
 
@@ -228,3 +278,5 @@ def test_the_order_of_a_long_column_of_every_kind() -> None:
     expected = np.argsort(columns, axis=1, kind="stable")
     np.testing.assert_array_equal(stable_order.stable_order(columns), expected)
     np.testing.assert_array_equal(stable_order.stable_order(columns[0]), expected[0])
+    for found, rows in zip(stable_order.in_order(columns), (expected, np.sort(columns)), strict=True):
+        np.testing.assert_array_equal(found, rows)

@@ -9,17 +9,31 @@ from coterie.partition._compiled import compiled
 
 
 @compiled
-def arrange(
-    values: NDArray[np.float64],
-    order: NDArray[np.int64],
-    rank: NDArray[np.int32],
-    ranked: NDArray[np.float64],
-) -> None:
-    """The place of each record in the order, and the values in it; -0.0 becomes 0.0."""
+def place_in(order: NDArray[np.int64], rank: NDArray[np.int32]) -> None:
+    """The place of each record in the order."""
     for i in range(len(order)):
-        record = np.uint64(order[i])
-        rank[record] = i
-        ranked[i] = values[record] + 0.0
+        rank[np.uint64(order[i])] = i
+
+
+@compiled
+def whole_totals(ranked: NDArray[np.float64], k: int, total: NDArray[np.float64]) -> bool:
+    """As `ranked_totals`, from values in order: sums of whole numbers up to 2^53 are the same in any order.
+
+    False if some are not whole, or sums could be larger.
+    """
+    last = len(total) - 1
+    longest = len(ranked) - last * k
+    if longest * max(abs(ranked[0]), abs(ranked[-1])) >= 2.0**53:
+        return False
+    for cluster in range(len(total)):
+        found, broken = 0.0, 0.0
+        for i in range(cluster * k, (cluster + 1) * k if cluster < last else len(ranked)):
+            found += ranked[i]
+            broken += abs(ranked[i] - np.rint(ranked[i]))
+        if broken > 0:
+            return False
+        total[cluster] = found
+    return True
 
 
 @compiled

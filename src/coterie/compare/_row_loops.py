@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.partition._compiled import compiled, compiled_in_any_order
-from coterie.utility._column_loops import count_bins, find_bins
+from coterie.utility._column_loops import count_apart, count_bins, find_bins
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -35,7 +35,7 @@ def add_up_rows(
     mean, middle = moments
     weight, weighted, lowest, highest = errors
     released, place = np.empty(_BLOCK), np.empty(_BLOCK, np.int32)
-    among = np.zeros(_BLOCK, np.uint8)
+    among, apart = np.zeros(_BLOCK, np.uint8), count_apart()
     for first in range(0, len(mean), _BLOCK):
         end = min(first + _BLOCK, len(mean))
         values, bin_of = released[: end - first], place[: end - first]
@@ -59,7 +59,7 @@ def add_up_rows(
             sums[3, row] += _among(values, middle, first, among, inside)
             if counts.shape[1]:
                 find_bins(values, bins, bin_of)
-                count_bins(bin_of, counts[row])
+                count_bins(bin_of, apart, counts[row])
 
 
 @compiled

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.mechanism.numeric import limits
-from coterie.memory import room_for
 from coterie.utility.clustered import LONG, Arranged, Numbers
 
 Floats = NDArray[np.float64]
@@ -25,38 +24,31 @@ class Batch:
     places: slice | Whole  # among all columns
     numbers: Numbers
     original: Numbers
-    sort: Callable[[], Whole]
+    sort: Callable[[], tuple[Whole, Floats]]
 
-    @cached_property
+    @property
     def order(self) -> Whole:
         """Record numbers by rising value, ties by record order; a row an attribute."""
-        return self.sort()
-
-    @property
-    def rank(self) -> NDArray[np.int32]:
-        """The place of each record in that order."""
-        return self._by_rank[0]
-
-    @property
-    def ranked(self) -> Arranged:
-        return self._by_rank[1]
+        return self.sort()[0]
 
     @cached_property
-    def _by_rank(self) -> tuple[NDArray[np.int32], Arranged]:
-        records = self.numbers.records
-        rank = np.empty(self.order.shape, dtype=np.int32)
-        if records.shape[1] >= LONG:
-            from coterie.compare._ranked_loops import arrange
-            from coterie.partition._compiled import for_reading
+    def ranked(self) -> Arranged:
+        """The values in that order."""
+        return Arranged(self.numbers, self.sort()[1], rising=True)
 
-            ranked = room_for(records.size, np.float64).reshape(records.shape)
-            for line in zip(records, self.order, rank, ranked, strict=True):
-                arrange(for_reading(line[0]), *line[1:])
-            return rank, Arranged(self.numbers, ranked)
-        for line, order in zip(rank, self.order, strict=True):
-            line[order] = np.arange(len(order), dtype=np.int32)
-        values = along(records, self.order) + 0.0  # -0.0 becomes 0.0, as in a summary
-        return rank, Arranged(self.numbers, values)
+    @cached_property
+    def rank(self) -> NDArray[np.int32]:
+        """The place of each record in that order."""
+        rank: NDArray[np.int32] = np.empty(self.order.shape, dtype=np.int32)
+        if self.order.shape[1] >= LONG:
+            from coterie.compare._ranked_loops import place_in
+
+            for order, places in zip(self.order, rank, strict=True):
+                place_in(order, places)
+            return rank
+        for order, places in zip(self.order, rank, strict=True):
+            places[order] = np.arange(len(order), dtype=np.int32)
+        return rank
 
     @cached_property
     def alone(self) -> Arranged:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.compare.batch import Batch, Floats, Whole, along
@@ -119,7 +118,7 @@ class Groups:
         if self._grouping is INDIVIDUAL_RANKING:
             count = self._table.records // self._k
             if self._table.records >= LONG:
-                return _ranked_totals(numbers.records, batch.rank, self._k, count)
+                return _ranked_totals(numbers, batch, self._k, count)
             labels = np.minimum(batch.rank // self._k, count - 1)
         else:
             size, shared, _ = self._together
@@ -130,13 +129,16 @@ class Groups:
         return total
 
 
-def _ranked_totals(records: Floats, rank: NDArray[np.int32], k: int, count: int) -> Floats:
-    from coterie.compare._ranked_loops import ranked_totals
+def _ranked_totals(numbers: Numbers, batch: Batch, k: int, count: int) -> Floats:
+    from coterie.compare._ranked_loops import ranked_totals, whole_totals
     from coterie.partition._compiled import for_reading
 
-    total = np.zeros((len(records), count))
-    for line, ranks, values in zip(total, rank, records, strict=True):
-        ranked_totals(for_reading(values), ranks, k, line)
+    total = np.zeros((len(numbers.records), count))
+    for place, (line, values) in enumerate(zip(total, numbers.records, strict=True)):
+        if numbers is batch.numbers and whole_totals(batch.ranked.values[place], k, line):
+            continue
+        line[:] = 0.0
+        ranked_totals(for_reading(values), batch.rank[place], k, line)
     return total
 
 

@@ -71,7 +71,7 @@ class LongRows:
 
     @cached_property
     def _bins(self) -> Bins:
-        return bins_of(self.clusters.numbers, self.settings)
+        return bins_of(self.clusters.numbers, self.settings, self.clusters.arranged)
 
     @cached_property
     def _known(self) -> _Known:

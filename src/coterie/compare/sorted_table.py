@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.columns.column import Column, NumericColumn
 from coterie.compare.batch import Batch, Floats, Whole
-from coterie.compare.stable_order import stable_order
+from coterie.compare.stable_order import in_order, stable_order
 from coterie.memory import room_for
 from coterie.methods.grouping import corner_key
 from coterie.noise.seeded import Words, seeded_words
@@ -19,7 +19,7 @@ from coterie.partition.clustering import Clustering
 from coterie.utility.clustered import Numbers
 
 _KEPT = 4_000_000  # words and draws kept for reuse by later k; more are drawn again, to bound the memory
-_AT_ONCE = 200_000  # draws: more of them would leave the last cache
+_AT_ONCE = 100_000  # draws: more of them would leave the processor's own cache
 _SIDE_BY_SIDE = 32_768  # records of all attributes of a batch: its arrays stay in the processor's cache
 
 
@@ -32,7 +32,7 @@ class SortedTable:
     streams: Mapping[str, tuple[int, str]] = field(
         default_factory=dict
     )  # where noise is not of the column's name
-    _orders: dict[tuple[str, ...], Whole] = field(default_factory=dict, repr=False)
+    _orders: dict[tuple[str, ...], tuple[Whole, Floats]] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[Any, ...], Floats] = field(default_factory=dict, repr=False)
 
     @property
@@ -65,7 +65,7 @@ class SortedTable:
             original = Numbers.of([_numeric(self.original[name]) for name in names])
         neighbours = places[-1] - places[0] == len(places) - 1
         among = slice(places[0], places[-1] + 1) if neighbours else np.array(places)
-        return Batch(names, among, numbers, original, partial(_order, self.columns, names, self._orders))
+        return Batch(names, among, numbers, original, partial(_sorted, self.columns, names, self._orders))
 
     @cached_property
     def from_corner(self) -> Whole:
@@ -82,7 +82,8 @@ class SortedTable:
     def _order_of(self, name: str) -> Whole:
         """Numbers are sorted with their batch."""
         names = next((batch.names for batch in self.batches if name in batch.names), (name,))
-        return np.asarray(_order(self.columns, names, self._orders)[names.index(name)])
+        order, _ = _sorted(self.columns, names, self._orders)
+        return np.asarray(order[names.index(name)])
 
     def drawn(
         self, make: Callable[[Words], Floats], streams: tuple[str, ...], seed: int, runs: int, count: int
@@ -119,13 +120,15 @@ def equal_sizes(records: int, k: int) -> Whole:
     return size
 
 
-def _order(
-    columns: Mapping[str, Column], names: tuple[str, ...], known: dict[tuple[str, ...], Whole]
-) -> Whole:
-    """Record numbers by rising value, ties by record order; a row an attribute. One sort for the whole grid."""
+def _sorted(
+    columns: Mapping[str, Column],
+    names: tuple[str, ...],
+    known: dict[tuple[str, ...], tuple[Whole, Floats]],
+) -> tuple[Whole, Floats]:
+    """Record numbers by rising value, ties by record order, and the values: a row an attribute. One sort a grid."""
     if names not in known:
         position = [columns[name].position for name in names]
-        known[names] = stable_order(position[0][None] if len(names) == 1 else np.stack(position))
+        known[names] = in_order(position[0][None] if len(names) == 1 else np.stack(position))
     return known[names]
 
 

@@ -49,7 +49,14 @@ class Numbers:
 
     @cached_property
     def variance(self) -> Floats:
-        return variance(self.records)[:, None]
+        if self.records.shape[1] < LONG:
+            return variance(self.records)[:, None]
+        from coterie.partition._compiled import for_reading
+        from coterie.utility._column_loops import squares_around
+
+        lines = zip(self.records, self.mean[:, 0].tolist(), strict=True)
+        squares = np.array([[squares_around(for_reading(line), mean)] for line, mean in lines])
+        return np.asarray(squares / (self.records.shape[1] - 1))
 
     @cached_property
     def some_constant(self) -> bool:
@@ -76,6 +83,7 @@ class Arranged:
 
     numbers: Numbers
     values: Floats
+    rising: bool = False  # whether they rise from cluster to cluster too
 
     @cached_property
     def weights(self) -> Floats:

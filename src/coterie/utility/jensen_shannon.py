@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.utility.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.utility.clustered import LONG, Clusters, Floats, Numbers
+from coterie.utility.clustered import LONG, Arranged, Clusters, Floats, Numbers
 from coterie.utility.clustered_labels import Drawn
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.released import Released
@@ -94,7 +94,8 @@ class Bins:
     records: int
 
 
-def bins_of(numbers: Numbers, settings: Settings) -> Bins:
+def bins_of(numbers: Numbers, settings: Settings, arranged: Arranged | None = None) -> Bins:
+    """`arranged`: the same values in an order that may be quicker to count."""
     if settings.bins not in numbers.histograms:
         sources, values = numbers.sources, numbers.records[:, None]
         count = np.array([bin_count(source, settings.bins) for source in sources])
@@ -102,7 +103,9 @@ def bins_of(numbers: Numbers, settings: Settings) -> Bins:
         first = np.cumsum(count) - count
         records = values.shape[2]
         if len(sources) == 1 and records >= LONG:
-            before = _long_histogram(numbers.records[0], edges, int(count[0]))
+            rising = arranged is not None and arranged.rising
+            in_line = arranged.values[0] if arranged is not None and rising else numbers.records[0]
+            before = _long_histogram(in_line, rising, edges, int(count[0]))
         else:
             place = edges.places(values) + first[:, None, None]
             before = np.bincount(place.ravel(), minlength=int(count.sum()))
@@ -112,12 +115,12 @@ def bins_of(numbers: Numbers, settings: Settings) -> Bins:
     return found
 
 
-def _long_histogram(values: Floats, edges: Edges, bins: int) -> NDArray[np.int64]:
+def _long_histogram(values: Floats, rising: bool, edges: Edges, bins: int) -> NDArray[np.int64]:
     from coterie.partition._compiled import for_reading
     from coterie.utility._column_loops import histogram
 
     counts = np.zeros(bins, dtype=np.int64)
-    histogram(for_reading(values), edges.single, counts)
+    histogram(for_reading(values), rising, edges.single, counts)
     return counts
 
 
