@@ -40,7 +40,7 @@ def read_csv(path: Path, text: Collection[str] = ()) -> pa.Table:
     )
     try:
         table = pacsv.read_csv(
-            pa.BufferReader(pa.py_buffer(content)),
+            _for_arrow(path, content),
             parse_options=options,
             convert_options=pacsv.ConvertOptions(
                 null_values=[""],
@@ -60,6 +60,16 @@ def read_csv(path: Path, text: Collection[str] = ()) -> pa.Table:
                 "Save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8').",
             )
     return table
+
+
+def _for_arrow(path: Path, content: bytes | mmap.mmap) -> pa.NativeFile:
+    """The same bytes in Arrow's own hands: one of its threads lets go of them last, maybe while Python is ending, and
+    a thread that then has to ask Python to free them aborts the whole process."""
+    if not isinstance(content, bytes):
+        return pa.memory_map(str(path))
+    held = pa.BufferOutputStream()
+    held.write(content)
+    return pa.BufferReader(held.getvalue())
 
 
 def _content(path: Path) -> bytes | mmap.mmap:
