@@ -168,8 +168,9 @@ def compare_command(
         console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
+    each = f"{grid.runs} {'run' if grid.runs == 1 else 'runs'}"
     console.print(
-        f"{len(found.results.cells)} cells × {grid.runs} runs in {seconds:.1f} s. Open [bold]{output}/report.html[/]."
+        f"{len(found.results.cells)} cells × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/]."
     )
     if sample is None:
         console.print(
