@@ -75,7 +75,7 @@ def test_the_table_reads_well_on_eighty_columns(folder: Path) -> None:
     rows = [(line, found[1]) for line in lines[start + 2 :] if (found := row.match(line))]
     assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-copula"]
     below = " ".join(done.output[done.output.index(rows[-1][0]) :].split())
-    assert "Error: mean squared error" in below
+    assert "The error is the mean squared error" in below
     assert "* squared error of the distributions" in below
     above = done.output[: done.output.index("best k")]
     assert "Eq. (5)" in below

@@ -168,10 +168,9 @@ def compare_command(
         console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
+    cells = f"{len(found.results.cells):,} {'cell' if len(found.results.cells) == 1 else 'cells'}"
     each = f"{grid.runs} {'run' if grid.runs == 1 else 'runs'}"
-    console.print(
-        f"{len(found.results.cells)} cells × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/]."
-    )
+    console.print(f"{cells} × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/].")
     if sample is None:
         console.print(
             "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."

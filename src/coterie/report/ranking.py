@@ -167,7 +167,7 @@ def key_to_errors(best: Sequence[Best]) -> list[str]:
     """What the errors in a table of the best choices are: one line for most of them, one for those with a star."""
     usual = usual_measure(best)
     others = sorted({entry.measure for entry in best} - {usual})
-    first = f"Error: {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
+    first = f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
     return [first, *(f"* {UNITS[other]}; {SCALES[other]}." for other in others)]
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import NumericColumn
 from coterie.memory import room_for
-from coterie.utility.spread import variance
+from coterie.utility.spread import rounding, variance
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -50,6 +50,11 @@ class Numbers:
     @cached_property
     def variance(self) -> Floats:
         return variance(self.records)[:, None]
+
+    @cached_property
+    def rounding(self) -> Floats:
+        """Up to which squared error a constant attribute counts as unchanged."""
+        return rounding(self.records)[:, None]
 
     @cached_property
     def some_constant(self) -> bool:
