@@ -123,6 +123,15 @@ def test_a_public_bound_that_somebody_reaches_is_no_leak() -> None:
     assert found.level is Level.NOTHING
 
 
+def test_a_column_of_one_decimal_under_a_round_bound_is_looked_at_like_any_other() -> None:
+    """The rounded mean of many 0.1 is not 0.1, so such a column seemed to have a tail."""
+    entry = {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1}}
+    schema, table = Schema.from_dict({"attributes": {"x": entry}}), pa.table({"x": np.full(500, 0.1)})
+    released = protect(table, schema, method="laplace", epsilon="0.1", seed=1).table
+    found = only(audit_release(table, released, schema, attacks=["domain-maximum"], in_order=True))
+    assert found.level is Level.NOTHING
+
+
 def test_equal_answers_go_out_without_noise() -> None:
     """Insurance `children`, k = 10: almost every group of idp-cbls holds one value and gets no noise."""
     table = pacsv.read_csv(real_data("insurance.csv")).select(["age", "children", "bmi"])

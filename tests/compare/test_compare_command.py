@@ -13,7 +13,7 @@ from mixed_people import SCHEMA, mixed_table
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
-from coterie.cli.compare import _whole_numbers
+from coterie.cli.compare import _called, _whole_numbers
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.io.publication import stage
 
@@ -58,6 +58,27 @@ def test_everything_is_written_and_a_second_run_resumes(folder: Path) -> None:
     assert again["verdict"] == said["verdict"]
 
 
+def test_a_kept_class_cannot_be_tuned_on_a_synthetic_table(folder: Path) -> None:
+    done = call(folder, "--tune-on", "synthetic", "--target", "group")
+    assert isinstance(done.exception, ParameterError)
+    assert "A synthetic table has no 'group'" in done.exception.problem
+    assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "table", "shown"),
+    [
+        ("data/people.csv", None, "people.csv"),
+        ("book.xlsx", "Blatt 1", "book.xlsx, Blatt 1"),
+        ("postgresql://ann:secret@host/clinic?password=secret", "patients", "clinic, patients"),
+    ],
+)
+def test_the_page_does_not_show_how_to_get_into_a_database(
+    source: str, table: str | None, shown: str
+) -> None:
+    assert _called(source, table) == shown
+
+
 def test_people_get_the_verdict_first_and_the_disclosure_last(folder: Path) -> None:
     done = call(folder)
     assert done.output.lstrip().startswith("For ε ≤ 4 and this table of 120 records")
@@ -75,7 +96,7 @@ def test_the_table_reads_well_on_eighty_columns(folder: Path) -> None:
     rows = [(line, found[1]) for line in lines[start + 2 :] if (found := row.match(line))]
     assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-copula"]
     below = " ".join(done.output[done.output.index(rows[-1][0]) :].split())
-    assert "Error: mean squared error" in below
+    assert "The error is the mean squared error" in below
     assert "* squared error of the distributions" in below
     above = done.output[: done.output.index("best k")]
     assert "Eq. (5)" in below

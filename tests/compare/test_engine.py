@@ -68,6 +68,9 @@ def test_constant_columns(value: float) -> None:
         attributes=tuple(Attribute(name=n, role=Role.PROTECT, domain=domain) for n in ("same", "other"))
     )
     same_as_protect(table, schema, ["laplace", "ir", "dp-ir", "idp-cbls"], [6, 29, 30])
+    ranked = compare(table, schema, make_grid(["ir", "mdav"], ["1"], [3, 7], runs=1)).results
+    assert not ranked.values["sse"][:, :, 0].any()
+    assert not ranked.values["variance-change"][:, :, 0].any()
     noisy = protect(table, schema, method="laplace", epsilon=1, seed=1).table
     assert evaluate(table, noisy, schema, measures=["sse"]).measures["sse"].attributes["same"] == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
 import threading
@@ -235,6 +236,18 @@ def test_the_variable_comes_first_and_is_verified(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(DataError, match="checksum differs") as error:
         data.load("toy")
     assert "5" not in error.value.problem.replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[:-12], lambda raw: raw[:12] + b"\xff\xff\xff\xff"])
+def test_a_damaged_archive_is_named(
+    damage: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A truncated gzip file ends in EOFError, which the command line took for Ctrl-D: 'Aborted.', and no word more."""
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    monkeypatch.setitem(DATA_SETS, "toy", replace(TOY, file="toy.csv.gz"))
+    (tmp_path / "toy.csv.gz").write_bytes(damage(gzip.compress(CSV.encode())))
+    with pytest.raises(DataError, match=r"toy.csv.gz cannot be read \(not a complete gzip file\)"):
+        data.load("toy")
 
 
 def test_what_the_named_folder_lacks_comes_from_the_cache_or_its_source(

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import DataError, OutputError, ParameterError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
 from coterie.papers.experiment import Experiment, Finding, Outcome
@@ -123,6 +123,33 @@ def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: 
         CliRunner().invoke(app, ["reproduce", "009-fig9", "-o", str(tmp_path), "--json"]).stdout
     )
     assert found[0]["findings"][0]["holds"] is False
+
+
+def test_one_missing_data_set_does_not_cost_the_other_experiments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+
+    def missing() -> Outcome:
+        raise DataError("The data set 'toy' is not here.", "Fetch it.")
+
+    outcome = Outcome((_finding(True),), None, pa.table({"x": [1]}))
+    fakes = {
+        "009-fig1": Experiment("009-fig1", "nothing", "009", (), 0.1, missing),
+        "009-fig2": Experiment("009-fig2", "nothing", "009", (), 0.1, lambda: outcome),
+    }
+    monkeypatch.setattr("coterie.cli.reproduce.get_experiment", fakes.__getitem__)
+    done = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path)])
+    assert done.exit_code == DataError.exit_code
+    assert "009-fig1 not run The data set 'toy' is not here." in done.output
+    assert "1 of 2 reproduced in full" in done.output
+    assert "Fetch it." in done.output
+    assert (tmp_path / "009-fig2.csv").exists()
+    as_json = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path), "--json"])
+    assert as_json.exit_code == DataError.exit_code
+    assert [entry["verdict"][:7] for entry in json.loads(as_json.stdout)] == ["not run", "reprodu"]
+    alone = CliRunner().invoke(app, ["reproduce", "009-fig1", "-o", str(tmp_path)])
+    assert isinstance(alone.exception, DataError)
 
 
 def test_a_file_as_output_folder(tmp_path: Path) -> None:

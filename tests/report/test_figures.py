@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,8 @@ from coterie.compare.comparison import compare
 from coterie.compare.grid import make_grid
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.report.audit_map import MapPoint, risk_utility_map
-from coterie.report.comparison_figures import error_heatmaps
+from coterie.report.comparison_figures import error_by_k, error_heatmaps
+from coterie.report.style import as_png, plain_text
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.schema import Schema
 from coterie.table import check
@@ -52,6 +55,75 @@ def test_a_wide_table_has_a_readable_correlation_matrix() -> None:
     assert figure is not None
     assert figure.get_size_inches().max() < 10
     assert len(figure.axes[0].get_yticklabels()) == 20
+
+
+def test_a_figure_is_no_wider_than_the_page() -> None:
+    """A browser would shrink it, and letters of 7 points with it."""
+    one = _columns(np.linspace(0, 100, 50))["x"]
+    wide = {f"an_indicator_with_a_long_name_{place:03d}": one for place in range(108)}
+    drawn = [
+        correlation_matrices(wide, {"a": wide, "b": wide}),
+        distributions(dict(list(wide.items())[:4]), {}),
+    ]
+    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    table = pa.table({"x": np.linspace(0, 100, 60)})
+    found = compare(table, schema, make_grid(["dp-ir"], ["0.1", "1", "2", "5"], [5, 10], runs=1))
+    drawn.append(error_by_k(found, "sse", ["dp-ir"]))
+    assert [figure.get_size_inches()[0] for figure in drawn if figure] == pytest.approx([10] * 3, abs=0.5)
+    names = [label.get_text() for label in drawn[0].axes[0].get_yticklabels()]  # type: ignore[union-attr]
+    assert names[-1].startswith("an_ind")
+    assert names[-1].endswith("105")
+    assert max(map(len, names)) == 20
+
+
+def test_names_are_names_and_not_mathematics() -> None:
+    """Two dollar signs would make a formula of what is between them, and a formula that is none would end the report."""
+    name = "price $ low\nor $ ^^ high"
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                name: {"role": "protect", "domain": {"lower": 0, "upper": 100}, "unit": "$^"},
+                "other $^ $": {"role": "protect", "domain": {"lower": 0, "upper": 100}},
+                "label": {
+                    "type": "categorical",
+                    "role": "protect",
+                    "categories": {"labels": ["$^$", "日本"]},
+                },
+            }
+        }
+    )
+    values = np.linspace(0, 100, 60)
+    people = pa.table({name: values, "other $^ $": values, "label": ["$^$", "日本"] * 30})
+    columns = check(people, schema).columns
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nor are paths of our files printed where a font lacks a script
+        assert as_png(distributions(columns, {"release": columns}))
+        assert as_png(correlation_matrices(columns, {}))
+    assert plain_text(name) == r"price \$ low or \$ ^^ high"
+
+
+@pytest.mark.parametrize("epsilons", [["1"], ["0.1", "1"]])
+def test_the_label_of_one_low_heatmap_is_not_cut(epsilons: list[str]) -> None:
+    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    table = pa.table({"x": np.linspace(0, 100, 60)})
+    found = compare(table, schema, make_grid(["dp-ir"], epsilons, [5, 10], runs=1))
+    figure = error_heatmaps(found, "sse", ["dp-ir"])
+    assert figure is not None
+    figure.draw_without_rendering()
+    label = figure.axes[-1].yaxis.label.get_window_extent()
+    assert label.y0 >= 0
+    assert label.y1 <= figure.bbox.y1
+
+
+def test_the_legend_of_every_method_fits_under_one_panel() -> None:
+    methods = ["laplace", "ir", "dp-ir", "dp-um", "dp-ir-path", "idp", "idp-ls", "idp-cbls", "idp-cbls-joint"]
+    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    table = pa.table({"x": np.linspace(0, 100, 60)})
+    figure = error_by_k(compare(table, schema, make_grid(methods, ["1"], [5, 10], runs=1)), "sse", methods)
+    figure.draw_without_rendering()
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
 
 
 def test_many_heatmaps_stand_side_by_side_with_their_label_whole() -> None:

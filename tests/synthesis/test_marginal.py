@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coterie.mechanism.listed import at_bounds
+from coterie.schema import Domain
 from coterie.synthesis.correlation import nearest_correlation, square_root
 from coterie.synthesis.marginal import Line, Steps, rounded
 from coterie.synthesis.smoothing import onto_counts, rising, with_margins
@@ -30,6 +32,13 @@ def test_a_line_rises_from_end_to_end_and_keeps_its_step() -> None:
     found = line.at(np.array([0.0, 0.26, 1.0]))
     assert found.tolist() == [0, 3, 10]
     assert rounded(np.array([0.123]), 0.01).tolist() == [0.12]
+
+
+def test_means_near_a_bound_become_it_and_noise_wider_than_the_domain_takes_no_side() -> None:
+    domain, means = Domain(lower=0, upper=10), np.array([-3.0, 1.0, 4.0, 9.0, 20.0])
+    assert at_bounds(means, domain, 2.0).tolist() == [0, 0, 4, 10, 10]
+    for wide in (7.0, 10.0, 1e6):
+        assert at_bounds(means, domain, wide).tolist() == [0, 0, 0, 10, 10]
 
 
 @given(noisy)

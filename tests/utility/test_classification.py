@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from coterie.errors import DataError
 from coterie.schema import Schema
 from coterie.utility import classification
 from coterie.utility.classifiers import learn
@@ -112,3 +114,46 @@ def test_a_table_that_is_sorted_by_class_is_split_at_random() -> None:
     assert "at random" in found.details["split"]
     mixed = evaluate(people(), people(), SCHEMA, measures=["classification"], settings=settings).measures
     assert mixed["classification"].details["split"] == "the first records train"
+
+
+def _by_class(kind: str, before: Any, after: Any, **options: Any) -> dict[str, dict[str, float]]:
+    """F-measures of the class column `c`, which goes with x."""
+    schema = Schema.from_yaml(
+        f"attributes:\n  x: {{role: protect, domain: {{lower: 0, upper: 10}}}}\n  c: {kind}\n"
+    )
+    x = people()["x"]
+    settings = Settings(target="c", **options)
+    found = evaluate(
+        pa.table({"x": x, "c": before}), pa.table({"x": x, "c": after}), schema, settings=settings
+    )
+    classes: dict[str, dict[str, float]] = found.measures["classification"].details["classes"]
+    return classes
+
+
+def test_a_kept_class_has_one_name_in_files_of_different_kinds() -> None:
+    """Parquet stores truth values; CSV, read with a schema, has the text."""
+    truth = pa.array((people()["x"] > 5).tolist())
+    found = _by_class("{role: keep, type: boolean}", truth, truth.cast(pa.string()))
+    assert {f["f_measure"] for f in found.values()} == {f["upper_bound"] for f in found.values()}
+    assert min(f["f_measure"] for f in found.values()) > 0.9
+
+
+def test_classes_that_differ_in_the_seventh_digit_are_told_apart() -> None:
+    codes = 1234560 + (people()["x"] > 5)
+    found = _by_class(
+        "{type: integer, role: protect, domain: {lower: 1000000, upper: 2000000}}", codes, codes
+    )
+    assert sorted(found) == ["1234560", "1234561"]
+
+
+def test_ordinal_classes_are_called_by_their_labels() -> None:
+    labels = np.where(people()["x"] > 5, "high", "low")
+    kind = "{type: ordinal, role: protect, categories: {labels: [low, high]}}"
+    assert sorted(_by_class(kind, labels, labels)) == ["high", "low"]
+    assert sorted(_by_class(kind, labels, labels, threshold=0.5)) == ["above 0.5", "at most 0.5"]
+
+
+def test_a_missing_class_is_on_no_side_of_a_threshold() -> None:
+    values = [None, *people()["x"][1:].tolist()]
+    with pytest.raises(DataError, match="misses values"):
+        _by_class("{role: keep, type: continuous}", values, values, threshold=5.0)

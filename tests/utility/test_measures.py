@@ -217,6 +217,15 @@ def test_a_constant_attribute_has_no_variance_to_divide_by() -> None:
         assert value(measure, same, moved, schema(x=9)) == 1
 
 
+def test_the_last_digit_of_a_mean_is_no_change_of_a_constant() -> None:
+    """(0.1 + 0.1 + 0.1) / 3 is not 0.1 in doubles: what `ir` and `mdav` release of a constant column."""
+    before = {"x": [0.1] * 6, "y": [1.0, 5.0, 2.0, 8.0, 3.0, 4.0]}
+    after = {**before, "x": [0.1, 0.1, 0.1] + [(0.1 + 0.1 + 0.1) / 3] * 3}
+    assert len(set(after["x"])) == 2
+    for measure in ("sse", "sse-paper", "sse-matched", "variance-change", "correlation"):
+        assert value(measure, before, after, schema(x=9, y=9)) == 0
+
+
 def test_every_measure_says_how_to_read_it() -> None:
     for measure in all_measures().values():
         assert measure.title

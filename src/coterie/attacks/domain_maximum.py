@@ -67,6 +67,8 @@ def _luck(attribute: Seen) -> float:
     if attribute.bounds_from_data:
         return 0.0
     values = np.unique(attribute.original)
+    if len(values) == 1:  # all are alike: no tail, but the rounded mean of decimals would leave one
+        return 1.0
     top = np.sort(attribute.original)[-_TOP:]
     tail = float(top.mean() - top[0])
     if tail <= 0:

@@ -25,10 +25,11 @@ from coterie.compare.comparison import compare
 from coterie.compare.grid import left_out, make_grid
 from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
+from coterie.io.address import Address
 from coterie.io.reading import read_table
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
-from coterie.schema import Schema
+from coterie.schema import Role, Schema
 from coterie.utility.measure import Settings
 
 
@@ -81,13 +82,18 @@ def compare_command(
     schema = Schema.from_yaml(schema_file)
     table, sample = read_table(data, table=table_name, query=query, schema=schema), None
     if tune_on == "synthetic":
+        if target in {attribute.name for attribute in schema.with_role(Role.KEEP)}:
+            raise ParameterError(
+                f"A synthetic table has no '{target}': it is drawn from the bounds of protected attributes alone.",
+                "Leave out --target, or tune on a public table.",
+            )
         table, sample = (
             synthetic_sample(schema, table.num_rows, seed),
             "a synthetic table drawn from the public bounds",
         )
         schema = sample_schema(schema)
     elif tune_on is not None:
-        table, sample = read_table(tune_on, schema=schema), Path(tune_on).name
+        table, sample = read_table(tune_on, schema=schema), _called(tune_on)
     settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     started = time.perf_counter()
     try:
@@ -109,7 +115,7 @@ def compare_command(
                 found,
                 table,
                 output,
-                title=f"Comparison on {sample or Path(data).name}",
+                title=f"Comparison on {sample or _called(data, table_name)}",
                 sample=sample,
                 settings=settings,
                 audit_seconds=30 if risk else None,
@@ -168,13 +174,19 @@ def compare_command(
         console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
-    console.print(
-        f"{len(found.results.cells)} cells × {grid.runs} runs in {seconds:.1f} s. Open [bold]{output}/report.html[/]."
-    )
+    cells = f"{len(found.results.cells):,} {'cell' if len(found.results.cells) == 1 else 'cells'}"
+    each = f"{grid.runs} {'run' if grid.runs == 1 else 'runs'}"
+    console.print(f"{cells} × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/].")
     if sample is None:
         console.print(
             "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
         )
+
+
+def _called(source: str, table: str | None = None) -> str:
+    """What a page may call a table: of a database's address no user, no password and no options."""
+    place = Address.parse(source).shown if Address.knows(source) else source
+    return Path(place).name + (f", {table}" if table else "")
 
 
 def _table(best: list[Best]) -> Table:

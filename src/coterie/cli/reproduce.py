@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie.cli.output import console, errors, print_json
-from coterie.errors import OutputError
+from coterie.errors import DataError, OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
 
@@ -43,11 +43,22 @@ def reproduce_command(
     if output.exists() and not output.is_dir():
         raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
     found: list[dict[str, Any]] = []
+    not_run: list[DataError] = []
     for name in wanted:
         experiment = get_experiment(name)
         started = time.perf_counter()
-        with errors.status(f"{name}: {experiment.title} (about {experiment.seconds:.0f} s)"):
-            verdict = experiment.run(output)
+        try:
+            with errors.status(f"{name}: {experiment.title} (about {experiment.seconds:.0f} s)"):
+                verdict = experiment.run(output)
+        except DataError as error:
+            if len(wanted) == 1:
+                raise
+            # Other experiments may have their data here: one missing file must not cost all the rest.
+            not_run.append(error)
+            found.append({"experiment": name, "verdict": f"not run: {error.problem}", "advice": error.advice})
+            if not as_json:
+                console.print(f"[bold]{name}[/] [bold #E69F00]not run[/] {escape(error.problem)}")
+            continue
         seconds = time.perf_counter() - started
         found.append({**_findings(output / f"{name}.json"), "verdict": verdict, "seconds": round(seconds, 1)})
         if not as_json:
@@ -56,11 +67,17 @@ def reproduce_command(
             console.print(f"[bold]{name}[/] [bold {style}]{word}[/] {escape(rest)} [dim]({seconds:.1f} s)[/]")
     if as_json:
         print_json(found)
+        if not_run:
+            raise typer.Exit(not_run[0].exit_code)
         return
     reproduced = sum(entry["verdict"].startswith("reproduced") for entry in found)
     console.print(
         f"{reproduced} of {len(found)} reproduced in full. Figures and data are in [bold]{escape(str(output))}/[/]."
     )
+    if not_run:
+        for advice in dict.fromkeys(error.advice for error in not_run):
+            console.print(f"[#E69F00]Not run for want of data:[/] {escape(advice)}")
+        raise typer.Exit(not_run[0].exit_code)
 
 
 def _findings(path: Path) -> dict[str, Any]:

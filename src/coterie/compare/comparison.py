@@ -27,7 +27,7 @@ from coterie.schema import Schema
 from coterie.table import Checked, check
 from coterie.utility import all_measures, get_measure, jensen_shannon
 from coterie.utility.bins import bin_count
-from coterie.utility.classification import check_classes
+from coterie.utility.class_column import check_classes
 from coterie.utility.measure import Measure, Settings
 from coterie.utility.pair import as_they_are
 from coterie.utility.spread import check_scales

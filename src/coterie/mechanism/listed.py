@@ -105,7 +105,11 @@ class SortedLabels:
 
 
 def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
-    """Means nearer to a bound than the noise's scale become the bound: columns full of zeros keep them."""
+    """Means nearer to a bound than the noise's scale become the bound: columns full of zeros keep them.
+
+    Nearer than half the domain in any case: where noise is wider, all means would become the bound that is asked last.
+    """
+    near = min(near, (domain.upper - domain.lower) / 2)
     means = np.where(means < domain.lower + near, domain.lower, means)
     return np.where(means > domain.upper - near, domain.upper, means)
 

@@ -9,6 +9,7 @@ import io
 import os
 import urllib.error
 import urllib.request
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,9 +64,9 @@ def _read(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix == ".gz" else content
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(
-            f"{path} cannot be read ({error.strerror or 'not a gzip file'}).",
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not a complete gzip file'}).",
             "Check the file, or fetch it again.",
         ) from None
 

@@ -47,7 +47,9 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
     ks = sorted({cell.k for cell in comparison.results.cells if cell.method in methods and cell.k > 1})
     columns = min(3, len(epsilons))
     rows = -(-len(epsilons) // columns)
-    figure, axes = new_figure(4.1 * columns + 0.6, 3.5 * rows + 0.5, rows, columns)
+    # As wide as the page at most: a wider figure would be shrunk to it, its letters too.
+    width = min(4.1 * columns + 0.6, 9.6)
+    figure, axes = new_figure(width, 3.0 * rows + 0.5, rows, columns)
     look = method_look(comparison.grid.methods)
     for axis, epsilon in zip(axes.flat, epsilons, strict=False):
         for method in methods:
@@ -93,7 +95,12 @@ def error_by_k(comparison: Comparison, measure: str, methods: list[str]) -> Any:
     # The largest ε has every method; a smaller one may be too small for some.
     handles, labels = axes.flat[len(epsilons) - 1].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(7, len(labels)), fontsize=8, frameon=False
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=min(int(width / 1.5), len(labels)),  # inches that the longest name takes
+        fontsize=8,
+        frameon=False,
     )
     return figure
 
@@ -113,10 +120,9 @@ def error_heatmaps(comparison: Comparison, measure: str, methods: list[str]) -> 
     height = 0.62 + 0.3 * len(epsilons)
     across = 2 if len(grouped) > 3 and len(ks) <= 8 else 1  # many small panels stand side by side
     rows = -(-len(grouped) // across)
-    # As wide as the page at most: a wider one would be shrunk to it, its numbers too.
     width = 9.0 if across == 2 else min(max(5.0, 2.4 + 0.55 * len(ks)), 9.5)
     room = (width / across - 2) / len(ks) > 0.28  # inches that a number takes
-    figure, axes = new_figure(width, height * rows + 0.5, rows, across)
+    figure, axes = new_figure(width, max(height * rows + 0.5, 2.4), rows, across)  # the bar's label is 2 high
     for axis, method in zip(axes.flat, grouped, strict=False):
         values = np.full((len(epsilons), len(ks)), np.nan)
         for cell in comparison.results.cells:

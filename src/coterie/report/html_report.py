@@ -65,6 +65,7 @@ def render_report(
         version=__version__,
         issued=f"{(issued or datetime.now(UTC)).astimezone(UTC):%d %B %Y, %H:%M} UTC",
         comparison=comparison,
+        runs=f"{comparison.grid.runs} {'run' if comparison.grid.runs == 1 else 'runs'}",
         left_out=left_out(comparison.skipped),
         verdict=verdict,
         figures=figures,

@@ -42,8 +42,9 @@ WORDS = {
         (0.0, "the distributions are close"),
     ),
     "semantic-distance": (
-        (0.3, "most categories are others than before"),
-        (0.03, "most categories are kept"),
+        # Of distances, not of shares: in a deep taxonomy every label may have become a near one.
+        (0.3, "categories lie far from the original ones"),
+        (0.03, "categories lie near the original ones"),
         (0.0, "nearly every category is kept"),
     ),
     "jensen-shannon": (
@@ -167,7 +168,7 @@ def key_to_errors(best: Sequence[Best]) -> list[str]:
     """What the errors in a table of the best choices are: one line for most of them, one for those with a star."""
     usual = usual_measure(best)
     others = sorted({entry.measure for entry in best} - {usual})
-    first = f"Error: {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
+    first = f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
     return [first, *(f"* {UNITS[other]}; {SCALES[other]}." for other in others)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 from coterie.errors import MissingExtra
@@ -55,7 +56,18 @@ def plain_log(scale: Any, low: float, high: float) -> None:
     scale.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}") if few else NullFormatter())
 
 
+def plain_text(text: str, most: int = 40) -> str:
+    """A user's name or label in one line: cut in its middle where it is long, and never typeset as $mathematics$."""
+    line = " ".join(text.split())
+    if len(line) > most:
+        line = f"{line[: most - most // 2 - 1]}…{line[-(most // 2) :]}"
+    return line.replace("$", r"\$")
+
+
 def as_png(figure: Any) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
+    with warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes: the reader sees it, and paths of our files help nobody.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(buffer, format="png")
     return buffer.getvalue()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
-from coterie.report.style import COLOURS, new_figure, plain_log
+from coterie.report.style import COLOURS, new_figure, plain_log, plain_text
 from coterie.schema import AttributeType
 from coterie.utility.correlation_error import correlations
 
@@ -18,6 +18,7 @@ DASHES = ("-", "--", "-.", ":")
 MOST_LABELS = 12
 MOST_BARS = 40
 MOST_NAMES = 25  # along the side of a matrix
+PAGE = 9.6  # inches: a wider figure would be shrunk to the page, its letters too
 _SECONDS = {AttributeType.DATE: 86_400, AttributeType.TIMESTAMP: 1}  # in what a number counts, from 1970 on
 
 
@@ -25,7 +26,7 @@ def distributions(original: Columns, releases: Mapping[str, Columns]) -> Any:
     """One panel an attribute: the original filled grey, each release a line."""
     across = min(3, len(original))
     rows = -(-len(original) // across)
-    figure, axes = new_figure(3.9 * across, 2.5 * rows + 0.5, rows, across)
+    figure, axes = new_figure(min(3.9 * across, PAGE), 2.3 * rows + 0.5, rows, across)
     for axis, (name, column) in zip(axes.flat, original.items(), strict=False):
         released = {title: columns[name] for title, columns in releases.items()}
         if isinstance(column, NumericColumn) and column.attribute.type is not AttributeType.ORDINAL:
@@ -112,7 +113,9 @@ def _bars(axis: Any, column: Column, released: Mapping[str, Column]) -> None:
             color=COLOURS[place % len(COLOURS)],
             label=title,
         )
-    axis.set_xticks(places, [labels[code] for code in shown], rotation=60, ha="right", fontsize=6)
+    axis.set_xticks(
+        places, [plain_text(labels[code], 24) for code in shown], rotation=60, ha="right", fontsize=6
+    )
     axis.set_ylabel("records", fontsize=8)
 
 
@@ -132,7 +135,7 @@ def _codes(column: Column) -> NDArray[np.int64]:
 
 def _axis_label(column: Column) -> str:
     attribute = column.attribute
-    return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
+    return plain_text(f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name)
 
 
 def correlation_matrices(original: Columns, releases: Mapping[str, Columns]) -> Any | None:
@@ -141,17 +144,18 @@ def correlation_matrices(original: Columns, releases: Mapping[str, Columns]) -> 
     if len(names) < 2:
         return None
     panels: dict[str, Columns] = {"original": original, **releases}
-    across = min(3, len(panels))
-    rows = -(-len(panels) // across)
     every = -(-len(names) // MOST_NAMES)  # of a wide table, every second or third is named
-    size = max(2.6, 1.2 + 0.22 * min(len(names), MOST_NAMES))
+    named = [plain_text(name, 20) for name in names[::every]]
+    size = max(2.6, 1.2 + 0.14 * min(len(names), MOST_NAMES))
+    across = min(3 if 3 * size <= PAGE else 2, len(panels))
+    rows = -(-len(panels) // across)
     figure, axes = new_figure(size * across + 0.9, size * rows + 0.3, rows, across)
     for axis, (title, columns) in zip(axes.flat, panels.items(), strict=False):
         numbers = [column.values for column in columns.values() if isinstance(column, NumericColumn)]
         image = axis.imshow(correlations(numbers), vmin=-1, vmax=1, cmap="PuOr")
         axis.set_title(title, fontsize=9)
-        axis.set_xticks(range(0, len(names), every), names[::every], rotation=90, fontsize=6.5)
-        axis.set_yticks(range(0, len(names), every), names[::every], fontsize=6.5)
+        axis.set_xticks(range(0, len(names), every), named, rotation=90, fontsize=6.5)
+        axis.set_yticks(range(0, len(names), every), named, fontsize=6.5)
         axis.spines[:].set_visible(False)
     for axis in list(axes.flat)[len(panels) :]:
         axis.set_visible(False)

@@ -12,6 +12,8 @@ from coterie.guarantee import Status
 from coterie.report.audit_map import MapPoint
 from coterie.report.ranking import Best, errors_by, in_words, readable
 
+MOST_NAMES = 6  # of attributes in one sentence
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -118,8 +120,9 @@ def _categories(comparison: Comparison, top: Best) -> list[str]:
     known = ~np.isnan(results.values["semantic-distance"][results.cells.index(top.cell)]).any(axis=0)
     names = [name for name, here in zip(results.attributes, known, strict=True) if here]
     distance = results.mean("semantic-distance")[top.cell]
+    where = ", ".join(names) if len(names) <= MOST_NAMES else f"the {len(names)} attributes with categories"
     return [
-        f"That figure is of numbers. In {', '.join(names)} a released category lies {readable(distance)} from the original "
+        f"That figure is of numbers. In {where} a released category lies {readable(distance)} from the original "
         f"one on average (0: the same, 1: nothing in common): {in_words('semantic-distance', distance)}."
     ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.report.style import COLOURS, INK, as_png, new_figure
+from coterie.report.style import COLOURS, INK, as_png, new_figure, plain_text
 from coterie.statistics.plan import Plan
 from coterie.statistics.specification import RelativeTo
 
@@ -40,7 +40,7 @@ def draw_plan(plan: Plan) -> bytes:
     right.hlines(places, relative, far, color="#BBBBBB", linewidth=1.5)
     right.plot(relative, places, "o", markersize=4, color=COLOURS[0], label="expected error")
     right.plot(far, places, "|", markersize=8, color=COLOURS[1], label="95 % of releases are within")
-    right.set_yticks(list(places), [error.name for error in errors], fontsize=7)
+    right.set_yticks(list(places), [plain_text(error.name) for error in errors], fontsize=7)
     right.set_xlabel(f"absolute error ÷ {unit}\n(numbers at the dots: not divided)", fontsize=8)
     for place, start, error in zip(places, relative, errors, strict=True):
         right.annotate(

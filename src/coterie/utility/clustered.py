@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import NumericColumn
 from coterie.memory import room_for
-from coterie.utility.spread import variance
+from coterie.utility.spread import rounding, variance
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -57,6 +57,11 @@ class Numbers:
         lines = zip(self.records, self.mean[:, 0].tolist(), strict=True)
         squares = np.array([[squares_around(for_reading(line), mean)] for line, mean in lines])
         return np.asarray(squares / (self.records.shape[1] - 1))
+
+    @cached_property
+    def rounding(self) -> Floats:
+        """Up to which squared error a constant attribute counts as unchanged."""
+        return rounding(self.records)[:, None]
 
     @cached_property
     def some_constant(self) -> bool:

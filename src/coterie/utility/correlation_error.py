@@ -7,13 +7,13 @@ import numpy as np
 from coterie.utility.clustered import Floats
 from coterie.utility.measure import Measure, Measured, Settings
 from coterie.utility.pair import Pair
-from coterie.utility.spread import same
+from coterie.utility.spread import alike
 
 
 def correlations(columns: list[Floats]) -> Floats:
     """Pearson's r for each pair; a constant column correlates with nothing."""
     values = np.array(columns)
-    centred = np.where(same(values)[:, None], 0.0, values - values.mean(axis=1, keepdims=True))
+    centred = np.where(alike(values)[:, None], 0.0, values - values.mean(axis=1, keepdims=True))
     length = np.sqrt(np.sum(centred**2, axis=1))
     centred /= np.where(length > 0, length, 1)[:, None]
     matrix = np.clip(centred @ centred.T, -1, 1)

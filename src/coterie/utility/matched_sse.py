@@ -13,12 +13,12 @@ from coterie.utility.clustered import Floats
 from coterie.utility.mean_sse import by_record, scaled
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.released import Released
-from coterie.utility.spread import variance
+from coterie.utility.spread import rounding, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((np.sort(released) - np.sort(column.values)) ** 2)
-    return float(scaled(error, float(variance(column.values))))
+    return float(scaled(error, float(variance(column.values)), rounding(column.values)))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -41,7 +41,8 @@ def _clusters(released: Released, settings: Settings) -> Floats:
         attribute = np.arange(len(centred))[:, None, None]
         inside = running[attribute, ends] - running[attribute, ends - size]
         error = np.sum(centred**2, axis=1)[:, None] - np.sum(values * (2 * inside - size * values), axis=2)
-    return scaled(np.maximum(error, 0.0) / numbers.records.shape[1], numbers.variance)
+    error = np.maximum(error, 0.0) / numbers.records.shape[1]
+    return scaled(error, numbers.variance, numbers.rounding)
 
 
 MEASURE = Measure(

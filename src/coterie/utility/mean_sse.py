@@ -8,25 +8,27 @@ from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import Floats
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.released import Released
-from coterie.utility.spread import variance
+from coterie.utility.spread import rounding, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(scaled(error, float(variance(column.values))))
+    return float(scaled(error, float(variance(column.values)), rounding(column.values)))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
-    return scaled(released.squared_error / numbers.records.shape[1], numbers.variance)
+    return scaled(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
 
 
-def scaled(error: Floats | np.floating, variance: Floats | float) -> Floats:
-    """A constant attribute has no variance to measure by: any error counts as 1."""
+def scaled(error: Floats | np.floating, variance: Floats | float, rounding: Floats | float = 0.0) -> Floats:
+    """A constant attribute has no variance to measure by: any error beyond `rounding` counts as 1."""
     constant = np.asarray(variance) <= 0
     if not constant.any():
         return np.asarray(error / variance, np.float64)
-    return np.asarray(np.where(constant, error > 0, error / np.where(constant, 1.0, variance)), np.float64)
+    return np.asarray(
+        np.where(constant, error > rounding, error / np.where(constant, 1.0, variance)), np.float64
+    )
 
 
 def by_record(values: Floats) -> Floats:

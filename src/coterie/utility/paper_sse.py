@@ -13,22 +13,22 @@ from coterie.utility.clustered import Floats
 from coterie.utility.mean_sse import by_record, scaled
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.released import Released
-from coterie.utility.spread import variance
+from coterie.utility.spread import rounding, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     error = np.mean((released - column.values) ** 2)
-    return float(_twice(error, float(variance(column.values))))
+    return float(_twice(error, float(variance(column.values)), rounding(column.values)))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
-    return _twice(released.squared_error / numbers.records.shape[1], numbers.variance)
+    return _twice(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
 
 
-def _twice(error: Floats | np.floating, variance: Floats | float) -> Floats:
+def _twice(error: Floats | np.floating, variance: Floats | float, rounding: Floats) -> Floats:
     """One division after the other: the square of a variance of 1e160 is no double."""
-    return scaled(scaled(error, variance), variance)
+    return scaled(scaled(error, variance, rounding), variance)
 
 
 MEASURE = Measure(

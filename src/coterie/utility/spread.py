@@ -13,6 +13,7 @@ from coterie.schema import Source
 
 Floats = NDArray[np.float64]
 _LARGEST, _NARROWEST = 1e140, 1e-140
+_ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it
 
 
 def variance(values: Floats) -> Floats:
@@ -23,6 +24,17 @@ def variance(values: Floats) -> Floats:
 def same(values: Floats) -> NDArray[np.bool_]:
     """Whether all values along the last axis are equal."""
     return np.asarray(values.min(axis=-1) == values.max(axis=-1))
+
+
+def alike(values: Floats) -> NDArray[np.bool_]:
+    """Whether all *released* values along the last axis are equal but for rounding: group means of a constant 0.1 are."""
+    low, high = values.min(axis=-1), values.max(axis=-1)
+    return np.asarray(high - low <= _ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+
+
+def rounding(values: Floats) -> Floats:
+    """Up to which squared error a constant column counts as unchanged; the column's values lie along the last axis."""
+    return np.asarray((_ROUNDING * values[..., 0]) ** 2, dtype=np.float64)
 
 
 def check_scales(columns: Iterable[Column]) -> None:

@@ -8,11 +8,12 @@ from coterie.columns.column import NumericColumn
 from coterie.utility.clustered import Floats
 from coterie.utility.measure import ByAttribute, Measure, Settings
 from coterie.utility.released import Released
-from coterie.utility.spread import same, variance
+from coterie.utility.spread import alike, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return float(_change(variance(column.values), variance(released)))
+    after = np.where(alike(released), 0.0, variance(released))
+    return float(_change(variance(column.values), after))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -22,7 +23,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     shift, squares = released.around_mean
     after = (squares - shift * shift / records) / (records - 1)
     if numbers.some_constant:  # then any variance counts, even what rounding leaves
-        after = np.where(same(released.values), 0.0, after)
+        after = np.where(alike(released.values), 0.0, after)
     return _change(numbers.variance, after)
 
 
