@@ -138,6 +138,18 @@ def test_a_kept_class_has_one_name_in_files_of_different_kinds() -> None:
     assert min(f["f_measure"] for f in found.values()) > 0.9
 
 
+def test_classes_that_the_original_does_not_know() -> None:
+    """Somebody else's release: words where the original has truth values."""
+    schema = Schema.from_yaml(
+        "attributes:\n  x: {role: protect, domain: {lower: 0, upper: 10}}\n  c: {role: keep}\n"
+    )
+    x = people()["x"]
+    original, released = ({"x": x, "c": c} for c in (x > 5, np.where(x > 5, "often", "rarely")))
+    found = evaluate(original, released, schema, settings=Settings(target="c")).measures["classification"]
+    assert found.value is None
+    assert "holds something else now" in str(found.reason)
+
+
 def test_classes_that_differ_in_the_seventh_digit_are_told_apart() -> None:
     codes = 1234560 + (people()["x"] > 5)
     found = _by_class(
