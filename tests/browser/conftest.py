@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("browser")
     for argument in (
         "--headless=new",
+        "--kiosk",  # no tabs and buttons of its own to paint
         "--no-sandbox",
         "--disable-dev-shm-usage",
         f"--user-data-dir={folder}",
@@ -71,8 +73,10 @@ def studio(everybodys_studio: Studio) -> Studio:
 
 
 @pytest.fixture
-def browser(driver: Any, tmp_path: Path) -> Iterator[Any]:
-    """The browser as new: one empty tab at 1280 px, light, no cookie; downloads go to tmp_path/downloads."""
+def browser(driver: Any, everybodys_studio: Studio, tmp_path: Path) -> Iterator[Any]:
+    """The browser as new: one quiet tab at 1280 px, light, no cookie; downloads go to tmp_path/downloads."""
+    from selenium.common.exceptions import WebDriverException
+
     driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     downloads = {"behavior": "allow", "downloadPath": str(tmp_path / "downloads")}
@@ -86,7 +90,9 @@ def browser(driver: Any, tmp_path: Path) -> Iterator[Any]:
             driver.switch_to.window(handle)
             driver.close()
     driver.switch_to.window(first)
-    driver.get("about:blank")
+    # A picture of the studio, not an empty page: from there to its pages, Chromium would start a process.
+    with suppress(WebDriverException):  # the test has stopped the studio
+        driver.get(f"{everybodys_studio.root}/static/icon.svg")
 
 
 @pytest.fixture

@@ -223,10 +223,14 @@ class Page:
         )
 
     def fill(self, label: str, value: str) -> None:
-        field = self.field(label)
-        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", field)
-        field.clear()
-        field.send_keys(value)
+        self.write(self.field(label), value)
+
+    def write(self, field: Any, text: str) -> None:
+        """Over what stands there, at one stroke: the page hears of one change. WebDriver's `clear` tells it of an empty
+        field first, and its keys cost a hundredth of a second each."""
+        script = "const f = arguments[0]; f.scrollIntoView({block: 'center'}); f.focus(); f.select();"
+        self.driver.execute_script(script, field)
+        self.driver.execute_cdp_cmd("Input.insertText", {"text": text})
 
     def give_file(self, label: str, path: Path) -> None:
         self.field(label).send_keys(str(path))
