@@ -148,7 +148,7 @@ class Page:
     @property
     def text(self) -> str:
         # Asked twenty times a second: an element's `text` of WebDriver walks the whole page, twenty times slower.
-        return str(self.driver.execute_script("return document.body?.innerText ?? ''"))
+        return str(self.driver.execute_script("return document.body.innerText"))
 
     @property
     def path(self) -> str:

@@ -52,7 +52,7 @@ class Machine:
 
     def end(self, how: int) -> None:
         self.process.send_signal(how)
-        self.process.wait(60)
+        self.process.wait(240)
         self.client.close()
         assert self.process.stdout is not None
         self.process.stdout.close()
