@@ -24,7 +24,7 @@ World = tuple[Any, Project, Path]  # a browser, its project, and the folder of l
 CHOICE = Choice(method="idp-cbls", epsilon="1", k=50)
 
 
-def ready_project(home: Home, folder: Path, people: int = 600, choice: Choice = CHOICE) -> Project:
+def ready_project(home: Home, folder: Path, people: int = 600, choice: Choice | None = CHOICE) -> Project:
     """Invented people in a file, read, described and with a method."""
     source = folder / "people.csv"
     stage(demo_population(people=people), source, force=True).publish()

@@ -1,7 +1,8 @@
-"""The studio in a real headless Chromium: a process and a folder of its own for every test, one browser for all."""
+"""The studio in a real headless Chromium: one process of each for all tests, and as new for every one of them."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studio_driving import Page, Studio, artefacts
+from studio_driving import Page, Studio
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("browser")
     for argument in (
         "--headless=new",
+        "--kiosk",  # no tabs and buttons of its own to paint
         "--no-sandbox",
         "--disable-dev-shm-usage",
         f"--user-data-dir={folder}",
@@ -55,16 +57,27 @@ def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
         studio.kill()
 
 
-@pytest.fixture
-def studio(start_studio: Callable[..., Studio]) -> Studio:
-    return start_studio()
+@pytest.fixture(scope="session")
+def everybodys_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """One studio a test run: its start, and that of its worker, cost more than most tests."""
+    pytest.importorskip("fastapi")
+    started = Studio(tmp_path_factory.mktemp("studio") / "home")
+    yield started
+    started.kill()
 
 
 @pytest.fixture
-def browser(driver: Any, tmp_path: Path) -> Iterator[Any]:
-    """The browser as new: one empty tab at 1280 px, light, no cookie; downloads go to tmp_path/downloads."""
+def studio(everybodys_studio: Studio) -> Studio:
+    """A studio as just started. A test may stop it, kill it and start it again."""
+    return everybodys_studio.renew()
+
+
+@pytest.fixture
+def browser(driver: Any, everybodys_studio: Studio, tmp_path: Path) -> Iterator[Any]:
+    """The browser as new: one quiet tab at 1280 px, light, no cookie; downloads go to tmp_path/downloads."""
     from selenium.common.exceptions import WebDriverException
 
+    driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     downloads = {"behavior": "allow", "downloadPath": str(tmp_path / "downloads")}
     driver.execute_cdp_cmd("Browser.setDownloadBehavior", downloads)
@@ -77,9 +90,9 @@ def browser(driver: Any, tmp_path: Path) -> Iterator[Any]:
             driver.switch_to.window(handle)
             driver.close()
     driver.switch_to.window(first)
-    with suppress(WebDriverException):  # an empty tab, or a studio that was stopped, has no storage
-        driver.execute_script("localStorage.clear()")
-    driver.get("about:blank")
+    # A picture of the studio, not an empty page: from there to its pages, Chromium would start a process.
+    with suppress(WebDriverException):  # the test has stopped the studio
+        driver.get(f"{everybodys_studio.root}/static/icon.svg")
 
 
 @pytest.fixture
@@ -90,8 +103,9 @@ def page(browser: Any, studio: Studio) -> Page:
 
 @pytest.fixture
 def screenshot(browser: Any) -> Callable[[str], None]:
-    """screenshot("load-dark") keeps the whole page as artefacts/screenshots/load-dark.png (or $COTERIE_ARTEFACTS)."""
-    return lambda name: Page(browser, "").screenshot(artefacts() / f"{name}.png")
+    """screenshot("load-dark") keeps the whole page as $COTERIE_ARTEFACTS/load-dark.png; without that folder, nothing."""
+    folder = os.environ.get("COTERIE_ARTEFACTS")
+    return lambda name: Page(browser, "").screenshot(Path(folder) / f"{name}.png") if folder else None
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import shlex
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
 from release_world import ledger, ready_project, spent
+from shown_lines import run_lines
 
 Shot = Callable[[str], None]
 GO_ON = "Go on: see everything before it happens"
@@ -33,9 +33,8 @@ def project_of(page: Page, studio: Studio) -> Project:
 
 def verified(data: Path) -> None:
     """By the command, as a recipient would."""
-    words = ["certificate", "verify", str(data), f"{data}.certificate.json"]
-    start = [sys.executable, "-c", "from coterie.cli import main; main()"]
-    subprocess.run([*start, *words], check=True, capture_output=True, timeout=300)
+    words = ["coterie", "certificate", "verify", str(data), f"{data}.certificate.json"]
+    run_lines(data.parent, ("Command", shlex.join(words)))
 
 
 def tick(page: Page, label: str) -> None:

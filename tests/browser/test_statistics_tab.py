@@ -21,6 +21,7 @@ from coterie.studio.desk.desk import Desk
 from coterie.studio.kept import keep
 from coterie.studio.project import Loaded, Origin, Project
 
+ENTER, RIGHT = "\ue007", "\ue014"
 PLAIN: dict[str, Any] = {
     "statistics": {
         "average": {"kind": "mean", "of": "cost", "expected": 20},
@@ -92,7 +93,7 @@ def test_a_share_moved_by_the_keyboard_moves_the_errors(page: Page, project: Pro
     slider = page.field("count | smoker = yes")
     page.driver.execute_script("arguments[0].focus()", slider)
     for _ in range(12):
-        page.press("\ue014")  # the right arrow
+        page.press(RIGHT)
     until(lambda: budgets(page)[1] > start[1] + Fraction(1, 20), "a larger share")
     until(lambda: float(errors(page)["smokers"]) < float(before["smokers"]), "a smaller error")
     assert float(errors(page)["average"]) > float(before["average"])
@@ -109,9 +110,8 @@ def test_a_locked_share_stays(page: Page, project: Project) -> None:
     specify(page, project, **PLAIN, budget={"epsilon": "1"})
     start = budgets(page)
     page.all("input[name=locked]")[0].click()
-    typed = page.all(".share input[type=text]")[1]
-    typed.clear()
-    typed.send_keys("0.45\n")
+    page.write(page.all(".share input[type=text]")[1], "0.45")
+    page.press(ENTER)
     until(lambda: sum(budgets(page)) == 1 and budgets(page) != start, "the answer")
     assert budgets(page)[:2] == [start[0], Fraction(45, 100)]
 
@@ -119,9 +119,8 @@ def test_a_locked_share_stays(page: Page, project: Project) -> None:
 def test_two_tabs_do_not_overwrite_each_other(page: Page, project: Project) -> None:
     specify(page, project, **PLAIN)
     Desk(project).change(None, locked=())  # the other tab
-    typed = page.all(".share input[type=text]")[1]
-    typed.clear()
-    typed.send_keys("0.45\n")
+    page.write(page.all(".share input[type=text]")[1], "0.45")
+    page.press(ENTER)
     assert "another tab" in page.problem()
 
 
@@ -147,9 +146,7 @@ def test_release_once_for_two_clicks(
     page.submit("Go on: release these statistics")
     axe()
     for name, text in (("folder", str(tmp_path)), ("ledger", str(tmp_path / "l.sqlite")), ("lifetime", "9")):
-        field = page.one(f"#{name}")
-        field.clear()
-        field.send_keys(text)
+        page.write(page.one(f"#{name}"), text)
     page.submit("See what will happen")
     page.sees("now ε = 9, afterwards ε = 7")
     axe()
@@ -180,7 +177,6 @@ def test_readable_at_every_width_light_and_dark(
         for scheme in ("light", "dark"):
             page.size(size)
             page.theme(scheme)
-            page.open(f"/p/{project.id}/statistics")
             assert page.too_wide() <= 0
             axe()
             screenshot(f"statistics-{size}-{scheme}")

@@ -53,6 +53,12 @@ def test_the_methods_are_listed_without_a_compiler() -> None:
     assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas"}
 
 
+def test_the_studio_opens_without_a_compiler() -> None:
+    loaded = loaded_by("import coterie.studio.serving; from coterie.studio.steps import statistics")
+    assert "fastapi" in loaded
+    assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas", "matplotlib"}
+
+
 def test_small_tables_are_compared_without_a_compiler(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(
         "age\n" + "\n".join(str(20 + n % 60) for n in range(90)), encoding="utf-8"

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from studio_client import finished, visiting
 from test_release_once import confirmed, ended, planned
 
 from coterie import demo_population
 from coterie.io.publication import stage
+from coterie.studio.home import Home
 from coterie.studio.project import Project
 from coterie.studio.same_audit import audit_lines
 from release_world import CHOICE, ledger, ready_project
+from shown_lines import run_lines
 
 World = tuple[Any, Project, Path]
 FORM = {"of": "0", "seconds": "500", "known": "4", "control": "", "rows": "400"}
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with visiting(tmp_path / "home") as (client, home):
-        ledger(tmp_path)
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+    with visiting(tmp_path_factory.mktemp("audit") / "home") as (client, home):
         client.follow_redirects = False
-        yield client, ready_project(home, tmp_path), tmp_path
+        yield client, home
+
+
+@pytest.fixture
+def world(studio: tuple[httpx.Client, Home], tmp_path: Path) -> World:
+    client, home = studio
+    ledger(tmp_path)
+    return client, ready_project(home, tmp_path), tmp_path
 
 
 def attacked(client: Any, project: Project, **changes: str) -> str:
@@ -117,18 +124,10 @@ def test_the_same_without_the_page(world: World) -> None:
     attacked(client, project)
     made = {"of": 0, "seconds": 500, "known": 0.04, "control": "", "rows": 400}
     made["choice"] = CHOICE.model_dump()
-    (_, commands), (_, python) = audit_lines(project, made)
+    command, python = audit_lines(project, made)
     page = client.get(f"/p/{project.id}/audit").text
-    done = run(folder, [sys.executable, "-c", python])
-    verdict = done.stdout.strip()
+    verdict = run_lines(folder, python).strip()
     assert verdict.split(".")[0] in page
     assert verdict.replace("'", "&#39;") in page, "Python attacks the very same preview"
-    program = f"{sys.executable} -c 'from coterie.cli import main; main()'"
-    run(folder, ["bash", "-ec", f'coterie() {{ {program} "$@"; }}\n{commands}'])
+    run_lines(folder, command)
     assert (folder / "audit" / "audit.html").exists()
-
-
-def run(folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    return done

@@ -29,9 +29,9 @@ from coterie.studio.promise import promised, usable_records
 PEOPLE = demo_population(60)
 
 
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[tuple[httpx.Client, Home]]:
-    with visiting(tmp_path / "home") as found:
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+    with visiting(tmp_path_factory.mktemp("choose") / "home") as found:
         yield found
 
 

@@ -208,9 +208,9 @@ def test_no_page_loads_anything_from_elsewhere(world: World) -> None:
         assert "url(http" not in text
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    machine = Machine(Home(tmp_path / "home"))
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    machine = Machine(Home(tmp_path_factory.mktemp("machine") / "home"))
     yield machine
     machine.end(signal.SIGKILL)
 

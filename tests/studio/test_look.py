@@ -77,9 +77,9 @@ def mixed(rows: int = 300) -> pa.Table:
     )
 
 
-@pytest.fixture
-def studio(tmp_path: Path) -> Iterator[tuple[httpx.Client, Home]]:
-    with visiting(tmp_path / "home") as found:
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+    with visiting(tmp_path_factory.mktemp("look") / "home") as found:
         yield found
 
 
@@ -282,9 +282,12 @@ def test_a_comparison_is_started_shown_and_used(studio: tuple[httpx.Client, Home
 
 def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client, Home]) -> None:
     client, home = studio
-    project = made_project(home, demo_population(20_000), choice=Choice(method="mdav", epsilon="", k=3))
+    many = demo_population(
+        200_000
+    )  # minutes of work, so that a busy machine is not done before it is told to stop
+    project = made_project(home, many, choice=Choice(method="mdav", epsilon="", k=3))
     client.get(f"/p/{project.id}/look")
-    assert looked(client, project, k="3", rows="20000").status_code == 200
+    assert looked(client, project, k="3", rows="200000").status_code == 200
     answer = client.post(f"/p/{project.id}/jobs/look/cancel")
     assert answer.url.path == f"/p/{project.id}/look"
     assert "Cancelled" in answer.text

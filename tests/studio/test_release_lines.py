@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +14,7 @@ from coterie.studio.planning import Asked, plan_of
 from coterie.studio.project import Project
 from coterie.studio.same_release import release_command, release_python
 from release_world import CHOICE, form, ledger, ready_project, spent
-
-PROGRAM = f"coterie() {{ {sys.executable} -c 'from coterie.cli import main; main()' \"$@\"; }}"
+from shown_lines import run_lines
 
 
 @pytest.fixture
@@ -45,14 +42,14 @@ def test_the_lines_do_the_release(project: Project, tmp_path: Path, changes: dic
         )
     )
     plan = plan_of(project, asked)
-    run(tmp_path, ["bash", "-ec", f"{PROGRAM}\n{release_command(project, plan)}"])
+    run_lines(tmp_path, ("Command", release_command(project, plan)))
     by_command = Certificate.from_json(Path(plan.certificate).read_bytes())
     for path in (plan.certificate, plan.internal, None if plan.table else plan.data):
         if path:
             Path(path).unlink()
     if plan.table:
         (tmp_path / "out.db").unlink()
-    run(tmp_path, [sys.executable, "-c", release_python(project, plan)])
+    run_lines(tmp_path, ("Python", release_python(project, plan)))
     by_python = Certificate.from_json(Path(plan.certificate).read_bytes())
     for found in (by_command, by_python):
         assert found.guarantee == plan.draft.guarantee
@@ -60,8 +57,3 @@ def test_the_lines_do_the_release(project: Project, tmp_path: Path, changes: dic
         assert found.release.shuffled
         assert found.signature is not None
     assert spent(tmp_path) == (0 if plan.ledger is None else 2)
-
-
-def run(folder: Path, words: list[str]) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +21,10 @@ from coterie.studio.looking_lines import comparison_lines, preview_lines
 from coterie.studio.project import Choice, Loaded, Origin, Project
 from coterie.studio.same_audit import audit_lines
 from coterie.studio.work import compare as compare_work
+from shown_lines import run_lines
 from workbooks import write_xlsx
 
 CHOICE = Choice(method="laplace", epsilon="1")
-PROGRAM = f"coterie() {{ {sys.executable} -c 'from coterie.cli import main; main()' \"$@\"; }}"
 AUDIT = {"choice": CHOICE.model_dump(), "of": 0, "known": 0.04, "seconds": 2, "control": "", "rows": 100}
 
 
@@ -67,16 +65,6 @@ def database(tmp_path: Path) -> Project:
     )
 
 
-def run(folder: Path, *lines: tuple[str, str]) -> str:
-    said = ""
-    for title, text in lines:
-        words = [sys.executable, "-c", text] if "Python" in title else ["bash", "-ec", f"{PROGRAM}\n{text}"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=300)
-        assert not done.returncode, f"{title}\n{text}\n{done.stderr}"
-        said += done.stdout
-    return said
-
-
 @pytest.mark.parametrize("which", ["sheet", "database"])
 def test_every_line_reads_the_sheet_or_the_database_of_the_page(
     which: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -84,8 +72,8 @@ def test_every_line_reads_the_sheet_or_the_database_of_the_page(
     project: Project = request.getfixturevalue(which)
     work = tmp_path / "work"
     work.mkdir()
-    assert "60 9" in run(work, *loading_lines(project))
-    run(
+    assert "60 9" in run_lines(work, *loading_lines(project))
+    run_lines(
         work,
         *protect_lines(project, CHOICE),
         *preview_lines(project, CHOICE, 60),
@@ -97,7 +85,7 @@ def test_every_line_reads_the_sheet_or_the_database_of_the_page(
 def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Project, tmp_path: Path) -> None:
     asked = {"methods": ["laplace"], "epsilons": ["1"], "ks": [], "rows": 60, "synthetic": False}
     found = compare_work.work(database, asked, lambda share, words: None)
-    run(tmp_path, *comparison_lines(database, asked))
+    run_lines(tmp_path, *comparison_lines(database, asked))
     [page] = [entry["error"] for entry in found["errors"]["sse"]]
     with (tmp_path / "comparison" / "results.csv").open(encoding="utf-8") as written:
         values = [float(row["sse"]) for row in csv.DictReader(written)]

@@ -12,11 +12,12 @@ import pytest
 
 pytest.importorskip("fastapi")
 from statistics_studio import Bench, sentence, working
-from test_statistics_page import PLAIN, run
+from test_statistics_page import PLAIN
 
 from coterie.ledger import Ledger
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import planned
+from shown_lines import run_lines
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_what_will_happen_is_shown_and_then_happens_once(bench: Bench, tmp_path:
     assert remaining(tmp_path) == 3
     assert len(Desk(bench.project).state.released) == 1
     assert bench.client.get(f"/p/{bench.project.id}/statistics/released/1/data").text == released
-    run(re.findall(r"coterie stats verify [^\n<]*", page)[0])
+    run_lines(tmp_path, ("Command", re.findall(r"coterie stats verify [^\n<]*", page)[0]))
 
 
 def test_two_clicks_at_once_make_one_release(bench: Bench, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_the_command_shown_finds_the_same_release(bench: Bench, tmp_path: Path) 
     page = ask(bench, tmp_path, ending=".json")
     command = re.findall(r"coterie stats release [^\n<]*", page)[0]
     confirm(bench)
-    assert "nothing was spent" in run(command)
+    assert "nothing was spent" in run_lines(tmp_path, ("Command", command))
     assert remaining(tmp_path) == 3
 
 

@@ -12,7 +12,6 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 Array = NDArray[np.float64]
 _HALF_NORMAL = math.sqrt(2.0 / math.pi)
@@ -86,6 +85,8 @@ def upper_tail_area(family: Family, scale: Array, room: Array) -> Array:
     """∫₀^room P(noise > t) dt: the expected overshoot on one side when the value is clamped there."""
     scale, room = np.asarray(scale, dtype=np.float64), np.maximum(np.asarray(room, dtype=np.float64), 0.0)
     if family is Family.GAUSSIAN:
+        from scipy.special import ndtr  # slow to load: paid by those who use it
+
         z = room / scale
         density = np.exp(-0.5 * np.minimum(z, 40.0) ** 2) / math.sqrt(2 * math.pi)
         tail = np.where(np.isfinite(z), np.where(np.isfinite(z), z, 0.0) * ndtr(-z), 0.0)
@@ -121,7 +122,7 @@ def absolute_quantile(family: Family, scale: float, probability: float) -> float
         beyond = 2.0 * np.cumsum(weights[::-1])[::-1]  # P(|noise| ≥ 1), P(|noise| ≥ 2), …
         return float((beyond > tail).sum())
     if family.gaussian:
-        return float(scale * ndtri(1.0 - tail / 2.0))
+        return float(scale * _normal_quantile(1.0 - tail / 2.0))
     if family is Family.DISCRETE_LAPLACE:
         decay = math.exp(-1.0 / scale)
         if 2 * decay / (1 + decay) <= tail:  # P(|noise| ≥ 1)
@@ -133,7 +134,7 @@ def absolute_quantile(family: Family, scale: float, probability: float) -> float
 def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
     """Noise by inverting the distribution function at points of (0, 1)."""
     if family is Family.GAUSSIAN:
-        return np.asarray(scale * ndtri(points))
+        return np.asarray(scale * _normal_quantile(points))
     if family is Family.DISCRETE_GAUSSIAN:
         return _discrete_gaussian_inverse(points, float(scale))
     tail = 1.0 - np.abs(2.0 * points - 1.0)
@@ -151,6 +152,12 @@ def log_characteristic(family: Family, scaled: Array) -> Array:
     return np.asarray(-0.5 * squared if family.gaussian else -np.log1p(squared))
 
 
+def _normal_quantile(points: Array | float) -> Array:
+    from scipy.special import ndtri  # slow to load: paid by those who use it
+
+    return np.asarray(ndtri(points))
+
+
 def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:
     steps = np.arange(1, int(12 * scale) + 13, dtype=np.float64)
     weights = np.exp(-0.5 * (steps / scale) ** 2)
@@ -159,7 +166,9 @@ def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:
 
 def _discrete_gaussian_inverse(points: Array, scale: float) -> Array:
     if scale > 100.0:
-        return np.asarray(np.rint(scale * ndtri(points)))  # rounding is then below anything that is printed
+        return np.asarray(
+            np.rint(scale * _normal_quantile(points))
+        )  # rounding is then below anything that is printed
     steps, weights = _discrete_gaussian_weights(scale)
     support = np.concatenate([-steps[::-1], [0.0], steps])
     masses = np.concatenate([weights[::-1], [1.0 - 2.0 * weights.sum()], weights])

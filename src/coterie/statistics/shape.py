@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtri
 
 from coterie.statistics.ranges import Range
 
@@ -111,15 +110,21 @@ def uniform_around(quantile: float, expected: float, domain: Range) -> Shape:
 
 
 def normal(mean: float, std: float) -> Shape:
+    from scipy.special import ndtri  # slow to load: paid by those who use it
+
     return _tabulated(mean + std * ndtri(_P))
 
 
 def lognormal(mean: float, std: float) -> Shape:
+    from scipy.special import ndtri  # slow to load: paid by those who use it
+
     sigma = np.sqrt(np.log1p((std / mean) ** 2))
     return _tabulated(np.exp(np.log(mean) - sigma**2 / 2 + sigma * ndtri(_P)))
 
 
 def gamma(mean: float, std: float) -> Shape:
+    from scipy.special import gammaincinv  # slow to load: paid by those who use it
+
     return _tabulated(gammaincinv((mean / std) ** 2, _P) * (std**2 / mean))
 
 

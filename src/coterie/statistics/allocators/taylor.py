@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln
 
 from coterie.statistics.allocators.allocator import Allocator, Array, Problem
 
 
 def shares(count: int) -> Array:
     """The calibrated shares; Poisson weights with mean ⌈n/2⌉ − 1, in logarithms for long lists."""
+    from scipy.special import gammaln  # slow to load: paid by those who use it
+
     rate = max(math.ceil(count / 2) - 1, 1e-9)
     steps = np.arange(count)
     logs = steps * math.log(rate) - gammaln(steps + 1.0)
