@@ -56,6 +56,9 @@ def plain_log(scale: Any, low: float, high: float) -> None:
 
 
 def as_png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
+    layout, buffer = figure.get_layout_engine(), io.BytesIO()
+    if layout is not None:  # arranged here, once: matplotlib would draw everything for it and then again
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     figure.savefig(buffer, format="png")
     return buffer.getvalue()
