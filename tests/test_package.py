@@ -65,7 +65,7 @@ def test_the_wheel_installs_into_a_fresh_environment(built: Path, tmp_path: Path
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", str(wheel)]
     ran = subprocess.run(install, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     # The dependencies are lent by the environment of the tests; the package must be the installed one.

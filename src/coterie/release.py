@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +44,7 @@ from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
+_MANY = 10_000  # rows: fewer are done before threads have begun
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,8 @@ def protect(
         checked = checked.without_records()
 
     def noisy(name: str) -> Noisy:
-        column = waiting.pop(name)
-        result = noisy_column(
-            column, recipe, clustering_of, k, budget.shares[name], sampler, measured=not forget
-        )
+        grouped = Grouped.of(waiting.pop(name), recipe, clustering_of, k)
+        result = grouped.noisy(budget.shares[name], sampler, measured=not forget)
         if progress:
             progress(name)
         return replace(result, column=checked.columns[name])
@@ -136,15 +136,17 @@ def protect(
         return result.without_values() if forget else result
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
-    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
+    threads = min(os.cpu_count() or 1, len(names)) if checked.records >= _MANY else 1
+    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+        each = pool.map if pool else map
         if recipe.synthesis is None:
-            results = dict(zip(names, pool.map(attached, names), strict=True))
+            results = dict(zip(names, each(attached, names), strict=True))
         else:
-            lists = dict(zip(names, pool.map(noisy, names), strict=True))
-            results = _synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
+            lists = dict(zip(names, each(noisy, names), strict=True))
+            results = synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
-    released = _rows(schema, results, checked.kept, order)
+    released = rows(schema, results, checked.kept, order)
     promised = promise(
         schema,
         recipe,
@@ -168,6 +170,29 @@ def protect(
 
 
 @dataclass(frozen=True, slots=True)
+class Grouped:
+    """One column just before its noise. The mechanism is that of the column's type."""
+
+    column: Column
+    mechanism: Mechanism
+    clustering: Clustering
+    centroids: Any
+    sensitivity: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, column: Column, method: Method, clustering_of: Find, k: int) -> Grouped:
+        mechanism = method.mechanism(column)
+        clustering = clustering_of(column)
+        centroids = mechanism.centroids(column, clustering)
+        return cls(column, mechanism, clustering, centroids, mechanism.sensitivity(column, centroids, k))
+
+    def noisy(self, epsilon: Fraction, sampler: Sampler, *, measured: bool = True) -> Noisy:
+        released = self.mechanism.noise(self.column, self.centroids, self.sensitivity, epsilon, sampler)
+        figures = noise_figures(self.centroids, self.sensitivity, self.mechanism) if measured else None
+        return Noisy(self.column, self.mechanism, self.clustering, released, figures)
+
+
+@dataclass(frozen=True, slots=True)
 class Noisy:
     """One column after its noise."""
 
@@ -187,27 +212,7 @@ class Noisy:
         return Protected(values, array, self.figures, linked=False)
 
 
-def noisy_column(
-    column: Column,
-    method: Method,
-    clustering_of: Find,
-    k: int,
-    epsilon: Fraction,
-    sampler: Sampler,
-    *,
-    measured: bool = True,
-) -> Noisy:
-    """One column through the chain. The mechanism is that of the column's type."""
-    mechanism = method.mechanism(column)
-    clustering = clustering_of(column)
-    centroids = mechanism.centroids(column, clustering)
-    sensitivity = mechanism.sensitivity(column, centroids, k)
-    released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
-    figures = noise_figures(centroids, sensitivity, mechanism) if measured else None
-    return Noisy(column, mechanism, clustering, released, figures)
-
-
-def _synthetic(
+def synthetic(
     synthesis: Synthesis, checked: Checked, noisy: Mapping[str, Noisy], epsilon: Fraction, sampler: Sampler
 ) -> dict[str, Protected]:
     """Rows drawn from the noisy distributions, and from the dependence between attributes that ε pays for."""
@@ -216,7 +221,7 @@ def _synthetic(
     return {name: column.synthetic(ranks[name]) for name, column in noisy.items()}
 
 
-def _rows(
+def rows(
     schema: Schema, released: Mapping[str, Protected], kept: Mapping[str, pa.ChunkedArray], order: Any
 ) -> pa.Table:
     """The released table in the schema's order, identifiers dropped."""

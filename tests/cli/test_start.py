@@ -59,22 +59,30 @@ def test_the_studio_opens_without_a_compiler() -> None:
     assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas", "matplotlib"}
 
 
+def loaded_by_command(folder: Path, line: str) -> set[str]:
+    """For a table of ninety ages."""
+    (folder / "people.csv").write_text("age\n" + "\n".join(str(20 + n % 60) for n in range(90)))
+    (folder / "schema.yaml").write_text(
+        "attributes: {age: {type: integer, role: protect, domain: {lower: 0, upper: 120}}}\n"
+    )
+    return loaded_by(
+        f"import os; os.chdir({str(folder)!r}); from typer.testing import CliRunner; from coterie.cli.app import app; "
+        f"done = CliRunner().invoke(app, {line.split()!r}); assert done.exit_code == 0, done.output"
+    )
+
+
 def test_small_tables_are_compared_without_a_compiler(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text(
-        "age\n" + "\n".join(str(20 + n % 60) for n in range(90)), encoding="utf-8"
-    )
-    (tmp_path / "schema.yaml").write_text(
-        "attributes: {age: {type: integer, role: protect, domain: {lower: 0, upper: 120}}}\n",
-        encoding="utf-8",
-    )
-    work = (
-        f"import os; os.chdir({str(tmp_path)!r}); from typer.testing import CliRunner; from coterie.cli.app import app; "
-        "done = CliRunner().invoke(app, 'compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk'.split()); "
-        "assert done.exit_code == 0, done.output"
-    )
-    loaded = loaded_by(work)
+    line = "compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk"
+    loaded = loaded_by_command(tmp_path, line)
     assert "matplotlib" in loaded
     assert not loaded & {"numba", "scipy", "sklearn", "polars"}
+
+
+def test_numbers_are_released_as_csv_without_pandas(tmp_path: Path) -> None:
+    line = "protect people.csv -s schema.yaml -m dp-ir --epsilon 1 -k 5 -o out.csv --internal private.json"
+    loaded = loaded_by_command(tmp_path, line)
+    assert "pyarrow" in loaded
+    assert not loaded & {"pandas", "sklearn", "polars", "matplotlib"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -16,6 +16,7 @@ from coterie.cli.app import app
 from coterie.cli.compare import _called, _whole_numbers
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.io.publication import stage
+from coterie.report import comparison_report
 
 
 @pytest.fixture
@@ -23,6 +24,12 @@ def folder(tmp_path: Path) -> Path:
     stage(mixed_table(), tmp_path / "people.parquet", force=False).publish()
     (tmp_path / "schema.yaml").write_text(SCHEMA, encoding="utf-8")
     return tmp_path
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that read words and whose figures another test draws too."""
+    monkeypatch.setattr(comparison_report, "as_png", lambda figure: b"")
 
 
 def call(folder: Path, *extra: str) -> object:
@@ -79,6 +86,7 @@ def test_the_page_does_not_show_how_to_get_into_a_database(
     assert _called(source, table) == shown
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_people_get_the_verdict_first_and_the_disclosure_last(folder: Path) -> None:
     done = call(folder)
     assert done.output.lstrip().startswith("For ε ≤ 4 and this table of 120 records")
@@ -124,6 +132,7 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped(folder: Path) -> None:
     assert nothing.exception.problem.startswith("No cell of the grid is possible: ε is too small")
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("sample", ["synthetic", "people.parquet"])
 def test_tuning_on_a_sample(folder: Path, sample: str) -> None:
     place = sample if sample == "synthetic" else f"{folder}/{sample}"
@@ -180,6 +189,7 @@ def test_k_as_numbers_and_ranges() -> None:
             _whole_numbers(wrong)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_interruption_says_how_to_go_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from coterie.compare import comparison
 
@@ -192,9 +202,9 @@ def test_an_interruption_says_how_to_go_on(folder: Path, monkeypatch: pytest.Mon
             seen.append(block)
             yield block
 
-    monkeypatch.setattr(comparison, "run_cells", stop_in_the_middle)
-    stopped = call(folder)
+    with monkeypatch.context() as patched:  # undo() would also give the test the user's own state folder
+        patched.setattr(comparison, "run_cells", stop_in_the_middle)
+        stopped = call(folder)
     assert stopped.exit_code == 130
     assert "Finished cells are kept" in stopped.output
-    monkeypatch.undo()
     assert json.loads(call(folder, "--json").stdout)["resumed"] == sum(len(block.cells) for block in seen)

@@ -15,7 +15,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.schema import AttributeType, Categories
@@ -110,12 +110,14 @@ def statistics(table: pa.Table) -> list[float]:
     return found
 
 
-def lower_bound(release: Callable[[Table, int], pa.Table], neighbours: Neighbours, runs: int) -> float:
+def lower_bound(
+    releases: Callable[[Table], Callable[[int], pa.Table]], neighbours: Neighbours, runs: int
+) -> float:
     """ε is at least this, with an error rate of ALPHA; both directions are tried."""
-    samples = [
-        np.array([statistics(release(table, seed)) for seed in range(runs)])
-        for table in (neighbours.first, neighbours.second)
-    ]
+    samples = []
+    for table in (neighbours.first, neighbours.second):
+        release = releases(table)
+        samples.append(np.array([statistics(release(seed)) for seed in range(runs)]))
     half = runs // 3
     choose, test = [part[:half] for part in samples], [part[half:] for part in samples]
     best, chosen = -np.inf, None
@@ -146,6 +148,6 @@ def _happens(part: NDArray[np.float64], event: tuple[int, float, int]) -> NDArra
 
 def _interval(hits: int, others: int, runs: int) -> float:
     """ln(lower end of p / upper end of p'), each end with error ALPHA/2."""
-    low = float(beta.ppf(ALPHA / 2, hits, runs - hits + 1)) if hits else 0.0
-    high = float(beta.ppf(1 - ALPHA / 2, others + 1, runs - others)) if others < runs else 1.0
+    low = float(betaincinv(hits, runs - hits + 1, ALPHA / 2)) if hits else 0.0
+    high = float(betaincinv(others + 1, runs - others, 1 - ALPHA / 2)) if others < runs else 1.0
     return log(low / high) if low else -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 RECORDS = 2400
 
 
+@lru_cache
 def population(records: int = RECORDS, seed: int = 11) -> pa.Table:
     draw = np.random.Generator(np.random.PCG64(seed))
     region = draw.choice(["north", "south", "west"], records, p=[0.5, 0.3, 0.2])

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from statistics_agreement import COLUMNS, Compared, compare, planned, random_specification, schema
+from statistics_agreement import (
+    COLUMNS,
+    Compared,
+    compare,
+    planned,
+    random_specification,
+    schema,
+    with_exact_values,
+)
 from statistics_people import document
 
 from coterie.statistics.drawing import Noise
@@ -30,8 +38,10 @@ def agree(compared: list[Compared], factor: float = 1.0) -> bool:
 def compare_all(seeds: range, releases: int) -> list[Compared]:
     compared = []
     for seed in seeds:
-        content, table = random_specification(seed)
-        compared += compare(planned(content), table, releases, Noise.seeded(seed))
+        content, drawn = random_specification(seed)
+        chosen = planned(content)
+        for table, exact in with_exact_values(chosen, [drawn]):
+            compared += compare(chosen, table, exact, releases, Noise.seeded(seed))
     return compared
 
 
@@ -112,8 +122,9 @@ def test_quantiles_over_many_tables_of_the_declared_shape(
     shaped = COLUMNS[column][which]
     chosen = planned(quantile_document(records, epsilon, column, shaped.shape))
     means: dict[str, list[float]] = {}
-    for number, table in enumerate(tables(records, column, shaped.draw, 80)):
-        for entry in compare(chosen, table, 40, Noise.seeded(number)):
+    drawn = tables(records, column, shaped.draw, 80)
+    for number, (table, exact) in enumerate(with_exact_values(chosen, drawn)):
+        for entry in compare(chosen, table, exact, 40, Noise.seeded(number)):
             means.setdefault(entry.name, []).append(entry.measured)
     refused = 0
     for error in chosen.errors:
@@ -131,8 +142,10 @@ def test_one_table_ten_thousand_times() -> None:
     chosen = planned(quantile_document(2500, "0.3", "cost", shaped.shape))
     compared = [
         entry
-        for number, table in enumerate(tables(2500, "cost", shaped.draw, 4))
-        for entry in compare(chosen, table, 10_000 if number == 0 else 1000, Noise.seeded(number))
+        for number, (table, exact) in enumerate(
+            with_exact_values(chosen, tables(2500, "cost", shaped.draw, 4))
+        )
+        for entry in compare(chosen, table, exact, 10_000 if number == 0 else 1000, Noise.seeded(number))
     ]
     assert agree(compared), max(compared, key=Compared.off)
     assert not agree(compared, 1.5)

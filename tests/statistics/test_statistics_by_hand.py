@@ -11,6 +11,7 @@ from statistics_people import document, population
 
 from coterie.errors import ParameterError
 from coterie.statistics import Plan, plan, read_specification, release, resplit
+from coterie.statistics.metric import Metric
 
 COUNT = "count | smoker = yes"
 
@@ -64,6 +65,12 @@ def test_a_budget_below_the_floor_is_refused() -> None:
     assert min(resplit(chosen, {COUNT: "1.7"}).budgets) >= Fraction(1, 20) * Fraction(999_999, 1_000_000)
 
 
+def test_moving_budget_searches_for_nothing(chosen: Plan, evaluations: list[Metric]) -> None:
+    resplit(chosen, {COUNT: "0.3"})
+    assert not evaluations
+
+
+@pytest.mark.slow
 def test_moving_budget_is_quick_enough_to_drag_a_slider(chosen: Plan) -> None:
     resplit(chosen, {COUNT: "0.3"})  # the points of the simulation are made once
     started = time.process_time()

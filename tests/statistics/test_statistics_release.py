@@ -163,7 +163,7 @@ def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
 
 
 def _release_when_told(start: Any, folder: str, name: str) -> None:
-    start.wait(60)
+    start.wait(300)
     made = release(
         read_specification(document()),
         population(),
@@ -184,7 +184,7 @@ def test_two_processes_at_once_are_charged_once(names: tuple[str, str], tmp_path
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(120)
+        worker.join(400)
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert (tmp_path / names[0]).read_bytes() == (tmp_path / names[1]).read_bytes()
     balance = Ledger.inspect(tmp_path / "ledger.sqlite").balance("people")

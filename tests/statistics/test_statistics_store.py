@@ -172,9 +172,9 @@ def test_two_processes_draw_once(tmp_path: Path) -> None:
     workers = [context.Process(target=_ask, args=(n, str(tmp_path), results)) for n in range(2)]
     for worker in workers:
         worker.start()
-    contents = {results.get(timeout=120) for _ in workers}
+    contents = {results.get(timeout=400) for _ in workers}
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=400)
     assert len(contents) == 1
     assert len(list(store_folder().glob("*.json"))) == 1
     assert os.environ["XDG_STATE_HOME"] in str(store_folder())

@@ -85,14 +85,14 @@ def hidden_order(
 
 @dataclass(frozen=True, slots=True)
 class MethodEvidence:
-    """A method with its parameters, and a population to try it on. `release(table, seed)` runs it once."""
+    """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
 
     method: str
     epsilon: str
     k: int | None
     population: pa.Table
     schema: Schema
-    release: Callable[[pa.Table, int], pa.Table]
+    releases: Callable[[pa.Table], Callable[[int], pa.Table]]
     shuffled: bool = False
     seed: int = 1
     clock: Clock = field(default_factory=Clock)

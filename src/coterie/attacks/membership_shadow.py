@@ -43,7 +43,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         members = draws.permutation(size)[: size // 2]
         inside[shadow, members] = True
         half = people.take(pa.array(np.sort(members)))
-        released = read_release(evidence.release(half, 50_000 + shadow), evidence.schema)
+        released = read_release(evidence.releases(half)(50_000 + shadow), evidence.schema)
         attributes = side_by_side(everyone, released, None, evidence.schema)
         values = [attribute.original[targets] for attribute in attributes]
         distance[shadow] = nearest_rows(attributes, values, evidence.clock).distance

@@ -27,6 +27,7 @@ from coterie.odds import odds_in_words
 from coterie.population import demo_population, demo_schema
 from coterie.promise import facts_of  # one place decides what a promise rests on
 from coterie.release import protect
+from coterie.repeating import repeated
 from coterie.schema import Schema
 
 CONTROL_SHARE = 0.2
@@ -65,9 +66,8 @@ def audit_method(
     wanted = list(attacks) if attacks is not None else None
     total = parse_epsilon(epsilon)
 
-    def release(part: pa.Table, number: int) -> pa.Table:
-        made = protect(part, described, method=method, epsilon=total, k=k, seed=number, shuffle=shuffle)
-        return made.table
+    def releases(part: pa.Table) -> Callable[[int], pa.Table]:
+        return repeated(part, described, method=method, epsilon=total, k=k, shuffle=shuffle)
 
     guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
     pair = None if neighbours is None else (to_arrow(neighbours[0])[0], to_arrow(neighbours[1])[0])
@@ -77,7 +77,7 @@ def audit_method(
         k=k,
         population=table,
         schema=described,
-        release=release,
+        releases=releases,
         shuffled=shuffle,
         seed=seed,
         clock=clock,
@@ -86,7 +86,7 @@ def audit_method(
         known=known,
         guarantee=guarantee,
     )
-    repeated = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
+    tried = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
     order = np.random.default_rng(seed).permutation(table.num_rows)
     split = max(round(CONTROL_SHARE * table.num_rows), 1)
     held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
@@ -109,10 +109,10 @@ def audit_method(
         once,
         subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
         promised=promised,
-        findings=(*once.findings, *repeated.findings),
-        not_run=(*once.not_run, *repeated.not_run),
+        findings=(*once.findings, *tried.findings),
+        not_run=(*once.not_run, *tried.not_run),
         seconds=time.perf_counter() - start,
-        complete=once.complete and repeated.complete,
+        complete=once.complete and tried.complete,
     )
 
 

@@ -5,8 +5,9 @@ Arrow's own writer quotes every text cell and every name, so lines are joined he
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,8 +18,8 @@ _NEEDS_QUOTES = r'[",\r\n]|^\s|\s$'
 
 
 def write_csv(table: pa.Table, sink: BinaryIO) -> None:
-    names = _cells(pa.array(table.column_names, pa.string()))
-    sink.write((",".join(names.to_pylist()) + "\n").encode())
+    names = [_cells(_text(name)).as_py() for name in table.column_names]
+    sink.write((",".join(names) + "\n").encode())
     for batch in table.to_batches(max_chunksize=_ROWS_A_BATCH):
         if not batch.num_rows or not batch.num_columns:
             continue
@@ -27,9 +28,9 @@ def write_csv(table: pa.Table, sink: BinaryIO) -> None:
         ]
         lines = columns[0]
         if len(columns) > 1:
-            lines = pc.binary_join_element_wise(*columns, ",")
-        whole = pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines)
-        sink.write(pc.binary_join(whole, "\n")[0].as_buffer())
+            lines = pc.binary_join_element_wise(*columns, _text(","))
+        whole = pa.LargeListArray.from_arrays(_ends(len(lines), pa.int64()), lines)
+        sink.write(pc.binary_join(whole, _text("\n"))[0].as_buffer())
         sink.write(b"\n")
 
 
@@ -48,11 +49,25 @@ def _column(name: str, array: pa.Array) -> pa.Array:
         or array.type == pa.string_view()
     ):
         cells = _cells(cells)
-    return pc.fill_null(cells, "")
+    return pc.fill_null(cells, _text(""))
 
 
-def _cells(text: pa.Array) -> pa.Array:
+def _cells(text: Any) -> Any:
     """Text, quoted where a reader would otherwise split or trim it."""
     doubled = pc.replace_substring(text, '"', '""')
-    quoted = pc.binary_join_element_wise('"', doubled, '"', "")
+    quoted = pc.binary_join_element_wise(_text('"'), doubled, _text('"'), _text(""))
     return pc.if_else(pc.match_substring_regex(text, _NEEDS_QUOTES), quoted, text)
+
+
+def _text(words: str) -> pa.Scalar:
+    """What pa.scalar makes of it; but that (and a bare str in its place) imports pandas, longer than most tables take."""
+    data = words.encode()
+    return pa.Array.from_buffers(
+        pa.string(), 1, [None, _ends(len(data), pa.int32()).buffers()[1], pa.py_buffer(data)]
+    )[0]
+
+
+def _ends(length: int, kind: pa.DataType) -> pa.Array:
+    """Where the only entry of an array begins and ends."""
+    ends = np.array([0, length], dtype=kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(ends)])

@@ -65,9 +65,12 @@ def plain_text(text: str, most: int = 40) -> str:
 
 
 def as_png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
+    layout, buffer = figure.get_layout_engine(), io.BytesIO()
     with warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes: the reader sees it, and paths of our files help nobody.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        if layout is not None:  # arranged here, once: matplotlib would draw everything for it and then again
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(buffer, format="png")
     return buffer.getvalue()

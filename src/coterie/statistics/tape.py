@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,14 @@ class Tape:
     nodes: tuple[Expression, ...]
     inputs: tuple[tuple[int, ...], ...]
 
-    @classmethod
-    def of(cls, expression: Expression) -> Tape:
+    @staticmethod
+    @lru_cache(maxsize=4096)  # a plan tries several designs of the same equations
+    def of(expression: Expression) -> Tape:
         place: dict[Expression, int] = {}
         for node in walk(expression):
             place.setdefault(node, len(place))
         nodes = tuple(place)
-        return cls(nodes, tuple(tuple(place[argument] for argument in node.arguments) for node in nodes))
+        return Tape(nodes, tuple(tuple(place[argument] for argument in node.arguments) for node in nodes))
 
     def run(self, values: Mapping[str, Array]) -> list[Array]:
         """The value of every node; the last is the equation's."""

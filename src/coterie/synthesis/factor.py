@@ -54,13 +54,14 @@ def factor_correlation(with_others: Floats) -> Floats:
     """
     loadings = with_others.copy()
     for _ in range(_ROUNDS):
-        sums = loadings.sum() - loadings
-        spread = np.sqrt(len(loadings) - 1 + sums**2 - (np.sum(loadings**2) - loadings**2))
+        sums, squares = loadings.sum() - loadings, loadings**2
+        spread = np.sqrt(len(loadings) - 1 + sums**2 - (squares.sum() - squares))
         # Where the others cancel out there is no common factor to load on.
-        safe = np.sign(sums) * np.maximum(np.abs(sums), 0.5)
-        loadings = 0.5 * loadings + 0.5 * np.clip(
-            with_others * spread / np.where(safe == 0, 0.5, safe), -0.99, 0.99
-        )
+        safe = np.copysign(np.maximum(np.abs(sums), 0.5), sums)
+        new = np.minimum(
+            np.maximum(with_others * spread / safe, -0.99), 0.99
+        )  # np.clip takes three times as long
+        loadings = 0.5 * loadings + 0.5 * new
     matrix = np.outer(loadings, loadings)
     np.fill_diagonal(matrix, 1.0)
     return np.asarray(matrix)
