@@ -53,7 +53,14 @@ def test_the_methods_are_listed_without_a_compiler() -> None:
     assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas"}
 
 
-def test_small_tables_are_compared_without_a_compiler(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "needed"),
+    [
+        ("compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk", "matplotlib"),
+        ("protect people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out.csv", "cryptography"),  # secure noise
+    ],
+)
+def test_small_tables_need_no_compiler(tmp_path: Path, line: str, needed: str) -> None:
     (tmp_path / "people.csv").write_text(
         "age\n" + "\n".join(str(20 + n % 60) for n in range(90)), encoding="utf-8"
     )
@@ -63,11 +70,10 @@ def test_small_tables_are_compared_without_a_compiler(tmp_path: Path) -> None:
     )
     work = (
         f"import os; os.chdir({str(tmp_path)!r}); from typer.testing import CliRunner; from coterie.cli.app import app; "
-        "done = CliRunner().invoke(app, 'compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk'.split()); "
-        "assert done.exit_code == 0, done.output"
+        f"done = CliRunner().invoke(app, {line!r}.split()); assert done.exit_code == 0, done.output"
     )
     loaded = loaded_by(work)
-    assert "matplotlib" in loaded
+    assert needed in loaded
     assert not loaded & {"numba", "scipy", "sklearn", "polars"}
 
 

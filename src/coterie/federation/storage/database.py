@@ -20,6 +20,7 @@ from coterie.io.private_file import ensure_private
 from coterie.ledger import without_credentials
 
 _WAIT_SECONDS = 30
+_SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
 
 class Database:
@@ -75,8 +76,13 @@ class Database:
         with self.engine.connect() as connection:
             driver = connection.connection.driver_connection
             assert driver is not None
-            # Outside of a transaction; `busy` while somebody reads, then it is done at the next look.
-            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            # Outside of a transaction. While somebody reads it is `busy`, and keeps every writer waiting: it comes back
+            # at the next look rather than wait as long as a writer would.
+            driver.execute(f"PRAGMA busy_timeout = {_SCRUB_PATIENCE_MILLISECONDS}")
+            try:
+                busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                driver.execute(f"PRAGMA busy_timeout = {_WAIT_SECONDS * 1000}")
         self.holds_erased = bool(busy)
 
     def close(self) -> None:
