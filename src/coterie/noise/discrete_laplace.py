@@ -17,7 +17,9 @@ from coterie.noise.keystream import Keystream
 
 LARGEST_SCALE = 1 << 56  # in steps of the grid
 _FIRST_BLOCKS = 4  # 16 words settle 98 draws in a hundred
-_FEW = 2_000  # drawn one by one in less time than the compiler takes to load; each draw is the same either way
+_FEW = (
+    2_000  # drawn one by one in less time than the compiler takes to load; each draw is the same either way
+)
 _PIECE = 1 << 14  # clusters whose tape fits into a level-2 cache
 _FURTHER_DIGITS = 1 << 16  # number of the part that holds them, far behind the parts of the tape
 _WORD = np.dtype("<u4")

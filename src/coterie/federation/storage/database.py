@@ -9,13 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, update
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text, update
 from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
-from coterie.federation.storage.tables import clock
+from coterie.federation.storage.tables import VERSION, clock
 from coterie.io.private_file import ensure_private
 from coterie.ledger import without_credentials
 
@@ -89,6 +87,13 @@ class Database:
         self.engine.dispose()
 
     def _migrate(self) -> None:
+        with self.reading() as connection:
+            made = inspect(connection).has_table("alembic_version")
+            if made and connection.scalar(text("SELECT version_num FROM alembic_version")) == VERSION:
+                return
+        from alembic import command  # slow to import, and almost always all is up to date
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
