@@ -43,6 +43,7 @@ from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
+_LARGE = 10_000  # records from which threads pay
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,11 @@ def protect(
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
+        each = pool.map if checked.records >= _LARGE else map
         if recipe.synthesis is None:
-            results = dict(zip(names, pool.map(attached, names), strict=True))
+            results = dict(zip(names, each(attached, names), strict=True))
         else:
-            lists = dict(zip(names, pool.map(noisy, names), strict=True))
+            lists = dict(zip(names, each(noisy, names), strict=True))
             results = _synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None

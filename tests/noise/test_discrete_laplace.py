@@ -106,14 +106,15 @@ def test_the_compiled_loop_and_whole_number_arithmetic_draw_the_same(scale: int,
 
 
 def test_few_draws_are_the_same_before_the_compiler_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    scales = np.arange(discrete_laplace._FEW) % 50 * 2**40
+    scales = np.arange(2_000) % 50 * 2**40
     compiled = discrete_laplace.discrete_laplace(scales, Keystream(KEY), first=7)
     monkeypatch.delitem(sys.modules, "numba")
     monkeypatch.setattr(discrete_laplace, "_draw", None)
+    monkeypatch.setattr(discrete_laplace, "_drawn_so_far", discrete_laplace._FEW - 2_000)
     assert discrete_laplace.discrete_laplace(scales, Keystream(KEY), first=7).tolist() == compiled.tolist()
     assert discrete_laplace.discrete_laplace(scales[:0], Keystream(KEY)).dtype == np.int64
-    with pytest.raises(TypeError):  # many go to the compiled loop, which is not here
-        discrete_laplace.discrete_laplace(np.append(scales, 1), Keystream(KEY))
+    with pytest.raises(TypeError):  # now there have been many: to the compiled loop, which is not here
+        discrete_laplace.discrete_laplace(np.array([1]), Keystream(KEY))
 
 
 @settings(deadline=None, max_examples=40)

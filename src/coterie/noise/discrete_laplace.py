@@ -17,18 +17,17 @@ from coterie.noise.keystream import Keystream
 
 LARGEST_SCALE = 1 << 56  # in steps of the grid
 _FIRST_BLOCKS = 4  # 16 words settle 98 draws in a hundred
-_FEW = (
-    2_000  # drawn one by one in less time than the compiler takes to load; each draw is the same either way
-)
+_FEW = 20_000  # draws that take a process half as long, one by one, as loading the compiler
 _PIECE = 1 << 14  # clusters whose tape fits into a level-2 cache
 _FURTHER_DIGITS = 1 << 16  # number of the part that holds them, far behind the parts of the tape
 _WORD = np.dtype("<u4")
 Words = NDArray[np.uint32]
+_drawn_so_far = 0
 
 
 def discrete_laplace(scales: NDArray[np.int64], source: Keystream, first: int = 0) -> NDArray[np.int64]:
     """Noise for clusters first, first+1, …: Pr(y) = tanh(1/2t)·exp(-|y|/t), t = scale; a scale of 0 draws 0."""
-    if len(scales) <= _FEW and "numba" not in sys.modules:
+    if _still_few(len(scales)):
         drawn = [t and _by_digits(first + row, t, source) for row, t in enumerate(scales.tolist())]
         return np.array(drawn, dtype=np.int64)
     noise = np.empty(len(scales), dtype=np.int64)
@@ -39,6 +38,13 @@ def discrete_laplace(scales: NDArray[np.int64], source: Keystream, first: int = 
         numbers = np.arange(place, place + len(piece))
         _draw(tape.reshape(len(piece), -1), piece, numbers, 1, source, noise[begin : begin + _PIECE])
     return noise
+
+
+def _still_few(draws: int) -> bool:
+    """Whether this process had better draw them one by one. Each draw is the same either way."""
+    global _drawn_so_far
+    _drawn_so_far += draws
+    return _drawn_so_far <= _FEW and "numba" not in sys.modules
 
 
 def _draw(
