@@ -26,7 +26,8 @@ def federation(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The same, one for all tests that do not stop it: names of owners are used once in all files."""
+    """The same, one for all tests that do not stop it: names of owners are used once in all files, so what joins it for
+    several tests lives as long as it does (a worker may leave a file and come back)."""
     from federation_world import world
 
     with world(tmp_path_factory.mktemp("federation")) as made:
