@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, binomtest
+from scipy.stats import beta, binomtest, rankdata
 
 from coterie.attacks.intervals import (
     Estimate,
@@ -16,6 +16,7 @@ from coterie.attacks.intervals import (
     epsilon_lower_bound,
     over_control,
     proportion,
+    ranks_of,
     true_positives_at,
 )
 
@@ -27,6 +28,11 @@ def test_clopper_pearson_is_scipys(counts: tuple[int, int]) -> None:
     found = proportion(hits, trials)
     assert found.low == pytest.approx(expected.low, abs=1e-9)
     assert found.high == pytest.approx(expected.high, abs=1e-9)
+
+
+@given(st.lists(st.one_of(st.integers(0, 3).map(float), st.floats(-9, 9)), min_size=1, max_size=40))
+def test_ranks_are_scipys(values: list[float]) -> None:
+    assert ranks_of(np.array(values)).tolist() == rankdata(values).tolist()
 
 
 def test_no_trials_say_nothing() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,44 @@ def federation(tmp_path: Path) -> Iterator[Any]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The same, one for all tests of a file."""
+    """The same, one for all tests that do not stop it: names of owners are used once in all files, so what joins it for
+    several tests lives as long as it does (a worker may leave a file and come back)."""
     from federation_world import world
 
     with world(tmp_path_factory.mktemp("federation")) as made:
         made.serve()
         yield made
+
+
+@pytest.fixture(autouse=True)
+def _no_study_left_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The aggregator would look at it twice a second as long as the other tests last."""
+    yield
+    if "shared" in request.fixturenames:
+        request.getfixturevalue("shared").cancel_all()
+
+
+@pytest.fixture
+def coterie(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run a command in this process: exit code, standard output, error (both as JSON where --json was given)."""
+    from coterie.cli import main
+
+    def run(*words: object) -> tuple[int, Any, Any]:
+        monkeypatch.setattr(sys, "argv", ["coterie", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as left:
+            code = int(left.code or 0)
+        said = capsys.readouterr()
+        if "--json" in words:
+            return (
+                code,
+                json.loads(said.out) if said.out else None,
+                json.loads(said.err) if said.err else None,
+            )
+        return code, said.out, said.err
+
+    return run

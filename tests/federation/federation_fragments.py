@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from federation_world import PATIENCE
 
 from coterie.budget import parse_epsilon
 from coterie.federation.seeds import owner_seed
@@ -43,7 +44,7 @@ def over_the_services(shared: Any, homes: list[Any], tables: list[pa.Table], stu
         shared.give(home, table, attributes=names, seeded=True)
     running = [shared.run_owner(home, "--until-done") for home in homes]
     shared.await_state(study, "RELEASED")
-    assert [process.wait(120) for process in running] == [0] * len(homes), shared.logs()
+    assert [process.wait(PATIENCE) for process in running] == [0] * len(homes), shared.logs()
     assert "reproducible: not private" in str(shared.certificate(study).notes)
     return pq.read_table(shared.aggregator.release(study.id))
 

@@ -20,7 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import opendp.prelude  # noqa: F401  slow to import: once here, not in every child
+# Loaded by Uvicorn, anyio and pyarrow when they are first used: once here, not in every child.
+import anyio._backends._asyncio  # noqa: F401
+import pandas  # noqa: F401
+import uvicorn.protocols.http.auto  # noqa: F401
 import yaml
 from federation_world import ATTRIBUTES, World
 

@@ -30,14 +30,14 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home, prepare, settle
 from coterie.federation.states import StudyState
 from coterie.federation.storage.parties import invite, owner_by_name
-from coterie.federation.storage.studies import add_study, move_study, study_row
+from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
 from coterie.federation.study import KIND, Study
 from coterie.federation.study_file import study_from
 from coterie.federation.wire import now, stamp
 from coterie.ledger import Ledger
 from free_port import free_port
 
-PATIENCE = 120.0
+PATIENCE = 240.0  # of a machine that has much else to do
 ATTRIBUTES = {
     "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},
     "stay": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 60}},
@@ -200,6 +200,12 @@ class World:
             assert row is not None
             move_study(connection, row, StudyState.PUBLISHED)
         return study
+
+    def cancel_all(self) -> None:
+        """Whatever is not at its end; one that is being assembled comes there by itself."""
+        with self.aggregator.database.writing() as connection:
+            for row in all_studies(connection, frozenset({StudyState.PUBLISHED, StudyState.COLLECTING})):
+                move_study(connection, row, StudyState.CANCELLED)
 
     def run_owner(self, home: Home, *options: str, **extra: str) -> subprocess.Popen[bytes]:
         with (home.folder / "run.log").open("ab") as log:

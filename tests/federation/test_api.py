@@ -34,7 +34,7 @@ def test_the_document_is_that_of_the_application() -> None:
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def speaker(shared: Any) -> Any:
     """Signs whatever schemathesis invents, as an owner who has joined, and sends it over TLS."""
     import requests

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from federation_world import Look, people, until
+from federation_world import PATIENCE, Look, people, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,7 +95,7 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
     study, homes = begun(shared, ("blind-a", "blind-b"), parts(30))
     running = [shared.run_owner(home, "--until-done") for home in homes]
     shared.await_state(study, "RELEASED")
-    assert [process.wait(60) for process in running] == [0, 0], shared.logs()
+    assert [process.wait(PATIENCE) for process in running] == [0, 0], shared.logs()
     table, certificate = pq.read_table(shared.aggregator.release(study.id)), shared.certificate(study)
     assert (table.num_rows, table.column_names) == (30, ["age", "stay", "ward"])
     assert [part.rows for part in certificate.owners] == [30, 30], "only the people in common were sent"
@@ -111,7 +111,8 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
 
     def forgotten() -> bool:
         with sqlite3.connect(shared.aggregator.folder / "aggregator.sqlite") as connection:
-            return connection.execute("SELECT count(*) FROM parcels").fetchone() == (0,)
+            counted = connection.execute("SELECT count(*) FROM parcels WHERE study = ?", (study.id,))
+            return counted.fetchone() == (0,)
 
     until(forgotten, "the parcels to be forgotten")
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from federation_world import Look, command, environment, events, people
+from federation_world import PATIENCE, Look, command, environment, events, people
 from lying_aggregator import lying
 
 from coterie.federation import tls
@@ -158,7 +158,7 @@ def test_a_line_that_is_cut_again_and_again(shared: Any) -> None:
         settings(homes[0], url=url)
         running = [shared.run_owner(home, "--until-done") for home in homes]
         shared.await_state(study, "RELEASED")
-        assert [process.wait(120) for process in running] == [0, 0]
+        assert [process.wait(PATIENCE) for process in running] == [0, 0]
     assert len(cuts) >= 2
     assert any(event["event"] == "unreachable" for event in events(homes[0]))
     entries = Ledger.inspect(homes[0].default_ledger).entries.values()

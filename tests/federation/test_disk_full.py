@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from federation_world import Look, command, environment, events, people, until
+from federation_world import PATIENCE, Look, events, people, until
 
-from coterie.cli import main
 from coterie.federation.errors import FederationError
 from coterie.federation.keys import write_private
 from coterie.federation.owner import agent as agent_module
@@ -108,7 +105,7 @@ def test_the_disk_of_the_aggregators_database_is_full(tmp_path: Path, small_disk
         assert made.listening()
         filler.unlink()
         made.await_state(study, "RELEASED")
-        assert [process.wait(120) for process in running] == [0, 0], made.logs()
+        assert [process.wait(PATIENCE) for process in running] == [0, 0], made.logs()
         assert [charged(home) for home in homes] == [1, 1]
         log = (tmp_path / "server.log").read_text()
         assert "Traceback" not in log
@@ -171,42 +168,30 @@ def test_an_owners_disk_is_full(
     assert shared.part(study, f"cramped-{room}")["state"] == "ACCEPTED", "a full disk is no reason to refuse"
 
 
-def test_joining_on_a_full_disk_can_be_repeated(shared: Any, small_disk: Mount) -> None:
+def test_joining_on_a_full_disk_can_be_repeated(shared: Any, small_disk: Mount, coterie: Any) -> None:
     place = small_disk(shared.root / "late", "256k")
     invitation = shared.root / "late.invitation"
     invitation.write_text(shared.invitation("late").to_text())
-
-    def join() -> subprocess.CompletedProcess[str]:
-        words = ("owner", "join", str(invitation), "--home", str(place), "--json")
-        return subprocess.run(command(*words), env=environment(), capture_output=True, text=True, check=False)
-
+    join = ("owner", "join", invitation, "--home", place, "--json")
     for pages in (0, 1, 2, 3):
         filler = fill(place, leave=pages * 4096)
-        done = join()
-        assert (done.returncode, "disk is full" in json.loads(done.stderr)["problem"]) == (6, True), (
-            done.stderr
-        )
+        code, _, wrong = coterie(*join)
+        assert (code, "disk is full" in wrong["problem"]) == (6, True), wrong
         filler.unlink()
-    done = join()
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["owner"] == "late"
+    code, said, wrong = coterie(*join)
+    assert code == 0, wrong
+    assert said["owner"] == "late"
 
 
-def test_an_aggregator_cannot_be_made_on_a_full_disk(
-    tmp_path: Path, small_disk: Mount, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_aggregator_cannot_be_made_on_a_full_disk(tmp_path: Path, small_disk: Mount, coterie: Any) -> None:
     place = small_disk(tmp_path / "disk", "400k")
     filler = fill(place, leave=24 * 1024)
-    words = ["coterie", "aggregator", "init", str(place / "new"), "--url", "https://localhost:8443", "--json"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert (left.value.code, "disk is full" in json.loads(capsys.readouterr().err)["problem"]) == (6, True)
+    words = ("aggregator", "init", place / "new", "--url", "https://localhost:8443", "--json")
+    code, _, wrong = coterie(*words)
+    assert (code, "disk is full" in wrong["problem"]) == (6, True)
     assert not list((place / "new").iterdir()), "half an aggregator would be in the way of the next attempt"
     filler.unlink()
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 0
+    assert coterie(*words)[0] == 0
 
 
 def test_half_a_private_file_is_not_left(tmp_path: Path, small_disk: Mount) -> None:

@@ -13,32 +13,8 @@ import pytest
 import yaml
 from federation_world import ATTRIBUTES, Look, command, environment, people, until
 
-from coterie.cli import main
 from coterie.federation import errors as tree
 from coterie.federation.owner.home import Home
-
-
-@pytest.fixture
-def coterie(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command in this process: exit code, standard output, error (both as JSON where --json was given)."""
-
-    def run(*words: str) -> tuple[int, Any, Any]:
-        monkeypatch.setattr(sys, "argv", ["coterie", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as left:
-            code = int(left.code or 0)
-        said = capsys.readouterr()
-        if "--json" in words:
-            return (
-                code,
-                json.loads(said.out) if said.out else None,
-                json.loads(said.err) if said.err else None,
-            )
-        return code, said.out, said.err
-
-    return run
 
 
 def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from coterie.papers.tables import ADULT_003, adult, adult_003_schema, both_wines
 OWNERS = tuple(f"owner-{number}" for number in range(1, 11))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def homes(shared: Any) -> list[Any]:
     return [shared.join(owner) for owner in OWNERS]
 

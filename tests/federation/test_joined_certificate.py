@@ -19,7 +19,7 @@ from coterie.federation.owner import delivering
 from coterie.federation.verifying import verified
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def released(shared: Any) -> tuple[Any, Any, Path]:
     """A released study with unequal shares, one of its owners, and that owner's copy."""
     homes = [shared.join(name) for name in ("joined-a", "joined-b")]

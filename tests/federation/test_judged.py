@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import shutil
 import subprocess
 from typing import Any
 
 import httpx
 import pyarrow as pa
-from federation_world import command, environment, people, until
+from federation_world import PATIENCE, command, environment, people, until
 
 from coterie.federation.canonical import canonical
 from coterie.federation.keys import SEALING, SIGNING
@@ -42,52 +41,48 @@ def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: An
     assert federation.diary("turned away")
 
 
-def test_a_copied_folder(federation: Any) -> None:
+def test_a_copied_folder(shared: Any) -> None:
     """Of two processes with one key one goes on and one ends with a sentence; the diary has both."""
-    home = federation.join("original")
-    first = federation.run_owner(home)
+    home = shared.join("original")
+    first = shared.run_owner(home)
     until(lambda: (home.folder / "session").exists(), "the first process")
 
     def polls() -> bool:
-        with federation.aggregator.database.reading() as connection:
+        with shared.aggregator.database.reading() as connection:
             found = connection.exec_driver_sql("SELECT session FROM owners WHERE name = 'original'").scalar()
         return found is not None
 
     until(polls, "the first process to be heard")
-    copy = federation.root / "copy"
+    copy = shared.root / "copy"
     shutil.copytree(home.folder, copy, ignore=shutil.ignore_patterns("run.log"))
     words = command("owner", "run", "--home", str(copy), "--json")
     second = subprocess.Popen(
         words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    federation.processes.append(second)
+    shared.processes.append(second)
     until(lambda: first.poll() is not None or second.poll() is not None, "one of them to end")
-    ended, text = (
-        (second, second.communicate()[1]) if second.poll() is not None else (first, federation.logs())
-    )
+    ended, text = (second, second.communicate()[1]) if second.poll() is not None else (first, shared.logs())
     assert ended.poll() == 16
     diary = Home.open(copy if ended is second else home.folder).journal.diary()
     assert diary[-1]["event"] == "turned away"
     assert "Another process acts with this owner" in str(text)
-    assert [line for line in federation.diary("second process") if line["owner"] == "original"]
+    assert [line for line in shared.diary("second process") if line["owner"] == "original"]
+    for process in (first, second):
+        process.kill()
+        process.wait()
 
 
-def test_two_owners_with_one_key(shared: Any, tmp_path: Any) -> None:
+def test_two_owners_with_one_key(shared: Any, coterie: Any, tmp_path: Any) -> None:
     home = shared.join("keyholder")
     (tmp_path / "home").mkdir()
     for name in (SIGNING, SEALING):
         shutil.copy(home.folder / name, tmp_path / "home" / name)
     invitation = tmp_path / "second.invitation"
     invitation.write_text(shared.invitation("second").to_text())
-
-    def join(folder: str) -> subprocess.CompletedProcess[str]:
-        words = command("owner", "join", str(invitation), "--home", str(tmp_path / folder), "--json")
-        return subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
-
-    refused = join("home")
-    assert refused.returncode == 11, refused.stderr
-    assert "another owner's already" in json.loads(refused.stderr)["problem"]
-    assert join("new").returncode == 0, "the invitation was not spent"
+    join = ("owner", "join", invitation, "--json", "--home")
+    code, _, wrong = coterie(*join, tmp_path / "home")
+    assert (code, "another owner's already" in wrong["problem"]) == (11, True), wrong
+    assert coterie(*join, tmp_path / "new")[0] == 0, "the invitation was not spent"
 
 
 def test_what_the_aggregator_keeps_of_a_vertical_study(federation: Any) -> None:
@@ -109,7 +104,7 @@ def test_what_the_aggregator_keeps_of_a_vertical_study(federation: Any) -> None:
     )  # fmt: skip
     running = [federation.run_owner(home, "--until-done") for home in homes]
     federation.await_state(study, "RELEASED")
-    assert [process.wait(60) for process in running] == [0, 0], federation.logs()
+    assert [process.wait(PATIENCE) for process in running] == [0, 0], federation.logs()
     folder = federation.aggregator.folder
     until(lambda: not list((folder / "chunks").iterdir()), "the parts to be forgotten")
     key = (homes[0].study(study.id) / "group.key").read_bytes()

@@ -54,13 +54,6 @@ def pem(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey | None = 
     return text
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*map(str, words), "--json"),
-        env=environment(), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def demanding(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Path]]:
     """An aggregator that demands certificates of one authority, and a folder of good and bad ones."""
@@ -91,42 +84,45 @@ def invited(demanding: tuple[Any, Path], name: str) -> Path:
 
 
 @pytest.mark.parametrize("shown", [None, "wrong", "expired"])
-def test_without_the_right_certificate(demanding: Any, shown: str | None) -> None:
+def test_without_the_right_certificate(demanding: Any, coterie: Any, shown: str | None) -> None:
     made, folder = demanding
     name = f"{shown or 'no'}-certificate"
     words = ("--client-certificate", folder / f"{shown}.pem") if shown else ()
-    done = run("owner", "join", invited(demanding, name), "--home", folder / f"{name}-home", *words)
-    assert done.returncode == 19, done.stderr
-    wrong = json.loads(done.stderr)
+    home = folder / f"{name}-home"
+    code, _, wrong = coterie("owner", "join", invited(demanding, name), "--home", home, *words, "--json")
+    assert code == 19, wrong
     assert "without an answer" in wrong["problem"]
     assert "--client-certificate" in wrong["advice"]
     assert not [line for line in made.diary("enrolled") if line["owner"] == name]
 
 
-def test_with_the_right_certificate(demanding: Any) -> None:
+def test_with_the_right_certificate(demanding: Any, coterie: Any) -> None:
     made, folder = demanding
     home = folder / "good-home"
     shown = ("--client-certificate", folder / "good.pem")
-    done = run("owner", "join", invited(demanding, "good"), "--home", home, *shown)
-    assert done.returncode == 0, done.stderr
+    code, _, wrong = coterie("owner", "join", invited(demanding, "good"), "--home", home, *shown, "--json")
+    assert code == 0, wrong
     assert (home / "tls-client.pem").stat().st_mode & 0o777 == 0o600
     for words in (("run", "--once"), ("inspect",), ("leave", "--yes")):
-        assert run("owner", *words, "--home", home).returncode == 0, words
+        assert coterie("owner", *words, "--home", home)[0] == 0, words
     assert Home.open(home).tls_client is not None
     assert made.diary("left")
 
 
-def test_files_that_are_no_certificates(demanding: Any, tmp_path: Path) -> None:
+def test_files_that_are_no_certificates(demanding: Any, coterie: Any, tmp_path: Path) -> None:
     made, _ = demanding
     invitation = invited(demanding, "clumsy")
     (tmp_path / "empty.pem").write_text("nothing\n")
     for given, word in ((tmp_path / "empty.pem", "private key"), (tmp_path / "none.pem", "cannot be read")):
-        done = run("owner", "join", invitation, "--home", tmp_path / "home", "--client-certificate", given)
-        assert (done.returncode, word in json.loads(done.stderr)["problem"]) == (11, True), done.stderr
-    done = run("aggregator", "serve", made.aggregator.folder, "--client-ca", tmp_path / "empty.pem")
-    assert (done.returncode, "CA bundle" in json.loads(done.stderr)["problem"]) == (11, True), done.stderr
-    done = run("aggregator", "serve", made.aggregator.folder, "--host", "127.0.0.1")
-    assert (done.returncode, "cannot be listened on" in json.loads(done.stderr)["problem"]) == (11, True)
+        words = ("--home", tmp_path / "home", "--client-certificate", given, "--json")
+        code, _, wrong = coterie("owner", "join", invitation, *words)
+        assert (code, word in wrong["problem"]) == (11, True), wrong
+    for words, word in (
+        (("--client-ca", tmp_path / "empty.pem"), "CA bundle"),
+        (("--host", "127.0.0.1"), "cannot be listened on"),
+    ):
+        code, _, wrong = coterie("aggregator", "serve", made.aggregator.folder, *words, "--json")
+        assert (code, word in wrong["problem"]) == (11, True), wrong
 
 
 def test_the_service_speaks_json(demanding: Any) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pyarrow.parquet as pq
-from federation_world import people, until
+from federation_world import PATIENCE, people, until
 
 from coterie.certificate import Certificate
 from coterie.federation.certificate import KIND, FederatedCertificate
@@ -38,17 +38,17 @@ def _charged_once(home: Any, study: Any, epsilon: str) -> None:
     assert [entry.purpose.status for entry in entries] == [promised]
 
 
-def test_three_owners_of_different_people(federation: Any) -> None:
-    homes = [federation.join(name) for name in ("hospital-a", "hospital-b", "hospital-c")]
+def test_three_owners_of_different_people(shared: Any) -> None:
+    homes = [shared.join(name) for name in ("hospital-a", "hospital-b", "hospital-c")]
     sizes = (40, 55, 23)
     for home, rows, seed in zip(homes, sizes, (1, 2, 3), strict=True):
-        federation.give(home, people(rows, seed), disjoint=True)
-    study = federation.study(["hospital-a", "hospital-b", "hospital-c"])
-    running = [federation.run_owner(home, "--until-done") for home in homes]
-    federation.await_state(study, "RELEASED")
-    assert [process.wait(60) for process in running] == [0, 0, 0], federation.logs()
+        shared.give(home, people(rows, seed), disjoint=True)
+    study = shared.study(["hospital-a", "hospital-b", "hospital-c"])
+    running = [shared.run_owner(home, "--until-done") for home in homes]
+    shared.await_state(study, "RELEASED")
+    assert [process.wait(PATIENCE) for process in running] == [0, 0, 0], shared.logs()
 
-    table, certificate = _copies(federation, study, homes)
+    table, certificate = _copies(shared, study, homes)
     assert table.num_rows == sum(sizes)
     assert table.column_names == ["age", "stay", "ward"]
     assert certificate.epsilon == "1"
@@ -63,34 +63,34 @@ def test_three_owners_of_different_people(federation: Any) -> None:
         assert check_signature(own, None) is not None
         _charged_once(home, study, "1")
     # Nothing of the parts is kept once the whole is out.
-    until(lambda: not list((federation.aggregator.folder / "chunks").iterdir()), "the parts to be forgotten")
-    row = federation.shown(study)
+    until(lambda: not (shared.aggregator.folder / "chunks" / study.id).exists(), "the parts to be forgotten")
+    row = shared.shown(study)
     assert [part["state"] for part in row["owners"]] == ["ACCEPTED"] * 3
 
 
-def test_two_owners_of_the_same_people(federation: Any) -> None:
-    homes = [federation.join(name) for name in ("clinic", "registry", "insurer")]
+def test_two_owners_of_the_same_people(shared: Any) -> None:
+    homes = [shared.join(name) for name in ("clinic", "registry", "insurer")]
     everybody = people(60, 7)
-    federation.give(homes[0], everybody.select(["patient", "age"]).slice(0, 50))
-    federation.give(homes[1], everybody.select(["patient", "stay"]).slice(10, 50))
+    shared.give(homes[0], everybody.select(["patient", "age"]).slice(0, 50))
+    shared.give(homes[1], everybody.select(["patient", "stay"]).slice(10, 50))
     # The same ids, written in another way.
     spelled = [f"  {name.lower()} " for name in everybody.column("patient").to_pylist()]
-    federation.give(
+    shared.give(
         homes[2],
         everybody.select(["ward"]).append_column("id", [spelled]).slice(5, 50),
         identifier="id",
     )
-    study = federation.study(
+    study = shared.study(
         {"clinic": ["age"], "registry": ["stay"], "insurer": ["ward"]},
         fragmentation="vertical",
         identifier="patient",
         lead="registry",
     )
-    running = [federation.run_owner(home, "--until-done") for home in homes]
-    federation.await_state(study, "RELEASED")
-    assert [process.wait(60) for process in running] == [0, 0, 0], federation.logs()
+    running = [shared.run_owner(home, "--until-done") for home in homes]
+    shared.await_state(study, "RELEASED")
+    assert [process.wait(PATIENCE) for process in running] == [0, 0, 0], shared.logs()
 
-    table, certificate = _copies(federation, study, homes)
+    table, certificate = _copies(shared, study, homes)
     assert table.num_rows == 40  # patients 10 … 49 are at all three
     assert table.column_names == ["age", "stay", "ward"]
     assert certificate.epsilon == "1"

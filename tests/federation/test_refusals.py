@@ -25,7 +25,7 @@ SECRET = 87.125  # a value of the data that must not turn up anywhere
 def pair(shared: Any) -> Any:
     """Two owners who have just joined."""
     number = next(_numbers)
-    return [shared.join(f"{letter}-{number}") for letter in "ab"]
+    return [shared.join(f"refusal-{letter}-{number}") for letter in "ab"]
 
 
 def refused(world: Any, home: Any, study: Any, **options: Any) -> Answer:

@@ -84,6 +84,24 @@ def test_the_migrations_make_the_tables_that_the_code_knows(database: Database) 
 
     with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == tables.VERSION
+
+
+def test_the_code_knows_the_last_migration() -> None:
+    from alembic.script import ScriptDirectory
+
+    assert ScriptDirectory(str(Path(tables.__file__).parent / "migrations")).get_heads() == [tables.VERSION]
+
+
+def test_an_older_database_is_brought_up_to_date(address: str, database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(text("ALTER TABLE contributions DROP COLUMN closed"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+    again = Database.open(address)
+    with again.reading() as connection:
+        assert connection.scalar(text("SELECT count(closed) FROM contributions")) == 0
+        assert connection.scalar(text("SELECT version_num FROM alembic_version")) == tables.VERSION
+    again.close()
 
 
 def test_opening_again_changes_nothing(address: str, database: Database) -> None:
@@ -271,6 +289,8 @@ def test_what_was_erased_cannot_be_read_in_the_files(tmp_path: Path) -> None:
         connection.execute(select(tables.studies.c.id)).all()
         database.scrub()
         assert database.holds_erased, "somebody reads: later"
+        with database.noting() as other:
+            assert other.scalar(text("PRAGMA busy_timeout")) == 30_000, "a writer is as patient as before"
     database.scrub()
     assert not database.holds_erased
     assert key.encode() not in held()

@@ -28,7 +28,7 @@ class Ready:
     def __init__(self, world: Any, rows: int = 30, **study: Any) -> None:
         number = next(_numbers)
         self.world = world
-        self.homes = [world.join(f"{letter}-{number}") for letter in "ab"]
+        self.homes = [world.join(f"transfer-{letter}-{number}") for letter in "ab"]
         for home in self.homes:
             world.give(home, people(rows, 1))
         owners = [home.owner for home in self.homes]

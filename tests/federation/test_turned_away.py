@@ -22,7 +22,7 @@ from coterie.federation.tls import pinned_context
 LOOK = "/v1/desired?after=&wait=0"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def home(shared: Any) -> Any:
     return shared.join("owner-of-this-file")
 

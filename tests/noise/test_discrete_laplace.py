@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -102,6 +103,18 @@ def test_the_compiled_loop_and_whole_number_arithmetic_draw_the_same(scale: int,
     source = Keystream(key)
     quick = discrete_laplace.discrete_laplace(np.full(50, scale), source)
     assert quick.tolist() == [discrete_laplace._by_digits(number, scale, source) for number in range(50)]
+
+
+def test_few_draws_are_the_same_before_the_compiler_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    scales = np.arange(2_000) % 50 * 2**40
+    compiled = discrete_laplace.discrete_laplace(scales, Keystream(KEY), first=7)
+    monkeypatch.delitem(sys.modules, "numba")
+    monkeypatch.setattr(discrete_laplace, "_draw", None)
+    monkeypatch.setattr(discrete_laplace, "_drawn_so_far", discrete_laplace._FEW - 2_000)
+    assert discrete_laplace.discrete_laplace(scales, Keystream(KEY), first=7).tolist() == compiled.tolist()
+    assert discrete_laplace.discrete_laplace(scales[:0], Keystream(KEY)).dtype == np.int64
+    with pytest.raises(TypeError):  # now there have been many: to the compiled loop, which is not here
+        discrete_laplace.discrete_laplace(np.array([1]), Keystream(KEY))
 
 
 @settings(deadline=None, max_examples=40)

@@ -69,16 +69,20 @@ def over_control(attack: Estimate, control: Estimate) -> Estimate:
     return Estimate(value, max(1 - most, min(value, -1.0)), 1 - least, attack.trials)
 
 
+def ranks_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1, 2, … in rising order; equal values share the mean of their ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
+
+
 def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) -> Estimate:
     """Probability that a member scores above a non-member; interval by DeLong's variance, never narrower than Hanley's.
 
     With no overlap at all DeLong's variance is 0; Hanley and McNeil (1982) at the nearest attainable value then serves.
     """
-    from scipy.stats import rankdata  # half a second to load: only those who need it pay
-
     m, n = len(members), len(others)
-    both = rankdata(np.concatenate([members, others]))
-    own, theirs = rankdata(members), rankdata(others)
+    both = ranks_of(np.concatenate([members, others]))
+    own, theirs = ranks_of(members), ranks_of(others)
     above = (both[:m] - own) / n
     below = 1 - (both[m:] - theirs) / m
     value = float(above.mean())

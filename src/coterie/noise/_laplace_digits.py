@@ -1,11 +1,12 @@
-"""The draw of `_laplace_loop`, by whole numbers of any length: for the few whose first digits do not settle them."""
+"""The draw of `_laplace_loop`, by whole numbers of any length: for a few clusters, for which loading the compiler would take
+longer than the draws, and for those whose first digits do not settle them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coterie.noise._laplace_loop import FARTHEST
-
+FARTHEST = 1 << 62  # a draw beyond it is cut to it
 _BITS = 32
 _SIGNS = 32  # fair bits in the first word of the tape
 

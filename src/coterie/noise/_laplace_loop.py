@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.noise._laplace_digits import FARTHEST
 from coterie.partition._compiled import compiled
 
 DONE, TAPE_TOO_SHORT, NEEDS_MORE_DIGITS = 0, 1, 2
-FARTHEST = 1 << 62  # a draw beyond it is cut to it
 _LOW = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
 _TOP = np.uint64(2**64 - 1)

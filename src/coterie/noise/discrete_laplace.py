@@ -6,23 +6,30 @@ failure, draws the same bytes; docs/guarantees/discrete-laplace.md says why that
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.noise._laplace_digits import draw_by_digits
 from coterie.noise.keystream import Keystream
 
 LARGEST_SCALE = 1 << 56  # in steps of the grid
 _FIRST_BLOCKS = 4  # 16 words settle 98 draws in a hundred
+_FEW = 20_000  # draws that take a process half as long, one by one, as loading the compiler
 _PIECE = 1 << 14  # clusters whose tape fits into a level-2 cache
 _FURTHER_DIGITS = 1 << 16  # number of the part that holds them, far behind the parts of the tape
 _WORD = np.dtype("<u4")
 Words = NDArray[np.uint32]
+_drawn_so_far = 0
 
 
 def discrete_laplace(scales: NDArray[np.int64], source: Keystream, first: int = 0) -> NDArray[np.int64]:
     """Noise for clusters first, first+1, …: Pr(y) = tanh(1/2t)·exp(-|y|/t), t = scale; a scale of 0 draws 0."""
+    if _still_few(len(scales)):
+        drawn = [t and _by_digits(first + row, t, source) for row, t in enumerate(scales.tolist())]
+        return np.array(drawn, dtype=np.int64)
     noise = np.empty(len(scales), dtype=np.int64)
     for begin in range(0, len(scales), _PIECE):
         piece = np.ascontiguousarray(scales[begin : begin + _PIECE])
@@ -31,6 +38,13 @@ def discrete_laplace(scales: NDArray[np.int64], source: Keystream, first: int = 
         numbers = np.arange(place, place + len(piece))
         _draw(tape.reshape(len(piece), -1), piece, numbers, 1, source, noise[begin : begin + _PIECE])
     return noise
+
+
+def _still_few(draws: int) -> bool:
+    """Whether this process had better draw them one by one. Each draw is the same either way."""
+    global _drawn_so_far
+    _drawn_so_far += draws
+    return _drawn_so_far <= _FEW and "numba" not in sys.modules
 
 
 def _draw(
@@ -42,7 +56,7 @@ def _draw(
     out: NDArray[np.int64],
 ) -> None:
     """Fill `out`; what a tape could not settle is drawn again from its beginning, on a longer tape or digit by digit."""
-    from coterie.noise import _laplace_loop  # here, so that experiments with a seed never load the compiler
+    from coterie.noise import _laplace_loop  # here, so that small tables never load the compiler
 
     undone = np.empty(len(scales), dtype=np.int64)
     why = np.empty(len(scales), dtype=np.int8)
@@ -66,8 +80,6 @@ def _blocks(part: int) -> int:
 
 
 def _by_digits(number: int, scale: int, source: Keystream) -> int:
-    from coterie.noise._laplace_digits import draw_by_digits
-
     def tape() -> Iterator[int]:
         part = 0
         while True:

@@ -36,6 +36,7 @@ def serve(
         access_log=False,
         log_config=None,
         server_header=False,
+        ws="none",  # nobody speaks anything but HTTP here
         h11_max_incomplete_event_size=32 * 1024,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,

@@ -9,17 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event, update
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text, update
 from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
-from coterie.federation.storage.tables import clock
+from coterie.federation.storage.tables import VERSION, clock
 from coterie.io.private_file import ensure_private
 from coterie.ledger import without_credentials
 
 _WAIT_SECONDS = 30
+_SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
 
 
 class Database:
@@ -75,14 +74,26 @@ class Database:
         with self.engine.connect() as connection:
             driver = connection.connection.driver_connection
             assert driver is not None
-            # Outside of a transaction; `busy` while somebody reads, then it is done at the next look.
-            busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            # Outside of a transaction. While somebody reads it is `busy`, and keeps every writer waiting: it comes back
+            # at the next look rather than wait as long as a writer would.
+            driver.execute(f"PRAGMA busy_timeout = {_SCRUB_PATIENCE_MILLISECONDS}")
+            try:
+                busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                driver.execute(f"PRAGMA busy_timeout = {_WAIT_SECONDS * 1000}")
         self.holds_erased = bool(busy)
 
     def close(self) -> None:
         self.engine.dispose()
 
     def _migrate(self) -> None:
+        with self.reading() as connection:
+            made = inspect(connection).has_table("alembic_version")
+            if made and connection.scalar(text("SELECT version_num FROM alembic_version")) == VERSION:
+                return
+        from alembic import command  # slow to import, and almost always all is up to date
+        from alembic.config import Config
+
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():

@@ -14,6 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+VERSION = "0003"  # of the last migration
 metadata = MetaData()
 
 # One row. Every change of state raises it, under its row lock: writers are ordered, readers see that something moved.
