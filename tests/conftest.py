@@ -7,8 +7,10 @@ import hashlib
 import itertools
 import os
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Numba looks only at a function's own file when it reuses compiled code, so an edit to a function that it calls would
 # go unseen: give every state of the sources a cache of its own. Before anything imports Numba.
@@ -25,6 +27,7 @@ from hypothesis.internal.conjecture import providers
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.noise import keystream
+from coterie.noise.secure import KeyedSampler, SecureSampler
 from coterie.schema import AttributeType
 from postgres import postgres_url
 
@@ -52,13 +55,23 @@ def _own_memory() -> Iterator[None]:
 def _own_noise(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Secure noise of its own for every test, the same in every run: a release that was unlucky once in a hundred must
     not stop the work of people who changed nothing. COTERIE_FRESH_NOISE=1 brings the operating system's back."""
-    if not FRESH:
-        numbers = itertools.count()
-        monkeypatch.setattr(
-            keystream,
-            "fresh_key",
-            lambda: hashlib.sha256(f"{request.node.nodeid} {next(numbers)}".encode()).digest(),
-        )
+    if FRESH:
+        return
+    # Counted by stream: threads ask for the noise of a release's columns in any order.
+    numbers: dict[str, Iterator[int]] = defaultdict(itertools.count)
+
+    def key(stream: str = "") -> bytes:
+        return hashlib.sha256(f"{request.node.nodeid} {stream} {next(numbers[stream])}".encode()).digest()
+
+    def laplace(self: SecureSampler, centres: Any, scales: Any, stream: str, grid: Any = None) -> Any:
+        return KeyedSampler(key(stream)).laplace(centres, scales, stream, grid)
+
+    def uniform_words(self: SecureSampler, count: int, stream: str) -> Any:
+        return KeyedSampler(key(stream)).uniform_words(count, stream)
+
+    monkeypatch.setattr(keystream, "fresh_key", key)
+    monkeypatch.setattr(SecureSampler, "laplace", laplace)
+    monkeypatch.setattr(SecureSampler, "uniform_words", uniform_words)
 
 
 # A property is judged by its answer, not by its time: the machine of a test run may be busy. Every run tries the same

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -44,7 +43,6 @@ from coterie.synthesis.synthesis import Ranks, Synthesis
 from coterie.table import Checked, check
 
 Progress = Callable[[str], None]
-_MANY = 10_000  # rows: fewer are done before threads have begun
 
 
 @dataclass(frozen=True)
@@ -136,13 +134,11 @@ def protect(
         return result.without_values() if forget else result
 
     # Columns are independent: each has its own share of ε and its own stream of noise.
-    threads = min(os.cpu_count() or 1, len(names)) if checked.records >= _MANY else 1
-    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-        each = pool.map if pool else map
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
         if recipe.synthesis is None:
-            results = dict(zip(names, each(attached, names), strict=True))
+            results = dict(zip(names, pool.map(attached, names), strict=True))
         else:
-            lists = dict(zip(names, each(noisy, names), strict=True))
+            lists = dict(zip(names, pool.map(noisy, names), strict=True))
             results = synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None

@@ -114,6 +114,6 @@ def test_a_stuck_assembly_can_be_given_up(
         tending.tend(federation.aggregator)
     code, found = said(capsys, monkeypatch, "aggregator", "study", "cancel", folder, study.id[:12])
     assert (code, found["state"]) == (0, "FAILED")
-    monkeypatch.undo()
+    monkeypatch.setattr(tending, "now", now)
     tending.tend(federation.aggregator)
     assert not (folder / "chunks" / study.id).exists()

@@ -33,11 +33,12 @@ def test_a_released_study_is_closed_by_those_who_hold_their_copy(
         look(shared, *homes)
         return bool(shared.shown(study)["state"] == "RELEASED")
 
+    copied = delivering.copied
     monkeypatch.setattr(delivering, "copied", lambda home, study: False)  # the copy does not arrive
     until(released, "the release")
     look(shared, *homes)
     assert told(shared, homes[0]) == [study.id], "not closed while the copy is not here"
-    monkeypatch.undo()
+    monkeypatch.setattr(delivering, "copied", copied)
     look(shared, homes[0])
     assert told(shared, homes[0]) == []
     assert told(shared, homes[1]) == [study.id], "the other owner has not closed it"
