@@ -49,7 +49,12 @@ def compare_command(
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
     runs: Annotated[int, typer.Option(help="Runs a cell; the figures are their mean.")] = 10,
     seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
-    bins: Annotated[str, typer.Option(help="Histograms: domain, value or auto.")] = "auto",
+    bins: Annotated[
+        str,
+        typer.Option(
+            help="Histograms: domain (1/100 of it), value (one bin a value where values are whole, else as domain) or auto."
+        ),
+    ] = "auto",
     target: Annotated[
         str | None, typer.Option(help="Class column: the example releases are also classified.")
     ] = None,

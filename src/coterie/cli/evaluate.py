@@ -46,7 +46,10 @@ def evaluate_command(
         ),
     ] = False,
     bins: Annotated[
-        str, typer.Option(help="Histograms: domain (1/100 of it), value (one bin a value) or auto.")
+        str,
+        typer.Option(
+            help="Histograms: domain (1/100 of it), value (one bin a value where values are whole, else as domain) or auto."
+        ),
     ] = "auto",
     target: Annotated[str | None, typer.Option(help="Class column, for classification.")] = None,
     threshold: Annotated[
