@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,23 +10,14 @@ from typing import Any
 import pytest
 from federation_world import Look, people, until
 
-from coterie.cli import main
 from coterie.federation.aggregator import tending
 from coterie.federation.wire import now
 from coterie.ledger import Ledger
 
 
-def said(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object
-) -> tuple[int, Any]:
-    monkeypatch.setattr(sys, "argv", ["coterie", *map(str, words), "--json"])
-    code = 0
-    try:
-        main()
-    except SystemExit as left:
-        code = int(left.code or 0)
-    found = capsys.readouterr()
-    return code, json.loads(found.out or found.err)
+def said(coterie: Callable[..., Any], *words: object) -> tuple[int, Any]:
+    code, out, err = coterie(*words, "--json")
+    return code, out or err
 
 
 def spoiled(world: Any, names: tuple[str, str]) -> tuple[Any, list[Any], Path, bytes]:
@@ -53,7 +43,7 @@ def spoiled(world: Any, names: tuple[str, str]) -> tuple[Any, list[Any], Path, b
 
 
 def test_tries_are_counted_and_come_to_an_end(
-    federation: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    federation: Any, monkeypatch: pytest.MonkeyPatch, coterie: Callable[..., Any]
 ) -> None:
     study, homes, chunk, content = spoiled(federation, ("a", "b"))
     until(lambda: federation.diary("fault"), "the running aggregator's first fault")
@@ -80,20 +70,20 @@ def test_tries_are_counted_and_come_to_an_end(
     federation.serve()
     folder = federation.aggregator.folder
     code, wrong = said(
-        capsys, monkeypatch,
+        coterie,
         "aggregator", "study", "release", folder, study.id, "--output", folder / "x.parquet", "--wait", 60,
     )  # fmt: skip
     assert (code, "needs attention" in wrong["problem"]) == (11, True)
-    _, inspected = said(capsys, monkeypatch, "owner", "inspect", "--home", homes[0].folder)
+    _, inspected = said(coterie, "owner", "inspect", "--home", homes[0].folder)
     assert "study retry" in inspected["studies"][0]["attention"]
     assert len(federation.diary("fault")) == 5
 
     # The cause is mended, the administrator says so, and the study is finished.
     chunk.write_bytes(content)
-    code, found = said(capsys, monkeypatch, "aggregator", "study", "retry", folder, study.id[:12])
+    code, found = said(coterie, "aggregator", "study", "retry", folder, study.id[:12])
     assert (code, found["state"]) == (0, "ASSEMBLING")
     assert federation.await_state(study, "RELEASED")["attention"] is None
-    code, wrong = said(capsys, monkeypatch, "aggregator", "study", "retry", folder, study.id[:12])
+    code, wrong = said(coterie, "aggregator", "study", "retry", folder, study.id[:12])
     assert (code, "does not wait" in wrong["problem"]) == (16, True)
     for home in homes:
         entries = Ledger.inspect(home.default_ledger).entries.values()
@@ -101,18 +91,18 @@ def test_tries_are_counted_and_come_to_an_end(
 
 
 def test_a_stuck_assembly_can_be_given_up(
-    federation: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    federation: Any, monkeypatch: pytest.MonkeyPatch, coterie: Callable[..., Any]
 ) -> None:
     study, _, _, _ = spoiled(federation, ("c", "d"))
     folder = federation.aggregator.folder
-    code, wrong = said(capsys, monkeypatch, "aggregator", "study", "cancel", folder, study.id[:12])
+    code, wrong = said(coterie, "aggregator", "study", "cancel", folder, study.id[:12])
     assert (code, wrong["error"]) == (16, "Conflict"), "an assembly that works is not cancelled"
     federation.kill_server()
     for minutes in range(1, 12):
         late = now() + timedelta(minutes=minutes)
         monkeypatch.setattr(tending, "now", lambda late=late: late)
         tending.tend(federation.aggregator)
-    code, found = said(capsys, monkeypatch, "aggregator", "study", "cancel", folder, study.id[:12])
+    code, found = said(coterie, "aggregator", "study", "cancel", folder, study.id[:12])
     assert (code, found["state"]) == (0, "FAILED")
     monkeypatch.setattr(tending, "now", now)
     tending.tend(federation.aggregator)

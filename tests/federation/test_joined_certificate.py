@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from federation_world import Look, people, until
 
-from coterie.cli import main
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.certificate import KIND, FederatedCertificate
 from coterie.federation.envelope import Signed, signed_from
@@ -38,39 +36,28 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
     return study, homes[0], homes[0].study(study.id)
 
 
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str]:
-    monkeypatch.setattr(sys, "argv", ["coterie", "certificate", *map(str, words)])
-    code = 0
-    try:
-        main()
-    except SystemExit as left:
-        code = int(left.code or 0)
-    said = capsys.readouterr()
-    return code, " ".join((said.out + said.err).split())
-
-
 def test_a_reader_verifies_it(
-    shared: Any,
-    released: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    shared: Any, released: Any, coterie: Callable[..., Any], tmp_path: Path
 ) -> None:
+    def run(*words: object) -> tuple[int, str]:
+        code, out, err = coterie("certificate", *words)
+        return code, " ".join((out + err).split())
+
     table, paper = released[2] / "release.parquet", released[2] / "release.certificate.json"
     key = shared.aggregator.fingerprint
-    code, said = run(monkeypatch, capsys, "verify", table, paper, "--key", key)
+    code, said = run("verify", table, paper, "--key", key)
     assert (code, "Signed by the key you trust" in said, "joined-a, joined-b" in said) == (0, True, True)
-    code, said = run(monkeypatch, capsys, "verify", table, paper, "--key", "SHA256:" + "0" * 32)
+    code, said = run("verify", table, paper, "--key", "SHA256:" + "0" * 32)
     assert (code, "another key" in said) == (7, True)
     (tmp_path / "other.parquet").write_bytes(table.read_bytes() + b"x")
-    assert run(monkeypatch, capsys, "verify", tmp_path / "other.parquet", paper)[0] == 7
+    assert run("verify", tmp_path / "other.parquet", paper)[0] == 7
     (tmp_path / "forged.json").write_text(paper.read_text().replace('"epsilon":"1"', '"epsilon":"0.1"'))
-    code, said = run(monkeypatch, capsys, "verify", table, tmp_path / "forged.json")
+    code, said = run("verify", table, tmp_path / "forged.json")
     assert (code, "does not fit its content" in said) == (7, True)
-    code, said = run(monkeypatch, capsys, "show", paper)
+    code, said = run("show", paper)
     assert (code, "joined-b: ε = 0.75, 40 rows" in said) == (0, True)
-    code, said = run(monkeypatch, capsys, "show", paper, "--json")
-    assert json.loads(said)["rows"] == 40
+    _, shown, _ = coterie("certificate", "show", paper, "--json")
+    assert shown["rows"] == 40
 
 
 def test_unequal_parts_are_told_apart(shared: Any, released: Any) -> None:

@@ -133,7 +133,7 @@ def _ranked_totals(numbers: Numbers, batch: Batch, k: int, count: int) -> Floats
     from coterie.compare._ranked_loops import ranked_totals, whole_totals
     from coterie.partition._compiled import for_reading
 
-    total = np.zeros((len(numbers.records), count))
+    total = np.empty((len(numbers.records), count))
     for place, (line, values) in enumerate(zip(total, numbers.records, strict=True)):
         if numbers is batch.numbers and whole_totals(batch.ranked.values[place], k, line):
             continue
