@@ -37,6 +37,7 @@ from coterie.federation.envelope import Signed
 from coterie.federation.invitation import Enrolment
 from coterie.federation.keys import Keys
 from coterie.federation.owner.client import Client
+from coterie.federation.part_promise import part_promise
 from coterie.federation.states import ContributionState, StudyState
 from coterie.federation.storage.parties import enrol, invite, owner_by_name
 from coterie.federation.storage.studies import (
@@ -162,7 +163,13 @@ def _run_many(folder: Path, aggregator: Aggregator, count: int, rows: int, serve
     def take_part(name: str) -> None:
         client = clients[name]
         answer = Answer(
-            study=study.id, owner=name, decision="approve", attributes=offered, disjoint=True, at=stamp(now())
+            study=study.id,
+            owner=name,
+            decision="approve",
+            attributes=offered,
+            disjoint=True,
+            promise=part_promise(study, name, rows),
+            at=stamp(now()),
         )
         client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", keys[name]).content())
         version = state = ""
@@ -224,7 +231,12 @@ def _deliver_all(folder: Path, owners: int, rows: int, columns: int) -> str:
         move_study(connection, row, StudyState.COLLECTING)
         for part in contributions_of(connection, study.id):
             answer = Answer(
-                study=study.id, owner=part.name, decision="approve", attributes=offered, at=stamp(now())
+                study=study.id,
+                owner=part.name,
+                decision="approve",
+                attributes=offered,
+                promise=part_promise(study, part.name, rows),
+                at=stamp(now()),
             )
             texts = {
                 "answer": Signed.of(answer, "answer", keys[part.name]).text(),

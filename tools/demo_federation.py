@@ -124,7 +124,11 @@ def _join(
         "population": "people",
         "maximum_epsilon": "2",
         "minimum_k": 5,
-        "attributes": [attribute.name for attribute in demo_schema().protected],
+        # What the values can be: a study that takes less is refused before the table is opened.
+        "attributes": {
+            attribute.name: {"lower": attribute.bounds().lower, "upper": attribute.bounds().upper}
+            for attribute in demo_schema().protected
+        },
         "methods": ["idp-ls", "dp-ir"],
         "aggregators": [joined["aggregator"]],
         "disjoint": True,

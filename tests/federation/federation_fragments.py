@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from federation_world import PATIENCE
+from federation_world import PATIENCE, possible
 
 from coterie.budget import parse_epsilon
 from coterie.federation.seeds import owner_seed
@@ -37,11 +37,12 @@ def declared(schema: Schema) -> dict[str, Any]:
     return found
 
 
-def over_the_services(shared: Any, homes: list[Any], tables: list[pa.Table], study: Any) -> pa.Table:
+def over_the_services(
+    shared: Any, homes: list[Any], tables: list[pa.Table], study: Any, attributes: Mapping[str, Any]
+) -> pa.Table:
     """Every owner a process of its own."""
     for home, table in zip(homes, tables, strict=True):
-        names = [name for name in table.column_names if name != "person"]
-        shared.give(home, table, attributes=names, seeded=True)
+        shared.give(home, table, attributes=possible(attributes), seeded=True)
     running = [shared.run_owner(home, "--until-done") for home in homes]
     shared.await_state(study, "RELEASED")
     assert [process.wait(PATIENCE) for process in running] == [0] * len(homes), shared.logs()

@@ -25,7 +25,7 @@ import anyio._backends._asyncio  # noqa: F401
 import pandas  # noqa: F401
 import uvicorn.protocols.http.auto  # noqa: F401
 import yaml
-from federation_world import ATTRIBUTES, World
+from federation_world import ATTRIBUTES, World, possible
 
 from coterie.federation import chunks
 from coterie.federation.aggregator import assembly, receiving, relaying, tending
@@ -149,7 +149,7 @@ class Sweep:
                 "population": "people",
                 "maximum_epsilon": "2",
                 "minimum_k": 3,
-                "attributes": [*ATTRIBUTES],
+                "attributes": possible(ATTRIBUTES),
                 "methods": ["idp-ls"],
                 "blinded": True,
                 "aggregators": [fingerprint(home.aggregator)],

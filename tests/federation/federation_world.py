@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,14 @@ ATTRIBUTES = {
     "stay": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 60}},
     "ward": {"type": "categorical", "role": "protect", "categories": {"labels": ["north", "south", "east"]}},
 }
+
+
+def possible(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What an owner declares about its own values, for its policy: here, all that the study takes."""
+    return {
+        name: entry.get("domain") or {"labels": entry.get("categories", {}).get("labels")}
+        for name, entry in attributes.items()
+    }
 
 
 def people(rows: int, seed: int, first: int = 0) -> pa.Table:
@@ -170,7 +178,7 @@ class World:
             "population": "people",
             "maximum_epsilon": "2",
             "minimum_k": 3,
-            "attributes": [*ATTRIBUTES],
+            "attributes": possible(ATTRIBUTES),
             "methods": ["idp-ls", "idp-cbls", "dp-ir", "laplace"],
             "aggregators": [fingerprint(self.aggregator.keys.public)],
             **policy,
@@ -178,7 +186,7 @@ class World:
         home.policy_file.write_text(yaml.safe_dump(content))
         return path
 
-    def study(self, owners: Any, **changes: Any) -> Study:
+    def study(self, owners: Any, *, protocol: int = 2, **changes: Any) -> Study:
         """A published study."""
         content = {
             "title": "test study",
@@ -195,6 +203,7 @@ class World:
             study = study_from(
                 content, self.aggregator.keys.public, lambda name: owner_by_name(connection, name)
             )
+            study = study.model_copy(update={"protocol": protocol})
             add_study(connection, Signed.of(study, KIND, self.aggregator.keys), study)
             row = study_row(connection, study.id)
             assert row is not None

@@ -256,7 +256,8 @@ def test_joining_streams_is_joining_tables(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "common"), [("1", 1), ("1-9", 1), ("0-1", 1), ("2", None), ("2-9", None), ("x", None)]
+    ("offered", "common"),
+    [("1", 1), ("1-9", 2), ("0-1", 1), ("2", 2), ("3", None), ("3-9", None), ("x", None)],
 )
 def test_versions(offered: str, common: int | None) -> None:
     assert wire.common_version(offered) == common

@@ -51,7 +51,9 @@ def people() -> pa.Table:
 def test_wine_of_three_owners_of_rows(shared: Any, homes: list[Any], wine: pa.Table) -> None:
     parts = dealt(wine, paper_003_fig6.ROWS)
     attributes = declared(numeric_schema(wine, wine.column_names, alpha=2.0))
-    got = over_the_services(shared, homes[:3], parts, horizontal(shared, OWNERS[:3], attributes, 50))
+    got = over_the_services(
+        shared, homes[:3], parts, horizontal(shared, OWNERS[:3], attributes, 50), attributes
+    )
     assert got.num_rows == 6_497
     assert table_digest(got) == table_digest(rows_in_one_process(parts, OWNERS[:3], attributes, 50))
 
@@ -61,7 +63,7 @@ def test_wine_of_three_owners_of_attributes(shared: Any, homes: list[Any], wine:
     held = paper_003_fig6.holders(wine.column_names)
     attributes = declared(numeric_schema(wine, wine.column_names, alpha=2.0))
     parts = [with_ids(wine, names) for names in held.values()]
-    got = over_the_services(shared, homes[:3], parts, vertical(shared, held, attributes, 50))
+    got = over_the_services(shared, homes[:3], parts, vertical(shared, held, attributes, 50), attributes)
     assert table_digest(got) == table_digest(attributes_in_one_process(wine, held, attributes, 50))
 
 
@@ -70,7 +72,9 @@ def test_adult_of_four_owners_of_rows(shared: Any, homes: list[Any], people: pa.
     parts = dealt(people, paper_003_fig5.ROWS)
     assert [part.num_rows for part in parts] == [11_100, 15_000, 12_000, 7_122]
     attributes = declared(adult_003_schema(people))
-    got = over_the_services(shared, homes[:4], parts, horizontal(shared, OWNERS[:4], attributes, 250))
+    got = over_the_services(
+        shared, homes[:4], parts, horizontal(shared, OWNERS[:4], attributes, 250), attributes
+    )
     assert got.num_rows == 45_222
     assert table_digest(got) == table_digest(rows_in_one_process(parts, OWNERS[:4], attributes, 250))
 
@@ -80,6 +84,6 @@ def test_adult_of_ten_owners_of_one_attribute(shared: Any, homes: list[Any], peo
     held = {owner: [name] for owner, name in zip(OWNERS, ADULT_003, strict=True)}
     attributes = declared(adult_003_schema(people))
     parts = [with_ids(people, names) for names in held.values()]
-    got = over_the_services(shared, homes, parts, vertical(shared, held, attributes, 250))
+    got = over_the_services(shared, homes, parts, vertical(shared, held, attributes, 250), attributes)
     assert got.num_rows == 45_222
     assert table_digest(got) == table_digest(attributes_in_one_process(people, held, attributes, 250))

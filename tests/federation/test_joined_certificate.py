@@ -22,7 +22,7 @@ def released(shared: Any) -> tuple[Any, Any, Path]:
     """A released study with unequal shares, one of its owners, and that owner's copy."""
     homes = [shared.join(name) for name in ("joined-a", "joined-b")]
     for home in homes:
-        shared.give(home, people(40, 7), identifier="patient")
+        shared.give(home, people(40, 7), identifier="patient", rows_public=home is homes[0])
     owners = {"joined-a": ["age", "ward"], "joined-b": {"attributes": ["stay"], "weight": "3"}}
     study = shared.study(owners, fragmentation="vertical", identifier="patient", lead="joined-a")
 
@@ -55,9 +55,41 @@ def test_a_reader_verifies_it(
     code, said = run("verify", table, tmp_path / "forged.json")
     assert (code, "does not fit its content" in said) == (7, True)
     code, said = run("show", paper)
-    assert (code, "joined-b: ε = 0.75, 40 rows" in said) == (0, True)
+    assert (code, "joined-b: ε = 0.75" in said, "joined-a: ε = 0.25, 40 rows" in said) == (0, True, True)
     _, shown, _ = coterie("certificate", "show", paper, "--json")
     assert shown["rows"] == 40
+
+
+def test_a_part_without_an_owners_signature(shared: Any, released: Any) -> None:
+    """The promise of an owner whose own certificate is not printed is the one in its signed answer."""
+    content = shared.certificate(released[0]).content()
+    keys = shared.aggregator.keys
+    for change in ({"rows": 40}, {"answer": content["owners"][0]["answer"]}):
+        owners = [content["owners"][0], {**content["owners"][1], **change}]
+        forged = FederatedCertificate.model_validate({**content, "owners": owners})
+        with pytest.raises(CoterieError, match=r"not signed by it|does not fit"):
+            verified(Signed.of(forged, KIND, keys), keys.public)
+    answer = {**content["owners"][1]["answer"]}
+    answer["document"] = {
+        **answer["document"],
+        "promise": {**answer["document"]["promise"], "status": "proved"},
+    }
+    owners = [content["owners"][0], {**content["owners"][1], "answer": answer}]
+    forged = FederatedCertificate.model_validate({**content, "owners": owners})
+    with pytest.raises(CoterieError, match="does not fit"):
+        verified(Signed.of(forged, KIND, keys), keys.public)
+
+
+def test_a_certificate_of_version_1(coterie: Callable[..., Any]) -> None:
+    """Written by the version before, which called the sum of two owners' ε proved: it verifies, and is told apart."""
+    old = Path(__file__).parent / "old"
+    table, paper = old / "joined-1.parquet", old / "joined-1.certificate.json"
+    signed = signed_from(paper.read_bytes())
+    assert verified(signed, signed.key).guarantee.status == "proved"
+    code, said, _ = coterie("certificate", "verify", table, paper)
+    assert (code, "today it is 'conditional'" in " ".join(said.split())) == (0, True)
+    code, said, _ = coterie("certificate", "show", paper)
+    assert (code, "today it is 'conditional'" in " ".join(said.replace("│", " ").split())) == (0, True)
 
 
 def test_unequal_parts_are_told_apart(shared: Any, released: Any) -> None:
@@ -76,6 +108,10 @@ def test_unequal_parts_are_told_apart(shared: Any, released: Any) -> None:
         ({"owners": ()}, "every owner of the study"),
         ({"owners": {"certificate": {"epsilon": "0.1"}}}, "does not fit its part"),
         ({"owners": {"rows": 3}}, "not what the study asked for"),
+        (
+            {"coterie_federated_certificate": 1, "guarantee": {"status": "bounded"}},
+            "not what the owners' parts come to",
+        ),
     ],
 )
 def test_even_the_aggregator_cannot_embellish_it(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
@@ -13,6 +12,7 @@ from lying_aggregator import lying
 from coterie.federation.answers import Answer
 from coterie.federation.canonical import canonical, sha256
 from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.part_promise import part_promise
 from coterie.federation.storage.studies import contributions_of
 from coterie.federation.wire import now, stamp
 from coterie.ledger import Ledger
@@ -73,8 +73,8 @@ def test_over_budget(shared: Any) -> None:
         ({"methods": ["dp-ir"]}, {}, "'idp-ls'", {"limit": "dp-ir"}),
         ({"aggregators": ["SHA256:somebody-else"]}, {}, "aggregator's key", {}),
         ({}, {"seed": 7}, "seed", {}),
-        ({"population": "nobody"}, {}, "no population", {}),
-        ({"data": "/nowhere/people.parquet"}, {}, "cannot be read", {}),
+        ({"population": "nobody"}, {}, "ledger does not allow", {}),
+        ({"attributes": [*ATTRIBUTES]}, {}, "declares possible for 'age', 'stay', 'ward'", {}),
     ],
 )
 def test_against_the_policy(
@@ -103,58 +103,19 @@ def test_a_person_refuses(shared: Any, pair: Any) -> None:
     assert (shown["state"], pair[0].owner in shown["reason"]) == ("FAILED", True)
 
 
-def spoiled(column: str, values: pa.Array) -> pa.Table:
-    table = people(30, 1)
-    return table.set_column(table.column_names.index(column), column, values)
-
-
-BAD_TABLES = {
-    "missing column": (people(30, 1).drop_columns(["stay"]), "no column 'stay'"),
-    "wrong type": (spoiled("stay", pa.array(["long"] * 30)), "'stay'"),
-    "outside bounds": (spoiled("stay", pa.array([SECRET] * 2 + [1.0] * 28)), "2 value(s)"),
-    "unknown label": (spoiled("ward", pa.array(["west"] * 3 + ["north"] * 27)), "3 value(s)"),
-    "missing values": (spoiled("age", pa.array([None] * 4 + [1] * 26)), "4 value(s)"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_TABLES)
-def test_tables_that_do_not_fit(shared: Any, pair: Any, case: str) -> None:
-    table, word = BAD_TABLES[case]
-    shared.give(pair[0], table)
-    answer = refused(shared, pair[0], shared.study(names(pair)))
-    assert word in (answer.reason or "")
-    assert "west" not in (answer.reason or "")
-    assert "long" not in (answer.reason or "")
-
-
-def test_too_few_rows(shared: Any, pair: Any) -> None:
-    shared.give(pair[0], people(9, 1))
-    answer = refused(shared, pair[0], shared.study(names(pair)))
-    assert answer.figures == {"count": "9", "limit": "10"}
-
-
 def vertical(shared: Any, pair: Any, **changes: Any) -> Any:
     holds = {pair[0].owner: ["age", "ward"], pair[1].owner: ["stay"]}
     return shared.study(holds, fragmentation="vertical", identifier="patient", lead=pair[0].owner, **changes)
 
 
-@pytest.mark.parametrize(
-    ("ids", "word"),
-    [
-        (["P1"] * 3 + [f"Q{n}" for n in range(27)], "2 id(s)"),
-        ([None] * 2 + [f"Q{n}" for n in range(28)], "2 value(s)"),
-    ],
-)
-def test_ids_that_cannot_be_joined(shared: Any, pair: Any, ids: Any, word: str) -> None:
-    shared.give(pair[0], spoiled("patient", pa.array(ids)))
-    answer = refused(shared, pair[0], vertical(shared, pair))
-    assert word in (answer.reason or "")
-    assert "Q1" not in (answer.reason or "")
-
-
 def offer(world: Any, home: Any, study: Any, attributes: tuple[str, ...]) -> None:
     answer = Answer(
-        study=study.id, owner=home.owner, decision="approve", attributes=attributes, at=stamp(now())
+        study=study.id,
+        owner=home.owner,
+        decision="approve",
+        attributes=attributes,
+        promise=part_promise(study, home.owner, 30),
+        at=stamp(now()),
     )
     with world.client(home) as client:
         client.post(f"/v1/studies/{study.id}/answer", Signed.of(answer, "answer", home.keys).content())
@@ -198,7 +159,7 @@ def forged(study: Any, forger: Any, **changes: Any) -> tuple[str, dict[str, Any]
         ({"k": 2}, "k:"),
         ({"unheard_of": "field"}, "unheard_of"),
         ({"method": "no-such-method"}, "method"),
-        ({"protocol": 2}, "protocol"),
+        ({"protocol": 3}, "protocol"),
         ({"roster": []}, "roster"),
     ],
 )

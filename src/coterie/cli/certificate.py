@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from coterie.certificate import Certificate, json_schema
-from coterie.cli.joined_certificate import read_joined, show_joined
+from coterie.cli.joined_certificate import outdated, read_joined, show_joined
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import CertificateError
 from coterie.signing import check_signature, make_key, require_signer
@@ -70,6 +70,8 @@ def verify(
         console.print(
             f"The parts of {escape(owners)} are signed by them, and the promise is what they come to."
         )
+        if (note := outdated(joined)) is not None:
+            console.print(f"But {escape(note)}.")
     if signer is None:
         console.print("The certificate is not signed: this does not show who issued it.")
     elif key is None:

@@ -55,15 +55,14 @@ def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None
         f"deadline {study['deadline']} · at least {study['minimum']} owners"
     )
     table = Table()
-    for heading in ("owner", "state", "ε", "chunks", "bytes", "reason"):
+    for heading in ("owner", "state", "ε", "received", "reason"):
         table.add_column(heading, overflow="fold")
     for part in study["owners"]:
         table.add_row(
             escape(part["owner"]),
             styled(part["state"]),
             part["epsilon"],
-            f"{part['received']}/{part['chunks']}",
-            f"{part['bytes']:,}",
+            f"{part['received_percent']} %",
             escape(part["reason"] or ""),
         )
     console.print(table)

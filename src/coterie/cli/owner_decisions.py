@@ -89,6 +89,13 @@ def approve_command(
             "attributes. Only if every owner does, the largest epsilon counts instead of the sum.",
         ),
     ] = False,
+    rows_public: Annotated[
+        bool,
+        typer.Option(
+            "--rows-public",
+            help="Your number of rows is no secret: the joined certificate may print it, with your own certificate.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Agree to a study. Table and budget are looked at now; the running process (`coterie owner run`) computes and sends.
@@ -112,6 +119,7 @@ def approve_command(
         identifier=identifier,
         columns=columns,
         disjoint=disjoint,
+        rows_public=rows_public,
     )
     note_approval(opened, wanted, source)
     _said(wanted["id"], "approve", as_json)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from coterie.certificate import Promised
 from coterie.federation.envelope import Document, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.study import AttributeName, Moment, OwnerName, Study, StudyId
@@ -28,6 +29,8 @@ class Answer(Document):
 
     `disjoint` is a statement about people, signed: they are at no other owner of this study, and who is here does
     not depend on the attributes. Only then does the composed ε stay the largest instead of the sum.
+    `promise` is what this owner's part will promise, in words that are the same for every number of rows. The joined
+    certificate prints it in place of the owner's own certificate, unless `rows_public` says that the number is no secret.
     """
 
     coterie_answer: Literal[1] = 1
@@ -36,6 +39,8 @@ class Answer(Document):
     decision: Literal["approve", "refuse"]
     attributes: Annotated[tuple[AttributeName, ...], Field(max_length=1000)] = ()
     disjoint: bool = False
+    promise: Promised | None = None  # studies of protocol 2
+    rows_public: bool = False
     reason: Text | None = None
     figures: dict[Figure, Annotated[str, Field(max_length=100)]] = Field(default_factory=dict)
     at: Moment
@@ -47,6 +52,13 @@ class Answer(Document):
         if (self.decision == "approve") != bool(self.attributes):
             raise ValueError("an approval, and only that, names attributes")
         return self
+
+    def content(self) -> dict[str, Any]:
+        """Without the entries that protocol 1 does not know, unless they say something."""
+        content = super().content()
+        return {
+            name: value for name, value in content.items() if value or name not in ("promise", "rows_public")
+        }
 
     @property
     def told(self) -> str | None:

@@ -17,17 +17,21 @@ KIND = "federated certificate"
 
 
 class OwnerPart(Document):
-    """One owner's share. `answer` carries its signature on the disjointness statement."""
+    """One owner's share. `answer` carries its signature on what its part promises and on the disjointness statement.
+
+    `rows` and the owner's own certificate, which tells them too, are there only if the owner's answer says that they are
+    public, or if the study is of protocol 1.
+    """
 
     owner: str
     epsilon: str
-    rows: int
+    rows: int | None = None
     answer: Signed
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None = None
 
 
 class FederatedCertificate(Document):
-    coterie_federated_certificate: Literal[1] = 1
+    coterie_federated_certificate: Literal[1, 2] = 2
     tool: str
     issued: str
     study: Signed
@@ -54,24 +58,28 @@ def certify(
 ) -> FederatedCertificate:
     disjoint = {owner: answer.disjoint for owner, (_, answer) in answers.items()}
     epsilon, rule = nominal(study, disjoint)
-    parts = tuple(
-        OwnerPart(
-            owner=owner,
-            epsilon=as_text(study.share(owner)),
-            rows=certificates[owner].release.rows,
-            answer=envelope,
-            certificate=certificates[owner].model_dump(mode="json"),
+    parts, promises = [], {}
+    for owner, (envelope, answer) in answers.items():
+        certificate = certificates[owner]
+        shown = answer.rows_public or answer.promise is None
+        promises[owner] = answer.promise or certificate.guarantee
+        parts.append(
+            OwnerPart(
+                owner=owner,
+                epsilon=as_text(study.charge(owner)),
+                rows=certificate.release.rows if shown else None,
+                answer=envelope,
+                certificate=certificate.model_dump(mode="json") if shown else None,
+            )
         )
-        for owner, (envelope, _) in answers.items()
-    )
     return FederatedCertificate(
         tool=f"coterie {__version__}",
         issued=stamp(now()),
         study=signed,
         epsilon=as_text(epsilon),
         rule=rule,
-        guarantee=composed(study, disjoint, certificates),
-        owners=parts,
+        guarantee=composed(study, disjoint, promises),
+        owners=tuple(parts),
         absent=tuple(entry.owner for entry in study.roster if entry.owner not in answers),
         rows=rows,
         columns=columns,

@@ -127,7 +127,7 @@ class Rostered(Document):
 
 class Study(Document):
     coterie_study: Literal[1] = 1
-    protocol: Literal[1] = 1
+    protocol: Literal[1, 2] = 2  # 1: the joined certificate holds each owner's number of rows
     title: Annotated[str, Field(min_length=1, max_length=200)]
     aggregator: PublicKey
     created: Moment
@@ -230,3 +230,10 @@ class Study(Document):
             return total
         weights = {entry.owner: parse_epsilon(entry.weight, "weight") for entry in self.roster}
         return total * weights[owner] / sum(weights.values())
+
+    def charge(self, owner: str) -> Fraction:
+        """What this owner's ledger pays and its certificate says: some methods cost the whole ε for each attribute.
+
+        The one place that owner, aggregator and reader of a certificate ask.
+        """
+        return get_method(self.method).cost(self.share(owner), len(self.asked_of(owner)))

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from coterie.budget import as_text
-from coterie.certificate import Certificate
+from coterie.certificate import Certificate, Promised
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.answers import Answer
 from coterie.federation.certificate import KIND, FederatedCertificate, OwnerPart
@@ -32,10 +32,11 @@ def verified(signed: Signed, aggregator: str) -> FederatedCertificate:
     if sorted([*names, *certificate.absent]) != sorted(keys):
         raise _wrong("it does not name every owner of the study once")
     answers = {part.owner: _answer(part, study, keys[part.owner]) for part in certificate.owners}
-    parts = {part.owner: _part(part, study, keys[part.owner]) for part in certificate.owners}
+    parts = {part.owner: _part(part, answers[part.owner], study) for part in certificate.owners}
     disjoint = {owner: answer.disjoint for owner, answer in answers.items()}
     epsilon, _ = nominal(study, disjoint)
-    expected, found = composed(study, disjoint, parts), certificate.guarantee
+    stated = certificate.coterie_federated_certificate > 1 or study.protocol > 1
+    expected, found = composed(study, disjoint, parts, membership=stated), certificate.guarantee
     # The words may be another version's; what is promised may not.
     if certificate.epsilon != as_text(epsilon) or (found.model, found.value, found.status, found.scope) != (
         expected.model, expected.value, expected.status, expected.scope,
@@ -51,17 +52,31 @@ def _answer(part: OwnerPart, study: Study, key: str) -> Answer:
     return answer
 
 
-def _part(part: OwnerPart, study: Study, key: str) -> Certificate:
+def _part(part: OwnerPart, answer: Answer, study: Study) -> Promised:
+    """What this owner signed that its part promises."""
+    charge = as_text(study.charge(part.owner))
+    if part.epsilon != charge:
+        raise _wrong(f"the part of {part.owner} is not what the study asked for")
+    if part.certificate is None:
+        if answer.promise is None or part.rows is not None:
+            raise _wrong(f"the promise of {part.owner} is not signed by it")
+        return answer.promise
+    certificate = _certificate(part, study, charge)
+    return answer.promise or certificate.guarantee
+
+
+def _certificate(part: OwnerPart, study: Study, charge: str) -> Certificate:
     certificate = Certificate.from_json(json.dumps(part.certificate))
+    entry = study.entry(part.owner)
+    assert entry is not None
     try:
         check_signature(certificate, None)
     except CoterieError:
         raise _wrong(f"the signature of {part.owner} does not fit its part") from None
-    if certificate.signature is None or certificate.signature.public_key != key:
+    if certificate.signature is None or certificate.signature.public_key != entry.key:
         raise _wrong(f"the part of {part.owner} is not signed by it")
-    share = as_text(study.share(part.owner))
-    said = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows, part.epsilon)
-    if said != (study.method, share, study.k, part.rows, share):
+    said = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
+    if said != (study.method, charge, study.k, part.rows):
         raise _wrong(f"the part of {part.owner} is not what the study asked for")
     return certificate
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from coterie.federation.canonical import canonical, sha256
 
-PROTOCOL_MINIMUM, PROTOCOL_MAXIMUM = 1, 1
+PROTOCOL_MINIMUM, PROTOCOL_MAXIMUM = 1, 2
 
 PROTOCOL = "Coterie-Protocol"  # "1" or a range "1-2"
 KEY = "Coterie-Key"

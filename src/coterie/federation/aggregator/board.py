@@ -1,4 +1,4 @@
-"""What the status page and `study show` tell: states, deadlines, sizes, the diary. No rows, no keys, no secrets."""
+"""What the status page and `study show` tell: states, deadlines, the diary. No owner's rows or their number, no secrets."""
 
 from __future__ import annotations
 
@@ -68,10 +68,9 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
 
 
 def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str, Any]:
-    size = expected = 0
+    expected = 0
     if part.manifest:
-        manifest = Manifest.model_validate(signed_from(part.manifest).document)
-        size, expected = sum(chunk.size for chunk in manifest.chunks), len(manifest.chunks)
+        expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
     query = select(func.count()).select_from(chunks)
     there = connection.execute(
         query.where(chunks.c.study == row.id, chunks.c.owner == part.owner)
@@ -81,8 +80,7 @@ def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str
         "state": part.state.value,
         "reason": part.reason,
         "changed": part.changed,
-        "epsilon": as_text(row.study.share(part.name)),
-        "bytes": size,
-        "chunks": expected,
-        "received": there,
+        "epsilon": as_text(row.study.charge(part.name)),
+        # In hundredths: how many chunks or bytes there are would tell how many rows.
+        "received_percent": 100 * there // expected if expected else 0,
     }

@@ -1,4 +1,4 @@
-"""Step 3 of 003 over the answers, and the content of what was delivered. Reasons name columns and counts only."""
+"""Step 3 of 003 over the answers, and the content of what was delivered. Reasons name columns only."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key:
     attributes = study.asked_of(part.name)
     schema = arrow_schema(attributes, pseudonymous=study.vertical)
     try:
-        _require_certificate(study, part.name, manifest, key)
+        _require_certificate(study, part.signed_answer(key)[1], manifest, key)
         previous = b""
         for number, claimed in enumerate(manifest.chunks):
             table = unpacked(aggregator.chunk(part.study, part.owner, number), claimed, schema)
@@ -61,18 +61,26 @@ def wrong_content(aggregator: Aggregator, study: Study, part: Contribution, key:
     return None
 
 
-def _require_certificate(study: Study, owner: str, manifest: Manifest, key: str) -> None:
-    """The owner's certificate must be its own, and say what the study asked for."""
+def _require_certificate(study: Study, answer: Answer, manifest: Manifest, key: str) -> None:
+    """The owner's certificate must be its own, and say what the study asked for and the owner's answer promised."""
+    owner = answer.owner
     certificate = Certificate.from_json(manifest.certificate)
     check_signature(certificate, None)
     if certificate.signature is None or certificate.signature.public_key != key:
         raise FederationError("The certificate is not signed by the owner.", "Ask the owner.")
-    expected = (study.method, as_text(study.share(owner)), study.k, manifest.rows)
+    expected = (study.method, as_text(study.charge(owner)), study.k, manifest.rows)
     found = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
     if found != expected or certificate.release.columns != tuple(a.name for a in study.asked_of(owner)):
         raise FederationError(
             "The certificate is about another method, epsilon, k, number of rows or set of columns.",
             "Ask the owner.",
+        )
+    said, promised = certificate.guarantee, answer.promise
+    if promised is not None and (said.model, said.status, said.scope) != (
+        promised.model, promised.status, promised.scope,
+    ):  # fmt: skip
+        raise FederationError(
+            "The certificate and the owner's answer promise different things.", "Ask the owner."
         )
     if certificate.reproducible != (study.seed is not None):
         raise FederationError("The certificate and the study differ about the seed.", "Ask the owner.")

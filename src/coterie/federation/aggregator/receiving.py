@@ -50,6 +50,10 @@ def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dic
             unknown = [name for name in opened.attributes if name not in asked]
             if unknown:
                 raise Fault(422, "unacceptable", "The answer offers attributes that the study does not have.")
+            if (opened.promise is None) != (row.study.protocol == 1):
+                raise Fault(
+                    422, "unacceptable", "From protocol 2 on, and only there, an approval has a promise."
+                )
         move_contribution(connection, mine, state, answer=signed.text(), reason=opened.told)
     return {"state": state.value}
 

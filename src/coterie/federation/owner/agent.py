@@ -84,13 +84,10 @@ class Agent:
         if study in self._refused:
             return False
         signed = answering.refuse(self.home, study, refused)
-        cause = refused.__cause__  # may hold a path or a row: for this machine only
-        self.say(
-            "refused",
-            study,
-            f"Refused: {cause.problem}" if isinstance(cause, CoterieError) else refused.problem,
-        )
-        self.home.journal.note("refused", study=study, reason=refused.reason, **refused.figures)
+        detail = refused.told_here
+        self.say("refused", study, f"Refused: {detail}" if detail else refused.problem)
+        here = {"detail": detail} if detail else {}
+        self.home.journal.note("refused", study=study, reason=refused.reason, **refused.figures, **here)
         try:
             self.client.post(f"/v1/studies/{study}/answer", signed.content())
         except AnswerFault as fault:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import Any
+from typing import Any, NoReturn
 
 from coterie.budget import as_text
 from coterie.errors import BudgetExceeded, CoterieError, LedgerError
@@ -16,15 +16,12 @@ from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Policy, Source, read_policy
 from coterie.federation.owner.refusal import Refusal, refusal
 from coterie.federation.owner.table import Prepared, prepare_table
+from coterie.federation.part_promise import part_guarantee, part_promise
 from coterie.federation.pseudonyms import new_group_key
 from coterie.federation.sealing import seal
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
-from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
-from coterie.methods import get_method
-from coterie.noise.secure import SecureSampler
-from coterie.promise import facts_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -63,14 +60,17 @@ def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
 
 def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
     """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
+    # Budget first: whoever cannot pay says nothing about the table.
+    require_budget(home, study, source)
     prepared = prepare_table(study, home.owner, source)
-    require_budget(home, study, source, prepared)
     answer = Answer(
         study=study.id,
         owner=home.owner,
         decision="approve",
         attributes=tuple(attribute.name for attribute in study.asked_of(home.owner)),
         disjoint=source.disjoint and not study.vertical,
+        promise=part_promise(study, home.owner, prepared.table.num_rows) if study.protocol > 1 else None,
+        rows_public=source.rows_public and study.protocol > 1,
         at=stamp(now()),
     )
     return Signed.of(answer, "answer", home.keys), prepared
@@ -107,10 +107,11 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
     return signed
 
 
-def require_budget(home: Home, study: Study, source: Source, prepared: Prepared) -> None:
+def require_budget(home: Home, study: Study, source: Source) -> None:
     if study.seed is not None:
         return
-    purpose = study_purpose(home, study, source, prepared)
+    # Neither ε nor the status depends on the number of records, which is not known before the table is opened.
+    purpose = study_purpose(home, study, source, 2 * study.k)
     try:
         book = Ledger.inspect(source.ledger or home.default_ledger)
         if any(
@@ -127,33 +128,23 @@ def require_budget(home: Home, study: Study, source: Source, prepared: Prepared)
             limit=as_text(balance.lifetime),
         ) from None
     except LedgerError as error:
-        raise _refusal_of(error) from None
+        _refuse_for(error)
 
 
-def _refusal_of(error: CoterieError) -> CoterieError:
+def _refuse_for(error: CoterieError) -> NoReturn:
     """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
     if isinstance(error.__cause__, sqlite3.OperationalError):
-        return error
-    return refusal(f"the ledger refuses: {error.problem.rstrip('.')}")
+        raise error
+    raise refusal("the owner's ledger does not allow this study") from error
 
 
-def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) -> Purpose:
+def study_purpose(home: Home, study: Study, source: Source, records: int) -> Purpose:
     """What the ledger will charge, and the guarantee's status, which follows from public facts before any noise."""
-    recipe, share = get_method(study.method), study.share(home.owner)
-    facts = facts_of(
-        prepared.schema,
-        recipe,
-        share,
-        prepared.table.num_rows,
-        study.k,
-        SecureSampler(),
-        shuffled=not study.vertical,
-    )
     return Purpose(
         population=source.population,
-        epsilon=recipe.cost(share, len(study.asked_of(home.owner))),
+        epsilon=study.charge(home.owner),
         method=study.method,
-        status=settle(recipe.promise, facts).status,
+        status=part_guarantee(study, home.owner, records).status,
         target=str((home.study(study.id) / "manifest.json").absolute()),
         fingerprint=study.id,
     )
@@ -172,4 +163,4 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         try:
             Ledger.add_population(path, policy.population, policy.lifetime)
         except CoterieError as error:
-            raise _refusal_of(error) from None
+            _refuse_for(error)

@@ -76,14 +76,14 @@ def contribute(
         if _paid(home, study, ledger):
             return
         try:
-            with ledger.charge(study_purpose(home, study, source, prepared)) as charge:
+            with ledger.charge(study_purpose(home, study, source, prepared.table.num_rows)) as charge:
                 reserved()
                 files = _made(home, study, prepared, names)
                 hidden = {path: temporary_for(path) for path in files}
                 charge.staging(*hidden.values())
                 charge.publish(_staged(files, hidden))
         except BudgetExceeded:
-            require_budget(home, study, source, prepared)
+            require_budget(home, study, source)
             raise refusal("the population's lifetime budget would be exceeded") from None
     home.journal.note("computed", study=study.id)
 

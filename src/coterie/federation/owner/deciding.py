@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.errors import CoterieError
 from coterie.federation.errors import Conflict, Refused
 from coterie.federation.owner.answering import approve, opened_study
 from coterie.federation.owner.computing import finished
@@ -32,12 +31,9 @@ def note_approval(home: Home, wanted: dict[str, Any], source: Source) -> None:
     try:
         approve(home, study, source)
     except Refusal as refused:
-        cause = refused.__cause__
-        problem = (
-            cause.problem if isinstance(cause, CoterieError) else f"This would be {_small(refused.problem)}"
-        )
         raise Refused(
-            problem, "Nothing was said to the aggregator: mend it and approve again, or refuse."
+            refused.told_here or f"This would be {_small(refused.problem)}",
+            "Nothing was said to the aggregator: mend it and approve again, or refuse.",
         ) from None
     home.journal.decide(study.id, {"decision": "approve", "source": source.content()})
 

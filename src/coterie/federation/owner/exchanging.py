@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, DataError
 from coterie.federation.answers import Parcel, Step
 from coterie.federation.blinding import blinded, blinded_again, in_parcels, new_blinding_key, pseudonym, split
 from coterie.federation.envelope import Signed, validated
@@ -22,7 +22,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.keys import keep_private
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home
-from coterie.federation.owner.refusal import refusal
+from coterie.federation.owner.refusal import UNFIT, refusal
 from coterie.federation.owner.table import Prepared
 from coterie.federation.pseudonyms import LENGTH, Pseudonyms
 from coterie.federation.sealing import seal, unseal
@@ -76,11 +76,13 @@ class Exchange:
         }
         if len(names) < 2 * self.study.k:
             # How many there were is not said: a small overlap tells about single people.
-            raise refusal("fewer than 2k people are held by both owners")
+            raise refusal(UNFIT) from DataError(
+                "Fewer than 2k people are held by both owners.", "Nothing was computed or charged."
+            )
         try:
             get_method(self.study.method).check_k(self.study.k, len(names))
         except CoterieError as error:
-            raise refusal(error.problem.rstrip(".")) from None
+            raise refusal(UNFIT) from error
         rows = sorted(names)
         kept = replace(prepared, table=prepared.table.take(pa.array(rows)), ids=None)
         order = sorted(range(len(rows)), key=lambda place: names[rows[place]])
@@ -94,8 +96,9 @@ class Exchange:
         if not path.exists():
             keep_private(path, b"".join(sorted(points)))
         elif path.read_bytes() != b"".join(sorted(points)):
-            raise refusal(
-                "the ids in the owner's table changed while the owners looked for the people in common"
+            raise refusal(UNFIT) from DataError(
+                "The ids in the table changed while the owners looked for the people in common.",
+                "Leave the table alone until the study has ended.",
             )
         return points
 
@@ -115,8 +118,8 @@ class Exchange:
     def _send(self, step: Step, points: Sequence[bytes]) -> None:
         parts = in_parcels(points, POINTS_IN_PARCEL)
         if len(parts) > MOST_PARCELS:
-            raise refusal(
-                "the table has more rows than can be blinded", limit=str(MOST_PARCELS * POINTS_IN_PARCEL)
+            raise refusal(UNFIT) from DataError(
+                "The table has more rows than can be blinded.", "A study with a group key has no such limit."
             )
         to = self.study.other(self.home.owner)
         for number, part in enumerate(parts):

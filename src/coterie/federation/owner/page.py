@@ -122,6 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "population": form.get("population", "").strip(),
                 "identifier": form.get("identifier", "").strip() or None,
                 "disjoint": form.get("disjoint") == "yes",
+                "rows_public": form.get("rows_public") == "yes",
             }
             source = validated(Source, content, "approval")
             note_approval(self.home, wanted, source)

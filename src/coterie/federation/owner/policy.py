@@ -14,8 +14,8 @@ from coterie.federation.envelope import Document, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.keys import fingerprint
 from coterie.federation.owner.refusal import refusal
-from coterie.federation.study import Study
-from coterie.methods import get_method
+from coterie.federation.study import Study, StudyAttribute
+from coterie.schema import Outside
 
 
 def _epsilon(text: str) -> str:
@@ -26,6 +26,35 @@ def _epsilon(text: str) -> str:
 
 
 Exact = Annotated[str, BeforeValidator(str), AfterValidator(_epsilon)]
+Bound = Annotated[str, BeforeValidator(str)]
+
+
+class Declared(Document):
+    """What this owner says its values lie in, whoever asks. Numbers and dates have bounds, categories have labels."""
+
+    lower: Bound | None = None
+    upper: Bound | None = None
+    labels: tuple[Annotated[str, BeforeValidator(str)], ...] | None = None
+
+    def admits(self, asked: StudyAttribute) -> bool:
+        """Whether a table inside these bounds and labels always fits the study."""
+        if asked.labels is not None:
+            return self.labels is not None and set(self.labels) <= set(asked.labels)
+        if asked.lower is None or asked.outside is Outside.CLIP:
+            return True
+        if self.lower is None or self.upper is None:
+            return False
+        try:
+            own = asked.model_copy(update={"lower": self.lower, "upper": self.upper}).as_attribute().bounds()
+        except ValueError:
+            return False
+        study = asked.as_attribute().bounds()
+        return study.lower <= own.lower and own.upper <= study.upper
+
+
+def _by_name(content: object) -> object:
+    """A plain list of names declares nothing about their values."""
+    return {name: {} for name in content} if isinstance(content, list | tuple) else content
 
 
 class Source(Document):
@@ -42,12 +71,14 @@ class Source(Document):
     )  # attribute of the study → the owner's own name of that column
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False
+    # Signed with the answer: the number of rows of this table is no secret, and may be printed on the joined certificate.
+    rows_public: bool = False
 
 
 class Policy(Source):
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
-    attributes: Annotated[tuple[str, ...], Field(min_length=1)]
+    attributes: Annotated[dict[str, Declared], BeforeValidator(_by_name), Field(min_length=1)]
     methods: Annotated[tuple[str, ...], Field(min_length=1)]
     aggregators: Annotated[tuple[str, ...], Field(min_length=1)]  # fingerprints
     lifetime: Exact | None = None  # made in the ledger for the population if it has none yet
@@ -55,10 +86,8 @@ class Policy(Source):
     seeded: bool = False  # allow experiments with reproducible noise, which protects nobody
 
     def require(self, study: Study, owner: str) -> None:
-        """Refuse what the policy does not allow: requested, and the limit."""
-        asked = [attribute.name for attribute in study.asked_of(owner)]
-        # What the ledger will be charged: some methods cost the whole ε for each attribute.
-        cost = get_method(study.method).cost(study.share(owner), len(asked))
+        """Refuse what the policy does not allow: requested, and the limit. The table is not opened for that."""
+        cost = study.charge(owner)
         limit = parse_epsilon(self.maximum_epsilon)
         if fingerprint(study.aggregator) not in self.aggregators:
             raise refusal("the policy does not allow this aggregator's key")
@@ -72,13 +101,24 @@ class Policy(Source):
             raise refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
             )
-        unknown = [name for name in asked if name not in self.attributes]
+        asked = study.asked_of(owner)
+        unknown = [attribute.name for attribute in asked if attribute.name not in self.attributes]
         if unknown:
-            raise refusal(f"the policy does not allow {', '.join(repr(name) for name in unknown[:10])}")
+            raise refusal(f"the policy does not allow {_listed(unknown)}")
+        # Otherwise a study could ask by its bounds where the values lie, and read the answer from yes or no.
+        narrow = [a.name for a in asked if not self.attributes[a.name].admits(a)]
+        if narrow:
+            raise refusal(
+                f"the study does not take all values that the policy declares possible for {_listed(narrow)}"
+            )
         if study.blinded and not self.blinded:
             raise refusal("the policy does not allow that another owner finds out which people are in common")
         if study.seed is not None and not self.seeded:
             raise refusal("the study names a seed: its noise would protect nobody")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:10])
 
 
 def read_policy(path: Path) -> Policy | None:

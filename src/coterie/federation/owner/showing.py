@@ -44,7 +44,7 @@ def shown_study(home: Home, wanted: dict[str, Any]) -> dict[str, Any]:
         "method": study.method,
         "k": study.k,
         "epsilon_of_the_study": study.epsilon,
-        "epsilon_asked_of_you": as_text(study.share(home.owner)),
+        "epsilon_asked_of_you": as_text(study.charge(home.owner)),
         "remaining_budget": budget,
         "attributes": [attribute.name for attribute in study.asked_of(home.owner)],
         "values": {attribute.name: _values(attribute) for attribute in study.asked_of(home.owner)},

@@ -104,6 +104,7 @@ class Steps:
         if manifest is None:
             if study.lead is not None and wanted["group_key"] is None:
                 return acted
+            answering.require_budget(self.home, study, source)
             prepared = prepare_table(study, self.home.owner, source)
             names: Pseudonyms | None = None
             if study.blinded:
@@ -116,7 +117,6 @@ class Steps:
             elif study.vertical:
                 assert prepared.ids is not None
                 names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
-            answering.require_budget(self.home, study, source, prepared)
             computing.contribute(
                 self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
             )

@@ -1,23 +1,20 @@
-"""The owner's own table, read and looked at before anything is reserved. Problems are counts and names."""
+"""The owner's own table, read and looked at before anything is reserved. What is wrong with it is told here only."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, DataError
 from coterie.federation.owner.policy import Source
-from coterie.federation.owner.refusal import refusal
+from coterie.federation.owner.refusal import UNFIT, refusal
 from coterie.federation.pseudonyms import checked_ids
 from coterie.federation.study import Study
 from coterie.io.reading import read_table
 from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.table import check
-
-_ROW = re.compile(r",? (the )?first in row \d+")
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,19 @@ class Prepared:
 
 def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
     try:
-        table = read_table(source.data, table=source.table, query=source.query)
+        return _prepared(study, owner, source)
     except CoterieError as error:
-        # The cause may name a path or a host: it is shown on this machine, and is not part of the reason.
-        raise refusal(f"the owner's table cannot be read: {type(error).__name__}") from error
+        raise refusal(UNFIT) from error
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        # Its own text may hold values.
+        kind = DataError(
+            f"The table cannot be used ({type(error).__name__}).", "Check its columns and types."
+        )
+        raise refusal(UNFIT) from kind
+
+
+def _prepared(study: Study, owner: str, source: Source) -> Prepared:
+    table = read_table(source.data, table=source.table, query=source.query)
     schema = study.schema_for(owner)
     columns = {}
     for attribute in schema.attributes:
@@ -43,19 +49,17 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
     id_column = _column(table, identifier) if study.vertical else None
     chosen = pa.table(columns)
     if chosen.num_rows < 2 * study.k:
-        raise refusal("the table has fewer than 2k rows", count=str(chosen.num_rows), limit=str(2 * study.k))
-    try:
-        check(chosen, schema)
-        get_method(study.method).check_k(study.k, chosen.num_rows)
-        ids = None if id_column is None else checked_ids(id_column, identifier)
-    except CoterieError as error:
-        # In which row is told on this machine only: the order of the owner's rows is its own business.
-        raise refusal(_ROW.sub("", error.problem).rstrip(".")) from error
-    return Prepared(chosen, schema, ids)
+        raise DataError("The table has fewer than 2k rows.", "The study needs more records, or a smaller k.")
+    check(chosen, schema)
+    get_method(study.method).check_k(study.k, chosen.num_rows)
+    return Prepared(chosen, schema, None if id_column is None else checked_ids(id_column, identifier))
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    if name not in table.column_names:
-        # Names of other columns are the owner's business: the suggestion stays out of the reason.
-        raise refusal(f"the table has no column '{name}'")
+    found = table.column_names.count(name)
+    if found != 1:
+        raise DataError(
+            f"The table has {'no' if not found else 'more than one'} column '{name}'.",
+            "Name your own column with `columns` (policy) or --column.",
+        )
     return table.column(name)
