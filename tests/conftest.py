@@ -29,9 +29,15 @@ from coterie import Attribute, Domain, Role, Schema
 from coterie.noise import keystream
 from coterie.noise.secure import KeyedSampler, SecureSampler
 from coterie.schema import AttributeType
+from left_behind import _leaves_nothing_behind, _own_process, pytest_collection_modifyitems
 from postgres import postgres_url
 
-__all__ = ["postgres_url"]  # a real server, from tests/postgres.py
+__all__ = [
+    "_leaves_nothing_behind",
+    "_own_process",
+    "postgres_url",  # a real server
+    "pytest_collection_modifyitems",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 FRESH = os.environ.get("COTERIE_FRESH_NOISE") == "1"  # noise and examples that no run has had
@@ -42,13 +48,6 @@ def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
     """Releases are kept in the user's state folder: each test has one of its own."""
     place = tmp_path_factory.getbasetemp() / f"state-{secrets.token_hex(8)}"
     monkeypatch.setenv("XDG_STATE_HOME", str(place))
-
-
-@pytest.fixture(autouse=True)
-def _own_memory() -> Iterator[None]:
-    """`coterie protect` asks for memory to be kept; run inside a test, it must not ask for all that follow."""
-    yield
-    os.environ.pop("MIMALLOC_PURGE_DELAY", None)
 
 
 @pytest.fixture(autouse=True)

@@ -13,14 +13,15 @@ from federation_world import PATIENCE, Look, people, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.federation.answers import Parcel, Step
+from coterie.federation.answers import Manifest, Parcel, Step
 from coterie.federation.blinding import blinded, blinded_again, new_blinding_key, pseudonym, split
-from coterie.federation.envelope import Signed
+from coterie.federation.envelope import Signed, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import exchanging
 from coterie.federation.owner.client import AnswerFault
 from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.policy import Source
+from coterie.federation.owner.refusal import UNFIT
 from coterie.federation.owner.table import prepare_table
 from coterie.federation.pseudonyms import normalised, pseudonyms
 from coterie.federation.seeds import owner_seed
@@ -98,7 +99,11 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
     assert [process.wait(PATIENCE) for process in running] == [0, 0], shared.logs()
     table, certificate = pq.read_table(shared.aggregator.release(study.id)), shared.certificate(study)
     assert (table.num_rows, table.column_names) == (30, ["age", "stay", "ward"])
-    assert [part.rows for part in certificate.owners] == [30, 30], "only the people in common were sent"
+    for home in homes:
+        manifest = Manifest.model_validate(
+            signed_from((home.study(study.id) / "manifest.json").read_bytes()).document
+        )
+        assert manifest.rows == 30, "only the people in common were sent"
     assert any("cannot test an id" in text for text in certificate.aggregator_learned)
     assert any("which of its own people" in text for text in certificate.notes)
     for home in homes:
@@ -157,7 +162,8 @@ def test_too_few_people_in_common_cost_nothing(shared: Any) -> None:
     assert shown["state"] == "FAILED"
     reasons = [part["reason"] for part in shown["owners"] if part["reason"]]
     assert reasons
-    assert all(reason == "fewer than 2k people are held by both owners" for reason in reasons)
+    assert set(reasons) == {UNFIT}
+    assert any("held by both owners" in str(home.journal.diary()) for home in homes)
     for home in homes:
         assert not Ledger.inspect(home.default_ledger).entries, "found out before anything was reserved"
 
@@ -266,7 +272,8 @@ def test_a_table_that_changes_meanwhile_is_refused(shared: Any) -> None:
     shared.give(it.homes[0], parts(29)[0].slice(1), blinded=True)
     shown = looked(shared, it.study, it.homes)
     assert shown["state"] == "FAILED"
-    assert "changed while" in shared.part(it.study, "change-a")["reason"]
+    assert shared.part(it.study, "change-a")["reason"] == UNFIT
+    assert "changed while" in str(it.homes[0].journal.diary())
     assert not Ledger.inspect(it.homes[0].default_ledger).entries
 
 

@@ -14,6 +14,7 @@ from coterie.federation.errors import Conflict, Refused, Unreachable
 from coterie.federation.owner import agent, delivering, steps
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.policy import Source
+from coterie.federation.owner.refusal import UNFIT
 from coterie.federation.states import StudyState
 from coterie.federation.storage.studies import move_study, study_row
 from coterie.ledger import Ledger
@@ -38,7 +39,7 @@ def test_a_slip_is_told_to_the_person_and_not_to_the_others(shared: Any) -> None
     Look(shared, home).once()
     for source, problem in (
         (Source(data="/nothing/there.csv", population="people"), "/nothing/there.csv"),
-        (Source(data=str(path), population="nobody"), "the ledger refuses"),
+        (Source(data=str(path), population="nobody"), "no population"),
         (Source(data=str(path), population="people", columns={"age": "years"}), "no column 'years'"),
     ):
         with pytest.raises(Refused) as raised:
@@ -60,7 +61,7 @@ def test_in_which_row_stays_here(shared: Any) -> None:
     study = shared.study(["row-a", "row-b"])
     [(event, _, text)] = Look(shared, home).once()
     assert (event, "row 17" in text) == ("refused", True), "the owner must find it"
-    assert shared.part(study, "row-a")["reason"] == "Column 'age' misses 1 value(s)"
+    assert shared.part(study, "row-a")["reason"] == UNFIT
 
 
 def test_an_approval_can_be_taken_back(shared: Any) -> None:

@@ -60,7 +60,7 @@ def test_a_method_that_costs_epsilon_for_each_attribute(shared: Any) -> None:
     )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studies(shared: Any) -> dict[str, Study]:
     homes = owners(shared)
     names = [home.owner for home in homes]

@@ -92,7 +92,7 @@ class ForeignOwner:
             "time": now, "session": self.session, "to": self.invited["aggregator"],
         }  # fmt: skip
         headers = {
-            "Coterie-Protocol": "1", "Coterie-Key": self.key, "Coterie-Time": now, "Coterie-Nonce": nonce,
+            "Coterie-Protocol": "1-2", "Coterie-Key": self.key, "Coterie-Time": now, "Coterie-Nonce": nonce,
             "Coterie-Session": self.session, "Coterie-Signature": self.sign("request", self.canonical(signed)),
         }  # fmt: skip
         answer = self.http.request(method, target, content=body, headers=headers)
@@ -124,9 +124,13 @@ def test_an_owner_in_another_language(shared: Any) -> None:
     document = wanted["study"]["document"]
     assert hashlib.sha256(foreign.canonical(document)).hexdigest() == wanted["id"] == asked.id
     names = [attribute["name"] for attribute in document["attributes"]]
+    promise = {
+        "model": "none", "value": "none", "status": "none", "scope": "nothing", "label": "no formal guarantee",
+        "assumptions": [], "citation": "", "neighbours": "none", "rests_on_noise": False,
+    }  # fmt: skip
     answer = {
         "coterie_answer": 1, "study": wanted["id"], "owner": "foreign", "decision": "approve", "attributes": names,
-        "disjoint": True, "reason": None, "figures": {}, "at": datetime.now(UTC).isoformat(),
+        "disjoint": True, "reason": None, "figures": {}, "at": datetime.now(UTC).isoformat(), "promise": promise,
     }  # fmt: skip
     target = f"/v1/studies/{wanted['id']}"
     assert foreign.send("POST", f"{target}/answer", foreign.signed("answer", answer)) == (

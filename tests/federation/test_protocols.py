@@ -42,7 +42,7 @@ def test_three_owners_of_different_people(shared: Any) -> None:
     homes = [shared.join(name) for name in ("hospital-a", "hospital-b", "hospital-c")]
     sizes = (40, 55, 23)
     for home, rows, seed in zip(homes, sizes, (1, 2, 3), strict=True):
-        shared.give(home, people(rows, seed), disjoint=True)
+        shared.give(home, people(rows, seed), disjoint=True, rows_public=True)
     study = shared.study(["hospital-a", "hospital-b", "hospital-c"])
     running = [shared.run_owner(home, "--until-done") for home in homes]
     shared.await_state(study, "RELEASED")

@@ -80,7 +80,7 @@ FILES: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def asked(shared: Any) -> Iterator[tuple[Any, Any, Lies]]:
     """One owner, and an aggregator that asks whatever a test wants."""
     home = shared.join("asked-by-a-liar")

@@ -99,7 +99,13 @@ def serve_command(
 
     Example: coterie aggregator serve ./aggregator
     """
-    log_lines(as_json=as_json)
+    with log_lines(as_json=as_json):
+        _serve(folder, host, port, database, client_ca, as_json=as_json)
+
+
+def _serve(
+    folder: Path, host: str, port: int | None, database: str | None, client_ca: Path | None, *, as_json: bool
+) -> None:
     aggregator = Aggregator.open(folder, database)
     chosen = port or urlsplit(aggregator.url).port or 443
 

@@ -84,7 +84,7 @@ def show_command(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print states, deadlines, sizes and the diary. Changes nothing.
+    """Print states, deadlines and the diary. Changes nothing.
 
     Example: coterie aggregator study show ./aggregator 5f2c81
     """

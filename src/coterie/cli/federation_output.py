@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -83,10 +85,24 @@ class _JsonLines(logging.Formatter):
         return json.dumps({**content, "text": record.getMessage()})
 
 
-def log_lines(*, as_json: bool) -> None:
-    """The service's own words: as lines for people on standard error, or as JSON on standard output."""
+@contextmanager
+def log_lines(*, as_json: bool) -> Iterator[None]:
+    """The service's own words while it runs: lines for people on standard error, or JSON on standard output.
+
+    Whoever calls a command from a program of its own gets its logging back as it was.
+    """
     handler = logging.StreamHandler(sys.stdout if as_json else sys.stderr)
     plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     handler.setFormatter(_JsonLines() if as_json else plain)
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    # Nothing of alembic's but warnings: it tells of every look at the database.
+    levels = {logging.getLogger(): logging.INFO, logging.getLogger("alembic"): logging.WARNING}
+    before = {logger: logger.level for logger in levels}
+    for logger, level in levels.items():
+        logger.setLevel(level)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -103,7 +102,6 @@ def run_command(
 
     Example: coterie owner run --home ./owner
     """
-    logging.getLogger("httpx").setLevel(logging.WARNING)
     opened = Home.open(home)
 
     def say(event: str, study: str | None, text: str) -> None:

@@ -15,7 +15,6 @@ from starlette.exceptions import HTTPException
 
 from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
-from coterie.federation.aggregator.complaining import complain
 from coterie.federation.aggregator.faults import Fault, fault_of
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service
@@ -77,12 +76,14 @@ def make_app(aggregator: Aggregator) -> FastAPI:
     @app.exception_handler(OSError)
     async def _disk(request: Request, error: OSError) -> Response:
         full = error.errno in NO_ROOM
-        complain("an owner was sent away: " + ("the disk is full" if full else "input/output error"))
+        aggregator.complaints.say(
+            "an owner was sent away: " + ("the disk is full" if full else "input/output error")
+        )
         return service.answer(request, _storage_trouble(full=full), 507)
 
     @app.exception_handler(OperationalError)
     async def _database(request: Request, error: OperationalError) -> Response:
-        complain(f"the database does not answer ({type(error.orig).__name__})")
+        aggregator.complaints.say(f"the database does not answer ({type(error.orig).__name__})")
         return service.answer(request, _storage_trouble(full=False), 503)
 
     return app

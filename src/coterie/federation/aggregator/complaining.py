@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass, field
 
 _SECONDS = 60.0
-_last: dict[str, float] = {}
 log = logging.getLogger("coterie.aggregator")
 
 
-def complain(text: str) -> None:
-    moment = time.monotonic()
-    if text not in _last or moment - _last[text] >= _SECONDS:
-        _last[text] = moment
-        log.error(text)
+@dataclass(frozen=True)
+class Complaints:
+    """What one aggregator complained about, and when."""
+
+    _last: dict[str, float] = field(default_factory=dict)
+
+    def say(self, text: str) -> None:
+        moment = time.monotonic()
+        if text not in self._last or moment - self._last[text] >= _SECONDS:
+            self._last[text] = moment
+            log.error(text)

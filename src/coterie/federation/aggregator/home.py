@@ -7,10 +7,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coterie.federation import tls
+from coterie.federation.aggregator.complaining import Complaints
 from coterie.federation.errors import FederationError
 from coterie.federation.keys import Keys, fingerprint, write_private
 from coterie.federation.storage.database import Database
@@ -27,6 +28,7 @@ class Aggregator:
     keys: Keys
     url: str
     database: Database
+    complaints: Complaints = field(default_factory=Complaints)
 
     @property
     def fingerprint(self) -> str:

@@ -14,7 +14,6 @@ from sqlalchemy.exc import OperationalError
 
 from coterie.federation.aggregator.assembly import assemble
 from coterie.federation.aggregator.checking import disagreement, wrong_content
-from coterie.federation.aggregator.complaining import complain
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import Conflict
 from coterie.federation.keys import NO_ROOM
@@ -83,7 +82,8 @@ def _tend(aggregator: Aggregator, study: str) -> bool:
     except (OSError, OperationalError) as error:
         # A full disk or a database that is away: the world outside, which may mend by itself at any time.
         full = isinstance(error, OSError) and error.errno in NO_ROOM
-        complain(f"study {study[:12]} waits: {'the disk is full' if full else 'input/output error'}")
+        cause = "the disk is full" if full else "input/output error"
+        aggregator.complaints.say(f"study {study[:12]} waits: {cause}")
         return False
     except Exception as error:
         # One study that cannot be moved must not stop the others.
