@@ -57,8 +57,9 @@ def nothing_left_behind() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_process(_leaves_nothing_behind: None) -> Iterator[None]:
     """`coterie` sets up its process as it likes: run inside a test, it must not do so for all that follow."""
-    threshold = gc.get_threshold()
+    threshold, hook = gc.get_threshold(), sys.excepthook
     yield
+    sys.excepthook = hook
     os.environ.pop("MIMALLOC_PURGE_DELAY", None)
     gc.set_threshold(*threshold)
 
