@@ -50,5 +50,10 @@ class RankedCategories:
 def _ranks(column: CategoryColumn) -> NumericColumn:
     domain = Domain(lower=0, upper=max(len(column.order) - 1, 1))
     return NumericColumn(
-        column.attribute, column.position, domain, None, lambda ranks: pa.array(np.rint(ranks))
+        column.attribute,
+        column.position,
+        domain,
+        None,
+        column.field,
+        lambda ranks: column.restore(decode(ranks, column.order)),
     )
