@@ -1,7 +1,8 @@
 """The door for data frames: pandas, polars, pyarrow or a dict of lists in; the same kind out again.
 
 The kind of frame is all that a release takes from the input: its dtypes follow from the released Arrow types, which follow
-from the schema. Only columns that are released untouched have the dtype they came with. The index of a pandas frame does not pass (it may name people); the released frame counts from 0.
+from the schema. Only columns that are released untouched have the dtype they came with.
+The index of a pandas frame does not pass (it may name people); the released frame counts from 0.
 A lazy frame is refused rather than collected: reading a whole source is the caller's decision, and what came
 out would be lazy no longer.
 """

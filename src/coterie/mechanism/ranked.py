@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 import pyarrow as pa
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
