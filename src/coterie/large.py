@@ -136,23 +136,26 @@ def _reader(chain: LargeChain, most: int) -> pa.RecordBatchReader:
 def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
     """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
     table = chain.table
-    restore = {a.name: table.beginning(a).restore for a in table.schema.protected}
+    likes = {a.name: table.beginning(a) for a in table.schema.protected}
     files = {a.name: chain.rows(a) for a in table.schema.protected}
     kept = _in_ranges(table.kept(), chain.length, most) if table.schema.with_role(Role.KEEP) else None
     for number in range(next(iter(files.values())).ranges):
-        released = {name: restore[name](file.read(number)) for name, file in files.items()}
+        released = {name: likes[name].restore(file.read(number)) for name, file in files.items()}
         start, end = 0, len(next(iter(released.values())))
         while start < end:
             beside = next(kept) if kept is not None else None
             count = end if beside is None else len(beside)
-            columns: dict[str, Any] = {}
+            arrays: list[Any] = []
+            fields = []
             for attribute in table.schema.attributes:
                 name = attribute.name
                 if attribute.role is Role.PROTECT:
-                    columns[name] = released[name].slice(start, count)
+                    arrays.append(released[name].slice(start, count))
+                    fields.append(likes[name].field)
                 elif attribute.role is Role.KEEP and beside is not None:
-                    columns[name] = beside.column(name)
-            yield pa.table(columns).combine_chunks()
+                    arrays.append(beside.column(name))
+                    fields.append(pa.field(name, arrays[-1].type))
+            yield pa.Table.from_arrays(arrays, schema=pa.schema(fields)).combine_chunks()
             start += count
 
 

@@ -142,7 +142,7 @@ def protect(
             results = synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
     order = shuffled_order(sampler, checked.records) if shuffle else None
-    released = rows(schema, results, checked.kept, order)
+    released = rows(schema, checked, results, order)
     promised = promise(
         schema,
         recipe,
@@ -157,7 +157,7 @@ def protect(
     )
     return Release(
         **vars(promised),
-        data=restore(released),
+        data=restore(released, checked.kept),
         table=released,
         _checked=None if forget else checked,
         _linked=results,
@@ -218,16 +218,21 @@ def synthetic(
 
 
 def rows(
-    schema: Schema, released: Mapping[str, Protected], kept: Mapping[str, pa.ChunkedArray], order: Any
+    schema: Schema, checked: Checked, released: Mapping[str, Protected], order: NDArray[np.int64] | None
 ) -> pa.Table:
-    """The released table in the schema's order, identifiers dropped."""
-    columns: dict[str, Any] = {}
+    """The released table in the schema's order, identifiers dropped; protected columns as the schema types them."""
+    arrays: list[Any] = []
+    fields = []
     for attribute in schema.attributes:
+        name = attribute.name
         if attribute.role is Role.PROTECT:
-            columns[attribute.name] = released[attribute.name].array
+            arrays.append(released[name].array)
+            fields.append(checked.columns[name].field)
         elif attribute.role is Role.KEEP:
-            columns[attribute.name] = kept[attribute.name]
-    table = pa.table(columns)
+            arrays.append(checked.kept[name])
+            fields.append(pa.field(name, checked.kept[name].type))
+    # One chunk: the pieces in which a reader hands over a table follow from the length of its cells.
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields)).combine_chunks()
     return table if order is None else table.take(pa.array(order))
 
 

@@ -43,6 +43,6 @@ def repeated(
         else:
             results = synthetic(recipe.synthesis, checked, noisy, budget.dependence, sampler)
         order = shuffled_order(sampler, checked.records) if shuffle else None
-        return rows(schema, results, checked.kept, order)
+        return rows(schema, checked, results, order)
 
     return release

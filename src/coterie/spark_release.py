@@ -198,10 +198,7 @@ class _Plan:
         restore = {like.attribute.name: (f"v{place}", like.restore) for place, like in enumerate(self.likes)}
         kept = self.kept
         order = [a.name for a in self.schema.attributes if a.name in restore or a.name in kept]
-        empty: dict[str, Any] = {"int": np.empty(0, dtype=np.int32), "double": np.empty(0)}
-        kinds = dict(self._fields("v"))
-        types = pa.schema([(name, back(empty[kinds[at]]).type) for name, (at, back) in restore.items()])
-        given = from_arrow_schema(types)
+        given = from_arrow_schema(pa.schema([like.field for like in self.likes]), prefer_timestamp_ntz=True)
         layout = StructType(
             [given[name] if name in restore else _named(joined, kept, name) for name in order]
         )

@@ -177,7 +177,7 @@ class StreamedTable:
             size = self._few([attribute.name]) if attribute.role is Role.KEEP else 0
             for first, batch in self._batches([attribute.name], size):
                 if attribute.role is Role.KEEP:
-                    absent = batch.column(0).is_null().to_numpy()
+                    absent = numbers.kept_gaps(batch.column(0), attribute)
                 else:
                     column = self._column(batch.column(0), attribute, like)
                     like, absent = like or column, absent_in(column)

@@ -88,6 +88,29 @@ def test_every_kind_of_column_and_grouping(
     assert {**one, "issued": ""} == {**other, "issued": ""}
 
 
+def test_the_released_types_follow_from_the_schema_alone(spark: Any) -> None:
+    """However Spark stores the columns: as text, as decimals or narrow, with a zone or without."""
+    names = ("amount", "age", "born", "seen", "colour", "grade", "member", "note")
+    schema, table = only(without_frequency(), mixed_table(40), *names)
+    frame = frame_of(spark, table, 2)
+    texts = frame.selectExpr(*(f"CAST({name} AS string) AS {name}" for name in names))
+    others = frame.selectExpr(
+        "CAST(amount AS decimal(9, 4)) AS amount",
+        "CAST(age AS double) AS age",
+        "CAST(born AS timestamp) AS born",
+        "CAST(seen AS timestamp_ntz) AS seen",
+        *names[4:],
+    )
+    expected = (
+        "struct<amount:double,age:bigint,born:date,seen:timestamp_ntz,colour:string,grade:string,member:boolean,"
+        "note:string>"
+    )
+    for stored in (frame, texts, others):
+        layout = protect(stored, schema, method="laplace", epsilon=1).data.schema
+        assert layout.simpleString() == expected
+        assert [field.name for field in layout if field.nullable] == ["colour", "note"]
+
+
 def adult() -> tuple[pa.Table, Schema]:
     folder = Path(os.environ.get("COTERIE_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
     found = folder / "adult_train.csv.gz"

@@ -61,6 +61,8 @@ def _placed(
     for name in table.column_names:
         column = table.column(name)
         if name in wanted:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             moved = _values(checked.columns[name], np.array(wanted[name])).cast(column.type, safe=False)
             chosen = np.zeros(table.num_rows, dtype=np.bool_)
             chosen[list(places)] = True

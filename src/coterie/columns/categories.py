@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
 from coterie.columns.numbers import without_marks
+from coterie.columns.released_type import released_field
 from coterie.errors import DataError, SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.taxonomy.declared import declared_taxonomy
@@ -35,9 +35,9 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
     if attribute.missing is Missing.OWN_CATEGORY:
         taxonomy, codes = _with_missing(taxonomy, codes, attribute)
     distance = distance_matrix(taxonomy)
-    restore = _restorer(column.type, taxonomy.categories, attribute.missing is Missing.OWN_CATEGORY)
+    order = _order(attribute, taxonomy, distance, codes)
     return CategoryColumn(
-        attribute, codes, taxonomy, distance, _order(attribute, taxonomy, distance, codes), restore
+        attribute, codes, taxonomy, distance, order, *_released(attribute, taxonomy.categories)
     )
 
 
@@ -59,10 +59,10 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
         )
     codes = _codes(column, labels, attribute).astype(np.float64)
     codes[codes < 0] = np.nan
-    restore = _restorer(column.type, labels)
+    field, restore = _released(attribute, labels)
     domain = Domain(lower=0, upper=len(labels) - 1, source=_declared(attribute).source)
     return NumericColumn(
-        attribute, codes, domain, 1.0, lambda ranks: restore(np.rint(ranks).astype(np.int32))
+        attribute, codes, domain, 1.0, field, lambda ranks: restore(np.rint(ranks).astype(np.int32))
     )
 
 
@@ -164,22 +164,10 @@ def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Co
     )
 
 
-def _restorer(
-    kind: pa.DataType, labels: Sequence[str], own_missing: bool = False
-) -> Callable[[Codes], pa.Array]:
-    """Released codes as labels; ours for missing is a null again.
-
-    Their type follows from the declared labels, and not from how a frame happened to store the column: one record with a
-    gap or a fraction would change that, and the release would show it.
-    """
-    shown = [None if own_missing and label == MISSING_LABEL else label for label in labels]
-    values = pa.array(shown, pa.string())
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    typed = values
-    if pa.types.is_boolean(plain) and set(labels) <= {*_BOOLEAN, MISSING_LABEL}:
-        typed = values.cast(pa.bool_())
-    elif (pa.types.is_integer(plain) or pa.types.is_floating(plain)) and all(
-        re.fullmatch(r"-?[0-9]{1,15}", label) for label in shown if label is not None
-    ):
-        typed = values.cast(pa.int64())
-    return lambda codes: typed.take(pa.array(codes))
+def _released(attribute: Attribute, labels: Sequence[str]) -> tuple[pa.Field, Callable[[Codes], pa.Array]]:
+    """The field of the release, and codes as its labels; our own label for missing is a null again."""
+    gaps = attribute.missing is Missing.OWN_CATEGORY
+    shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
+    field = released_field(attribute, [label for label in shown if label is not None])
+    values = pa.array(shown, pa.string()).cast(field.type)
+    return field, lambda codes: values.take(pa.array(codes))

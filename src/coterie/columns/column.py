@@ -26,6 +26,7 @@ class NumericColumn:
     values: Floats
     domain: Domain
     step: float | None  # released values are whole multiples of it
+    field: pa.Field  # of the release
     restore: Callable[[Floats], pa.Array]
     clip: bool = True  # whether released values are cut to the domain
 
@@ -47,6 +48,7 @@ class CategoryColumn:
     taxonomy: Taxonomy
     distance: Floats
     order: Codes
+    field: pa.Field  # of the release
     restore: Callable[[Codes], pa.Array]
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import Floats, NumericColumn
+from coterie.columns.released_type import released_field
 from coterie.errors import DataError, SchemaError
 from coterie.moments import as_number
 from coterie.schema import Attribute, AttributeType, Domain, Outside
@@ -23,13 +23,13 @@ _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIME
 
 def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
     """Numbers still unchecked against their bounds; missing ones are NaN."""
-    kind = column.type
     if attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         values = _moments(column, attribute)
     else:
         values = _numbers(column, attribute)
+    field = released_field(attribute)
     return NumericColumn(
-        attribute, values, attribute.bounds(), step_of(attribute), _restorer(kind, attribute)
+        attribute, values, attribute.bounds(), step_of(attribute), field, partial(_restored, field.type)
     )
 
 
@@ -62,7 +62,7 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
             "Widen the domain if public knowledge allows, or write `outside: clip` in the schema.",
         )
     clipped = np.clip(values, domain.lower, domain.upper)
-    return NumericColumn(attribute, clipped, domain, column.step, column.restore), outside
+    return replace(column, values=clipped), outside
 
 
 def _declared(attribute: Attribute, domain: Domain) -> float:
@@ -158,34 +158,20 @@ def _moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     return np.asarray(values)
 
 
-def _restorer(kind: pa.DataType, attribute: Attribute) -> Callable[[Floats], pa.Array]:
-    """From released numbers to values of the type that came in, as far as it can hold them."""
-    if attribute.type is AttributeType.DATE:
-        naive = pa.types.is_date64(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
-        day = kind if naive else pa.date32()
-        return lambda values: _arrow(values.astype(np.int64)).cast(pa.int32()).cast(pa.date32()).cast(day)
-    if attribute.type is AttributeType.TIMESTAMP:
-        return partial(_timestamps, kind=kind if pa.types.is_timestamp(kind) else pa.timestamp("s"))
-    if attribute.type is AttributeType.INTEGER:
-        return lambda values: _arrow(values.astype(np.int64))
-    if pa.types.is_decimal(kind):
-        # Rounded to the column's own places; more digits than doubles carry would be noise anyway.
-        return lambda values: _arrow(values).cast(pa.decimal128(38, kind.scale), safe=False)
-    return _arrow
+def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
+    """Released numbers as the type of the release; days and seconds since 1970 as dates and timestamps."""
+    if pa.types.is_floating(kind):
+        return _arrow(values)
+    whole = _arrow(values.astype(np.int64))
+    if pa.types.is_date(kind):
+        return whole.cast(pa.int32()).cast(kind)
+    return whole.cast(pa.timestamp("s")).cast(kind) if pa.types.is_timestamp(kind) else whole
 
 
 def _arrow(values: NDArray[Any]) -> pa.Array:
     """The same memory as an Arrow array. (pa.array would do, but it imports pandas.)"""
     values = np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
-
-
-def _timestamps(values: Floats, kind: pa.TimestampType) -> pa.Array:
-    seconds = _arrow(values.astype(np.int64)).cast(pa.timestamp("s", tz=kind.tz))
-    try:
-        return seconds.cast(kind)
-    except pa.ArrowInvalid:  # nanoseconds reach from 1677 to 2262 only; the domain may be wider
-        return seconds
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -44,11 +44,7 @@ def as_sent(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(kind) and pa.types.is_timestamp(column.type) and column.type.tz is None:
-        return pc.assume_timezone(column.cast(pa.timestamp("us")), "UTC")
-    if pa.types.is_boolean(kind) and pa.types.is_string(column.type):
-        return pc.equal(column, "true")
-    return column.cast(kind)
+    return pc.assume_timezone(column, "UTC") if pa.types.is_timestamp(kind) else column.cast(kind)
 
 
 def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:

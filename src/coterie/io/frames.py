@@ -1,5 +1,7 @@
 """The door for data frames: pandas, polars, pyarrow or a dict of lists in; the same kind out again.
 
+The kind of frame is all that a release takes from the input: its dtypes follow from the released Arrow types, which follow
+from the schema. Only columns that are released untouched have the dtype they came with.
 The index of a pandas frame does not pass (it may name people); the released frame counts from 0.
 A lazy frame is refused rather than collected: reading a whole source is the caller's decision, and what came
 out would be lazy no longer.
@@ -8,7 +10,7 @@ out would be lazy no longer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +19,7 @@ import pyarrow as pa
 from coterie.errors import DataError, ParameterError
 from coterie.io.names import check_names
 
-Restore = Callable[[pa.Table], Any]
+Restore = Callable[[pa.Table, Container[str]], Any]  # the released table, and its columns that are untouched
 
 _ACCEPTED = "Give a pandas or polars DataFrame, a pyarrow Table, or a dict of equally long lists."
 
@@ -25,22 +27,22 @@ _ACCEPTED = "Give a pandas or polars DataFrame, a pyarrow Table, or a dict of eq
 def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
     """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again."""
     if isinstance(frame, dict):
-        return _from_dict(frame), lambda table: table.to_pydict()
+        return _from_dict(frame), lambda table, kept: table.to_pydict()
     if isinstance(frame, pa.RecordBatch):
         return to_arrow(pa.Table.from_batches([frame]))
     if isinstance(frame, pa.Table):
         check_names(frame.column_names)
-        return frame, lambda table: table
+        return frame, lambda table, kept: table
     if nw.dependencies.is_pandas_dataframe(frame):
         check_names(frame.columns)
-        table = _from_pandas(frame)
-        return table, lambda released: _to_pandas(released, table.schema, frame.dtypes)
+        dtypes = frame.dtypes
+        return _from_pandas(frame), lambda table, kept: _to_pandas(table, kept, dtypes)
     if nw.dependencies.is_polars_dataframe(frame):
         check_names(frame.columns)
         for name, dtype in frame.schema.items():
             if str(dtype) == "Object":
                 raise _mixed(name, frame[name])
-        return frame.to_arrow(), lambda table: nw.from_arrow(table, backend="polars").to_native()
+        return frame.to_arrow(), lambda table, kept: nw.from_arrow(table, backend="polars").to_native()
     if isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame):
         raise ParameterError(
             "The table is a lazy frame.", "Call its .collect() first, or give a file's path."
@@ -88,26 +90,21 @@ def _from_pandas(frame: Any) -> pa.Table:
     raise DataError("The pandas frame cannot be read.", _ACCEPTED)
 
 
-def _to_pandas(table: pa.Table, came_in: pa.Schema, dtypes: Any) -> Any:
-    """A frame with writable columns, in pandas' nullable dtypes where they came in and still fit."""
+def _to_pandas(table: pa.Table, kept: Container[str], dtypes: Any) -> Any:
+    """A frame with writable columns. Where the schema allows gaps, a dtype that holds them, be there any or not."""
+    import pandas as pd
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     frame = table.to_pandas()
     for field, column in zip(table.schema, table.columns, strict=True):
-        dtype = dtypes.get(field.name)
-        same_type = field.name in came_in.names and came_in.field(field.name).type == field.type
+        if field.name in kept:
+            dtype = dtypes[field.name]
+        elif pa.types.is_date(field.type):
+            frame[field.name] = column.cast(pa.timestamp("us")).to_pandas()
+            continue
+        else:
+            dtype = nullable.get(field.type) if field.nullable else None
         # Straight from Arrow, not through `frame`, where a missing value has made integers inexact floats.
-        if same_type and hasattr(dtype, "__from_arrow__"):
+        if hasattr(dtype, "__from_arrow__"):
             frame[field.name] = dtype.__from_arrow__(column)
-        elif hasattr(dtype, "categories") and not pa.types.is_dictionary(field.type):
-            frame[field.name] = _as_categorical(frame[field.name], dtype)
     return frame
-
-
-def _as_categorical(released: Any, dtype: Any) -> Any:
-    """Categories again, but only those that were released: the others of the input would tell what is in the data."""
-    here = set(released.dropna().unique())
-    if not here <= set(dtype.categories):
-        return released  # another kind of value than came in
-    categories = [category for category in dtype.categories if category in here]
-    if not dtype.ordered:
-        categories.sort()  # as they came, they may stand in the order of the data
-    return released.astype(type(dtype)(categories, ordered=dtype.ordered))

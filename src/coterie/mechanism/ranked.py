@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
 import pyarrow as pa
 
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
@@ -50,5 +49,10 @@ class RankedCategories:
 def _ranks(column: CategoryColumn) -> NumericColumn:
     domain = Domain(lower=0, upper=max(len(column.order) - 1, 1))
     return NumericColumn(
-        column.attribute, column.position, domain, None, lambda ranks: pa.array(np.rint(ranks))
+        column.attribute,
+        column.position,
+        domain,
+        None,
+        column.field,
+        lambda ranks: column.restore(decode(ranks, column.order)),
     )
