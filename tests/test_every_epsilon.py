@@ -29,7 +29,7 @@ LABELS = ("a", "b", "c")
 TABLE = pa.table(
     {
         "x": [0, 0.1, 0.2, 0.8, 0.9, 1.0, 0.5, 0.5, 0.4],
-        "wide": np.linspace(-1e200, 1e200, 9),
+        "wide": np.linspace(-1e4, 1e4, 9),
         "i": [0, 1, 2, 0, 1, 2, 0, 0, 0],
         "c": list("abcabcaab"),
     }
@@ -37,7 +37,7 @@ TABLE = pa.table(
 SCHEMA = Schema(
     attributes=(
         Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),
-        Attribute(name="wide", role=Role.PROTECT, domain=Domain(lower=-1e200, upper=1e200)),
+        Attribute(name="wide", role=Role.PROTECT, domain=Domain(lower=-1e4, upper=1e4)),
         Attribute(name="i", role=Role.PROTECT, type=AttributeType.INTEGER, domain=Domain(lower=0, upper=2)),
         Attribute(
             name="c", role=Role.PROTECT, type=AttributeType.CATEGORICAL, categories=Categories(labels=LABELS)
