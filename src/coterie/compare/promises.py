@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from coterie.budget_warnings import release_warnings
 from coterie.compare.grid import Cell
 from coterie.guarantee import Guarantee, settle
 from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
-from coterie.promise import facts_of
+from coterie.promise import Budget, facts_of
 from coterie.schema import Schema
+
+
+def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(cell.epsilon, len(schema.protected))
+    return release_warnings(method, cost, budget.shares, labelled, records, cell.k)
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:

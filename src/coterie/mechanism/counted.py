@@ -37,6 +37,9 @@ class CountedLabels:
     stages: str = "count of every label · Laplace, scale 2 / ε · nearest counts"
     caution: str | None = None
 
+    def reach(self, records: int, k: int) -> Fraction:
+        return Fraction(2, records)
+
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Counts:
         counts = np.bincount(column.position.astype(np.int64), minlength=len(column.order))
         return Counts(column.order, counts.astype(np.float64), len(column.codes))
@@ -63,6 +66,10 @@ class CountedOrSorted:
     @property
     def stages(self) -> str:
         return f"{self.listed.stages} (up to √n possible values: counted, Laplace, scale 2 / ε)"
+
+    def reach(self, records: int, k: int) -> Fraction:
+        """Of counts, or of a list that is smoothed over all its groups."""
+        return Fraction(2, records)
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Any:
         values = few_values(column)
