@@ -49,7 +49,7 @@ def test_bounds_from_the_data_refute(name: str) -> None:
 
 
 @pytest.mark.parametrize(("change", "says"), [("kept", "untouched"), ("rows_may_drop", "dropped")])
-@pytest.mark.parametrize("name", ["laplace", "idp", "idp-ls"])
+@pytest.mark.parametrize("name", ["laplace", "idp"])
 def test_kept_columns_and_dropped_rows_are_conditions(name: str, change: str, says: str) -> None:
     after = settle(all_methods()[name].promise, _facts(**{change: ("z",)}))
     assert after.status is Status.CONDITIONAL
@@ -66,8 +66,12 @@ def test_the_status_of_every_numeric_method() -> None:
         "dp-ir": Status.REFUTED,
         "dp-um": Status.REFUTED,
         "idp": Status.CONDITIONAL,
-        "idp-ls": Status.BOUNDED,
-        "idp-cbls": Status.HEURISTIC,
+        "idp-ls": Status.REFUTED,
+        "idp-cbls": Status.REFUTED,
+        "idp-cbls-joint": Status.REFUTED,
+        "dp-mdav": Status.REFUTED,
+        "idp-mdav": Status.REFUTED,
+        "mdav": Status.PROVED,
     }
     assert expected.items() <= {method.name: method.promise(_facts()).status for method in METHODS}.items()
 
@@ -75,7 +79,8 @@ def test_the_status_of_every_numeric_method() -> None:
 def test_the_numbers_of_the_promises() -> None:
     promises = {method.name: method.promise(_facts()) for method in METHODS}
     assert promises["laplace"].label == "1-DP (replace-one; n and bounds public)"
-    assert promises["idp-ls"].value == "2"
-    assert "not differentially private" in promises["dp-ir"].label
-    assert "q = 10" in promises["idp-cbls"].label
-    assert "between 5 and 10" in promises["idp-cbls"].value
+    assert promises["idp-ls"].value == "unbounded"
+    assert promises["idp-ls"].beside[0].value == "2"
+    assert "not private, whatever ε" in promises["dp-ir"].label
+    assert "q = 10" in promises["idp-cbls"].beside[0].label
+    assert "between 5 and 10" in promises["idp-cbls"].beside[0].value

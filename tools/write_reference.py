@@ -30,6 +30,8 @@ def methods_page() -> str:
             f"* **Why**: {method['why']}",
             f"* **Best attack known**: {method['attack']}",
         ]
+        for other, words in zip(method["beside"], method["beside_in_words"], strict=True):
+            lines.append(f"* **Beside it**: {words}. It assumes that {'; '.join(other['assumptions'])}")
         lines += [f"* **Assumes**: {assumption}" for assumption in method["assumptions"]]
     return "\n".join(lines) + "\n"
 

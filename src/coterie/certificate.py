@@ -14,12 +14,21 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from coterie._version import __version__
 from coterie.budget import as_text
+from coterie.budget_warnings import release_warnings
 from coterie.errors import CertificateError
 from coterie.guarantee import Facts, Guarantee
+from coterie.methods import all_methods
 from coterie.methods.grouping import Grouping
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
@@ -116,6 +125,15 @@ class Promised(_Frozen):
     citation: str
     neighbours: str
     rests_on_noise: bool
+    beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Certificates from before there was a `beside` keep their canonical form, and so their signature."""
+        content: dict[str, Any] = write(self)
+        if not self.beside:
+            content.pop("beside", None)
+        return content
 
 
 class Multiplier(_Frozen):
@@ -231,7 +249,7 @@ def certify(
         kept=facts.kept,
         sampler=sampler.name if method.adds_noise else "none: no noise was added",
         reproducible=not facts.private_noise,
-        notes=_notes(facts, method),
+        notes=(*_notes(facts, method), *_warnings(method, facts, shares, schema)),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -263,8 +281,7 @@ def _attribute(
         return CertifiedAttribute(
             name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
         )
-    labelled = attribute.type in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
-    mechanism = method.categorical if labelled else method.numeric
+    mechanism = method.categorical if attribute.type.labelled else method.numeric
     return CertifiedAttribute(
         name=attribute.name,
         role=attribute.role,
@@ -336,6 +353,30 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     if facts.rows_may_drop:
         notes.append("rows with missing values were dropped; their number is not disclosed here")
     return tuple(notes)
+
+
+def _warnings(
+    method: Method, facts: Facts, shares: Mapping[str, Fraction], schema: Schema
+) -> tuple[str, ...]:
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(facts.epsilon, len(facts.protected))
+    return release_warnings(method, cost, shares, labelled, facts.records, facts.k)
+
+
+def warnings_on(certificate: Certificate) -> tuple[str, ...]:
+    """The notes of a certificate that warn of its budget, told from the others."""
+    protected = [a for a in certificate.attributes if a.epsilon is not None]
+    if certificate.epsilon is None or certificate.method not in all_methods():
+        return ()
+    found = release_warnings(
+        all_methods()[certificate.method],
+        Fraction(certificate.epsilon),
+        {a.name: Fraction(a.epsilon or 0) for a in protected},
+        frozenset(a.name for a in protected if a.type.labelled),
+        certificate.release.rows,
+        certificate.k,
+    )
+    return tuple(warning for warning in found if warning in certificate.notes)
 
 
 def json_schema() -> dict[str, Any]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from typing import Protocol
 
 REPLACE_ONE = "replace one record by any other of the domain; the number of records is public"
+CHOSEN_BLIND = (
+    "method, ε, k, attribute types, decimals, labels, bounds and the treatment of missing values were chosen without "
+    "looking at the data"
+)
 
 
 class Status(StrEnum):
@@ -34,6 +39,7 @@ class Facts:
     order_from_data: tuple[str, ...] = ()
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
+    labelled: tuple[str, ...] = ()  # protected attributes whose values are labels without a number
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
     shuffled: bool = False
     clipped: bool = True
@@ -43,15 +49,34 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
+    """What is promised about the object that is released. What is known of another object stands `beside` it."""
+
     model: str  # "differential privacy", "individual differential privacy", "none", …
     value: str  # the privacy loss, as exact text
     status: Status
-    scope: str  # what the promise covers: the rows, or only the list of centroids
+    scope: str  # which object the status describes
     label: str  # the sentence to print
     assumptions: tuple[str, ...]
     citation: str
     neighbours: str = REPLACE_ONE
     rests_on_noise: bool = True  # False: a property of the groups alone, such as k-anonymity
+    beside: tuple[Guarantee, ...] = ()  # of the list of group means, say, where rows are released
+
+
+class Statement(Protocol):
+    """A Guarantee, or what a certificate says of one."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def scope(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+
+
+def beside_in_words(beside: Iterable[Statement]) -> list[str]:
+    """One line for each statement about another object than the one released."""
+    return [f"Of {other.scope}: {other.status!s}, {other.label}" for other in beside]
 
 
 NOTHING = Guarantee(
@@ -70,7 +95,19 @@ Promise = Callable[[Facts], Guarantee]
 
 def settle(promise: Promise, facts: Facts) -> Guarantee:
     """The method's promise, weakened by what the user chose. Nothing here can strengthen it."""
-    guarantee = promise(facts)
+    stated = promise(facts)
+    settled = _weakened(stated, facts)
+    # A statement about another object is weakened by the same choices; one that says nothing any more is left out.
+    beside = tuple(
+        other
+        for other in (_weakened(other, facts) for other in stated.beside)
+        if other.status is not Status.NONE
+    )
+    return replace(settled, beside=beside)
+
+
+def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
+    guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, CHOSEN_BLIND))
     if guarantee.status is Status.NONE:
         return replace(guarantee, label=f"{guarantee.label}{_at_least(facts)}")
     if guarantee.rests_on_noise:
@@ -85,7 +122,8 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
             )
         refutation = _refutation(guarantee, facts)
         if refutation:
-            label = f"{refutation}{_at_least(facts)}"
+            already = f"{guarantee.label}. Also " if guarantee.status is Status.REFUTED else ""
+            label = f"{already}{refutation}{_at_least(facts)}"
             return replace(guarantee, value="unbounded", status=Status.REFUTED, label=label)
     if guarantee.status is Status.REFUTED:
         return guarantee
@@ -111,7 +149,7 @@ def _refutation(guarantee: Guarantee, facts: Facts) -> str | None:
         )
     if facts.order_from_data:
         return f"not DP: the category order of {', '.join(facts.order_from_data)} was taken from the data"
-    if facts.bounds_from_data and guarantee.status in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED):
+    if facts.bounds_from_data and guarantee.status is not Status.HEURISTIC:
         names = ", ".join(facts.bounds_from_data)
         return (
             f"not {guarantee.model}: the domain of {names} was taken from the data, and the release shows it"

@@ -47,8 +47,8 @@ def odds_in_words(promise: Promise, before: float = 0.5) -> str:
     epsilon = float(parse_epsilon(promise.value))
     after = most_sure(epsilon, before)
     words = (
-        f"Someone {_share(before)} sure before that a person's record is one thing rather than another can be at most "
-        f"{_share(after)} sure after seeing {promise.scope}."
+        f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
+        f"at most {share_in_words(after)} sure after seeing {promise.scope}."
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
@@ -59,9 +59,9 @@ def odds_in_words(promise: Promise, before: float = 0.5) -> str:
 
 def _no_bound(promise: Promise) -> str:
     status = str(promise.status)
-    if promise.model == DP and status == "refuted":
+    if status == "refuted":
         return (
-            "No limit on what an attacker can become sure of: the claim of differential privacy is refuted for such "
+            f"No limit on what an attacker can become sure of: the claim of {promise.model} is refuted for such "
             "releases, so ε says nothing here. What was measured instead stands in the table of attacks."
         )
     if promise.model == "none" or status == "none":
@@ -72,7 +72,7 @@ def _no_bound(promise: Promise) -> str:
     )
 
 
-def _share(value: float) -> str:
+def share_in_words(value: float) -> str:
     """Never rounded to certainty, nor a gain to none: 73 %, 99.97 %, 50.3 %."""
     for digits in range(6):
         shown = f"{100 * value:.{digits}f}"

@@ -120,6 +120,7 @@ def facts_of(
             for a in schema.attributes
             if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
         ),
+        labelled=tuple(a.name for a in schema.protected if a.type.labelled),
         taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
         shuffled=shuffled,
         clipped=clipped,

@@ -31,6 +31,11 @@ class AttributeType(StrEnum):
         return self in (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 
     @property
+    def labelled(self) -> bool:
+        """Whether its values are labels without a number of their own."""
+        return self in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
+
+    @property
     def ranged(self) -> bool:
         """Whether the public domain is a range with two bounds."""
         return self in (

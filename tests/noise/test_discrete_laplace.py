@@ -23,7 +23,7 @@ from coterie import protect
 from coterie.errors import ParameterError
 from coterie.noise import _laplace_loop, discrete_laplace
 from coterie.noise._laplace_digits import draw_by_digits
-from coterie.noise.grid import Grid, grids_of_public_scales, public_grid
+from coterie.noise.grid import SMALLEST_PART, Grid, grids_of_public_scales, public_grid, whole_grid
 from coterie.noise.keystream import Keystream
 from coterie.noise.secure import KeyedSampler, SecureSampler
 from coterie.partition.clustering import Shape
@@ -229,6 +229,63 @@ def test_huge_and_tiny_scales_without_a_grid(scale: float, centre: float) -> Non
     # The median of |Laplace| is ln 2 scales; below the grid of doubles the rounding is all there is.
     smallest = max(np.spacing(abs(centre)), count * 2.0**-984)  # the slack at the end of the doubles
     assert abs(spread - math.log(2) * scale) < 0.2 * scale + smallest
+
+
+@pytest.mark.parametrize("steps", [60, 61, 62])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_cut_shows_where_a_centre_lies(steps: int, sign: int) -> None:
+    """A cut at 2^61 steps once put half of the draws for 2^18, scale 2, on 2^18 exactly, and none for 2^18 + 1."""
+    exponents, _ = grids_of_public_scales(np.array([2.0]))
+    edge = sign * math.ldexp(1.0, steps + int(exponents[0]))
+    for centre in (edge, edge + 1, edge - 1):
+        released = KeyedSampler(KEY).laplace(np.full(400, centre), np.full(400, 2.0), "x")
+        assert 0.35 < float(np.mean(released > centre)) < 0.65
+        assert np.count_nonzero(released == edge) <= 1
+
+
+@given(st.integers(0, 2**61), st.floats(1e-9, 1e300))
+def test_whole_numbers_lie_on_their_grid_at_every_scale(farthest: int, scale: float) -> None:
+    """So nothing is rounded, no ε is too small for the proof, and what can come out is the same for all of them."""
+    grid = whole_grid(farthest, scale)
+    if not grid.blind:
+        assert grid.exponent <= 0
+        assert grid.slack == 0
+        assert math.ldexp(farthest, -grid.exponent) <= 2**60
+        assert math.ldexp(scale, -grid.exponent) <= 2**55
+    else:
+        assert farthest > 2**60 or scale > 2**54
+
+
+def test_a_scale_beyond_all_whole_numbers_publishes_noise_alone() -> None:
+    grid = whole_grid(1000, 1e30)
+    one, other = (
+        KeyedSampler(KEY).laplace(np.full(50, c), np.full(50, 1e30), "x", grid) for c in (0.0, 1000.0)
+    )
+    assert one.tolist() == other.tolist()
+
+
+@given(st.integers(1, 60), st.integers(0, 2**31), st.fractions(Fraction(1, 2**15), 8))
+def test_the_slack_without_a_domain_pays_from_the_smallest_part_up(
+    draws: int, seed: int, epsilon: Fraction
+) -> None:
+    """Σ (Δ_j + g_j)/(s_j + c_j) ≤ ε in exact arithmetic, for unequal scales; at a quarter of that ε it can fail."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    scales = np.ldexp(generator.uniform(0.5, 1, draws), generator.integers(-20, 20, draws))
+    exponents, slack = grids_of_public_scales(scales)
+    share = generator.dirichlet(np.ones(draws))
+    parts = [Fraction(part) for part in share.tolist()]
+    parts = [part / sum(parts) for part in parts]
+
+    def loss(total: Fraction) -> Fraction:
+        return sum(
+            (total * part * Fraction(s) + Fraction(2) ** int(e)) / (Fraction(s) + Fraction(c))
+            for part, s, e, c in zip(parts, scales.tolist(), exponents.tolist(), slack.tolist(), strict=True)
+        )
+
+    assert epsilon >= SMALLEST_PART
+    assert loss(epsilon) <= epsilon
+    tiny = SMALLEST_PART / 4
+    assert loss(tiny) > tiny
 
 
 def test_tiny_scales_on_a_coarse_grid_become_one_step() -> None:

@@ -13,6 +13,7 @@ from coterie.certificate import Certificate, json_schema
 from coterie.cli.joined_certificate import outdated, read_joined, show_joined
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import CertificateError
+from coterie.guarantee import beside_in_words
 from coterie.signing import check_signature, make_key, require_signer
 from coterie.verification import digest_like
 
@@ -99,6 +100,7 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         ("Method", f"{certificate.method}: {certificate.method_title} ({certificate.papers})"),
         ("Promise", promise.label),
         ("Covers", promise.scope),
+        *(("Beside it", line) for line in beside_in_words(promise.beside)),
         ("Neighbours", promise.neighbours),
         ("Budget", f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"),
         ("Noise", certificate.sampler),
@@ -107,6 +109,12 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         ("Release", f"{certificate.release.rows} rows, sha256 {certificate.release.digest.value}"),
     ]
     lines += [("Assumes", assumption) for assumption in promise.assumptions]
+    lines += [
+        ("Beside it", f"assumes that {assumption}")
+        for other in promise.beside
+        for assumption in other.assumptions
+        if assumption not in promise.assumptions
+    ]
     lines += [("Note", note) for note in certificate.notes]
     text = "\n".join(
         f"[bold]{heading:11}[/] {f'{status}: ' if heading == 'Promise' else ''}{escape(content)}"

@@ -25,6 +25,7 @@ from coterie.compare.comparison import compare
 from coterie.compare.grid import left_out, make_grid
 from coterie.compare.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
+from coterie.guarantee import beside_in_words
 from coterie.io.address import Address
 from coterie.io.reading import read_table
 from coterie.report.comparison_report import write_comparison
@@ -159,6 +160,8 @@ def compare_command(
                         "as_in_results": entry.of_table,
                         "status": entry.guarantee.status.value,
                         "label": entry.guarantee.label,
+                        "beside": beside_in_words(entry.guarantee.beside),
+                        "warnings": list(entry.warnings),
                     }
                     for entry in best
                 ],
@@ -175,6 +178,8 @@ def compare_command(
         console.print(f"[dim]{escape(line)}[/]")
     if said.top.as_evaluated:
         console.print(f"[dim]{escape(said.top.choice)}: {escape(said.top.as_evaluated)}.[/]")
+    for warning in dict.fromkeys(warning for entry in best for warning in entry.warnings):
+        console.print(f"[bold #D55E00]Warning:[/] {escape(warning)}.")
     for line in left_out(found.skipped):
         console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
     if found.resumed:

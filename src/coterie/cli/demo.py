@@ -15,6 +15,7 @@ from coterie.budget import parse_epsilon
 from coterie.certificate import Digest
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import OutputError
+from coterie.guarantee import beside_in_words
 from coterie.io.publication import stage, stage_bytes
 from coterie.methods import all_methods
 from coterie.population import demo_population, demo_schema
@@ -99,6 +100,7 @@ def _row(release: Release, seconds: float) -> dict[str, Any]:
         "status": release.guarantee.status.value,
         "model": release.guarantee.model,
         "label": release.guarantee.label,
+        "beside": beside_in_words(release.guarantee.beside),
         "mean_squared_error": sum(figure.mean_squared_error or 0.0 for figure in figures) / len(figures),
         "seconds": seconds,
     }

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from coterie.cli.output import console, print_json, styled_status
-from coterie.guarantee import Facts, Guarantee, settle
+from coterie.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods import all_methods, get_method
 from coterie.methods.recipe import Method
 
@@ -50,6 +50,18 @@ def as_dict(method: Method) -> dict[str, Any]:
         "scope": guarantee.scope,
         "example_label": guarantee.label,
         "assumptions": list(guarantee.assumptions),
+        "beside": [
+            {
+                "scope": other.scope,
+                "model": other.model,
+                "status": other.status.value,
+                "value": other.value,
+                "label": other.label,
+                "assumptions": list(other.assumptions),
+            }
+            for other in guarantee.beside
+        ],
+        "beside_in_words": beside_in_words(guarantee.beside),
         "claim": guarantee.citation,
         "why": method.why,
         "attack": method.attack,
@@ -73,7 +85,7 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
             f"[bold]{method['name']}[/]",
             method["title"],
             styled_status(method["status"]),
-            method["example_label"],
+            "\n".join([method["example_label"], *(f"[dim]{line}[/]" for line in method["beside_in_words"])]),
             method["papers"],
         )
     console.print(table)
@@ -110,9 +122,16 @@ def show_method(
         f"[bold]k[/]              {k}",
         f"[bold]Status[/]         {styled_status(content['status'])} ({content['model']}; covers: {content['scope']})",
         f"[bold]Label[/]          {content['example_label']}   [dim](1,000 records, ε = 1)[/]",
+        *(f"[bold]Beside it[/]      {line}" for line in content["beside_in_words"]),
         f"[bold]Claim[/]          {content['claim'] or 'none'}",
         f"[bold]Why[/]            {content['why']}",
         f"[bold]Known attack[/]   {content['attack']}",
     ]
     lines += [f"[bold]Assumes[/]        {assumption}" for assumption in content["assumptions"]]
+    lines += [
+        f"[bold]Beside it[/]      assumes that {assumption}"
+        for other in content["beside"]
+        for assumption in other["assumptions"]
+        if assumption not in content["assumptions"]
+    ]
     console.print(Panel("\n".join(lines), title=name, expand=False))

@@ -12,12 +12,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from coterie.budget import parse_epsilon
-from coterie.certificate import Certificate
+from coterie.certificate import Certificate, warnings_on
 from coterie.charging import fingerprint_of, purpose_of
 from coterie.cli.large import Where, forget_scratch, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import OutputError, ParameterError
+from coterie.guarantee import beside_in_words
 from coterie.io.address import Address, is_database
 from coterie.io.publication import Staged
 from coterie.io.reading import read_table
@@ -273,16 +274,21 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
                 "internal": str(destination.internal) if destination.internal else None,
                 "rows": certificate.release.rows,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
+                "warnings": list(warnings_on(certificate)),
                 "notes": list(certificate.notes),
             }
         )
         return
     console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(shown)}[/].")
-    status, label = certificate.guarantee.status, certificate.guarantee.label
-    said = label.removeprefix(f"{status}; ")  # some labels begin with their status
-    console.print(f"Promise: {styled_status(status)}. {escape(said)}.")
+    promise, warnings = certificate.guarantee, warnings_on(certificate)
+    console.print(f"Promise: {styled_status(promise.status)}: {escape(promise.label)}.")
+    for line in beside_in_words(promise.beside):
+        console.print(f"[dim]{escape(line)}.[/]")
+    for warning in warnings:
+        console.print(f"[bold #D55E00]Warning:[/] {escape(warning)}.")
     for note in certificate.notes:
-        console.print(f"[#E69F00]Note:[/] {escape(note)}.")
+        if note not in warnings:
+            console.print(f"[#E69F00]Note:[/] {escape(note)}.")
     console.print(f"Certificate: {escape(str(destination.certificate_path))}")
     if destination.internal:
         console.print(

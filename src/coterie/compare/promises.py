@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from coterie.budget_warnings import release_warnings
 from coterie.compare.grid import Cell
-from coterie.guarantee import Facts, Guarantee, settle
+from coterie.guarantee import Guarantee, settle
 from coterie.methods import get_method
-from coterie.schema import Missing, Role, Schema, Source
+from coterie.noise.secure import SecureSampler
+from coterie.promise import Budget, facts_of
+from coterie.schema import Schema
+
+
+def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(cell.epsilon, len(schema.protected))
+    return release_warnings(method, cost, budget.shares, labelled, records, cell.k)
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
     """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
     method = get_method(cell.method)
-    facts = Facts(
-        epsilon=cell.epsilon,
-        records=records,
-        k=cell.k,
-        clusters=records // cell.k,
-        protected=tuple(a.name for a in schema.protected),
-        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
-        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
-        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
-        sizes_from_data=method.grouping.sizes is None,
-        synthetic=method.synthesis is not None,
-        rows_may_drop=tuple(
-            a.name
-            for a in schema.attributes
-            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
-        ),
-    )
+    facts = facts_of(schema, method, cell.epsilon, records, cell.k, SecureSampler(), shuffled=False)
     return settle(method.promise, facts)

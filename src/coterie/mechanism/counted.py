@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from coterie.columns.column import CategoryColumn, Floats, NumericColumn
 from coterie.mechanism.listed import Ranks, SortedCentroids, read_at_ranks
+from coterie.noise.grid import whole_grid
 from coterie.noise.sampler import Sampler, laplace_scales
 from coterie.partition.clustering import Clustering
 from coterie.synthesis.marginal import Marginal, Steps
@@ -35,6 +36,9 @@ class Counts:
 class CountedLabels:
     stages: str = "count of every label · Laplace, scale 2 / ε · nearest counts"
     caution: str | None = None
+
+    def reach(self, records: int, k: int) -> Fraction:
+        return Fraction(2, records)
 
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Counts:
         counts = np.bincount(column.position.astype(np.int64), minlength=len(column.order))
@@ -62,6 +66,10 @@ class CountedOrSorted:
     @property
     def stages(self) -> str:
         return f"{self.listed.stages} (up to √n possible values: counted, Laplace, scale 2 / ε)"
+
+    def reach(self, records: int, k: int) -> Fraction:
+        """Of counts, or of a list that is smoothed over all its groups."""
+        return Fraction(2, records)
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Any:
         values = few_values(column)
@@ -101,7 +109,9 @@ def noisy_counts(
     stream: str, counted: Counts, sensitivity: Floats, epsilon: Fraction, sampler: Sampler
 ) -> Steps:
     """Noise on every count, those that are 0 too; then the nearest counts that are positive and add up to n."""
-    noisy = sampler.laplace(counted.counts, laplace_scales(sensitivity, epsilon), stream)
+    scales = laplace_scales(sensitivity, epsilon)
+    grid = whole_grid(counted.records, float(scales.max())) if sampler.private else None
+    noisy = sampler.laplace(counted.counts, scales, stream, grid)
     total = float(counted.records)
     if noisy.ndim == 1:
         return Steps(counted.values, onto_counts(noisy, total))

@@ -41,6 +41,9 @@ class SortedCentroids:
         end = "rising, interpolated" if self.smooth else "the list alone"
         return f"mean · Laplace, scale {SORTED_LIST.formula} / ε · {end}"
 
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return SORTED_LIST.reach(records, k) if SORTED_LIST.reach else None
+
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
         # Counted from the lower bound, so that rounding errors are in proportion to Δ, wherever the domain lies.
         summary = local.summarise(column.values - column.domain.lower, clustering, SORTED_LIST.depth)
@@ -82,6 +85,9 @@ class SortedLabels:
 
     stages: str = f"{WHOLE_LIST.stages} · the list alone"
     caution: str | None = None
+
+    def reach(self, records: int, k: int) -> Fraction:
+        return WHOLE_LIST.reach(records, k)
 
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
         return WHOLE_LIST.centroids(column, clustering)

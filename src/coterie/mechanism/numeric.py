@@ -53,6 +53,9 @@ class LaplaceOnCentroids:
         """How many of a cluster's outermost values it reads."""
         return max(self.centroid.depth, self.bound.depth if self.bound else 0)
 
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return self.bound.reach(records, k) if self.bound and self.bound.reach else None
+
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
         summary = local.summarise(column.values, clustering, self.depth)
         return Centroids(summary, self.centroid.compute(summary))

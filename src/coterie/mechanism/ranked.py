@@ -24,6 +24,9 @@ class RankedCategories:
     def stages(self) -> str:
         return f"rank of the label · {self.numeric.stages} · nearest rank"
 
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return self.numeric.reach(records, k)
+
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Centroids:
         return self.numeric.centroids(_ranks(column), clustering)
 

@@ -35,6 +35,9 @@ class MarginalityCentroid:
     stages: str = "marginality centroid · no noise"
     caution: str | None = None
 
+    def reach(self, records: int, k: int) -> None:
+        return None
+
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
         return _scores(column, clustering)
 
@@ -62,6 +65,10 @@ class ExponentialMechanism:
     stages: str
     spread: Callable[[CategoryColumn, int], float]  # column, number of clusters → sensitivity
     caution: str | None = None
+
+    def reach(self, records: int, k: int) -> Fraction:
+        """Odds of e^(ε·k/2) between the best and the worst label of a cluster of k, where all records agree."""
+        return Fraction(2, k)
 
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
         return _scores(column, clustering)

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.guarantee import Facts, Guarantee
+from coterie.budget import as_text
+from coterie.guarantee import Facts, Guarantee, Status
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import PER_CLUSTER
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.parts import MEAN
-from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
+from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows, rows_show_groups
 from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return replace(refuted_dp("001 Lemma 3 and 004 Lemma 4 claim ε-DP"), label=calibrated(facts))
+    listed: Guarantee | None = dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted")
+    if facts.labelled and rows_show_groups(facts):
+        listed = None  # 001 Algorithm 2 pays for one cluster; one record moves many
+    elif facts.labelled and facts.k > 1 and facts.clusters > 1:
+        listed = _per_cluster(facts, listed)
+    return on_rows(facts, listed, "001 Lemma 3 and 004 Lemma 4 claim ε-DP")
+
+
+def _per_cluster(facts: Facts, listed: Guarantee) -> Guarantee:
+    total = as_text(facts.clusters * facts.epsilon)
+    return replace(
+        listed,
+        value=total,
+        status=Status.BOUNDED,
+        label=f"at most {total}-DP (qε for q = {facts.clusters} clusters: 001 Algorithm 2 pays for one of them)",
+    )
 
 
 METHOD = Method(

@@ -6,22 +6,19 @@ proof is in coterie.sensitivity.marginality. The list of drawn labels is then ε
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from coterie.guarantee import Facts, Guarantee
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import WHOLE_LIST
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.parts import MEAN
-from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
+from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return replace(
-        refuted_dp("ours; the ordered list of centroids alone would be ε-DP"), label=calibrated(facts)
-    )
+    listed = dp_list(facts, "001 Lemma 1; labels: docs/guarantees/exponential-path")
+    return on_rows(facts, listed, "ours; 001 Lemma 3 claims ε-DP for rows")
 
 
 METHOD = Method(

@@ -8,39 +8,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
+from coterie.guarantee import Facts, Guarantee
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import EVERY_CLUSTER
 from coterie.methods.grouping import INSENSITIVE_MDAV
 from coterie.methods.parts import MEAN
-from coterie.methods.reattached import TIE_LINKAGE, calibrated, refuted_dp
+from coterie.methods.reattached import TIE_LINKAGE, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k_each import DOMAIN_OVER_K_EACH
 
 
 def _promise(facts: Facts) -> Guarantee:
-    refuted = refuted_dp("001 §2.4 claims ε-DP")
-    if facts.kept:
-        names = ", ".join(facts.kept)
-        return replace(
-            refuted, label=f"{calibrated(facts)} ({names}, released untouched, tells the rows apart)"
-        )
-    if not facts.shuffled:
-        return replace(refuted, label=calibrated(facts))
-    total = as_text(len(facts.protected) * facts.epsilon)
-    return replace(
-        refuted,
+    total, m = as_text(len(facts.protected) * facts.epsilon), len(facts.protected)
+    listed = replace(
+        dp_list(facts, "001 §2.4 claims ε-DP; one record moves all m means, hence mε"),
         value=total,
-        status=Status.PROVED,
-        label=f"{total}-DP (mε for m = {len(facts.protected)} attributes; replace-one; n and bounds public); rows shuffled",
-        assumptions=(
-            *refuted.assumptions,
-            "rows are shuffled, so that the release shows only the list of noisy centroids",
-            "noise is drawn by an exact sampler from the operating system's randomness",
-            "one person is one record",
-        ),
-        citation="001 §2.4 claims ε-DP; one record moves all m means, hence mε",
+        label=f"{total}-DP (mε for m = {m} attributes; replace-one; n and bounds public)",
     )
+    return on_rows(facts, listed, "001 §2.4 claims ε-DP", shared=True)
 
 
 METHOD = Method(

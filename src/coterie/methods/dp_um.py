@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from coterie.guarantee import Facts, Guarantee
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.ranked import RankedCategories
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.parts import MEAN
-from coterie.methods.reattached import TIE_LINKAGE, WHY, calibrated, refuted_dp
+from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_size import DOMAIN_OVER_SIZE
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return replace(refuted_dp("000 §3.1 claims ε-DP"), label=calibrated(facts))
+    listed = dp_list(facts, "001 Lemma 1 with Δ/|C|: the changes of all sums add up to at most Δ")
+    return on_rows(facts, listed, "000 §3.1 claims ε-DP")
 
 
 _NUMERIC = LaplaceOnCentroids(MEAN, DOMAIN_OVER_SIZE)

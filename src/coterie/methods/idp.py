@@ -8,20 +8,20 @@ from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.ranked import RankedCategories
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.parts import MEAN
+from coterie.methods.reattached import FROZEN, IDP, PUBLIC, ROWS
 from coterie.methods.recipe import Method
 from coterie.sensitivity.local import LOCAL
 
-FROZEN = "the noise scales are taken as fixed at the actual data, as 000 Prop. 1 does"
-
 
 def _promise(facts: Facts) -> Guarantee:
+    epsilon = as_text(facts.epsilon)
     return Guarantee(
-        model="individual differential privacy",
-        value=as_text(facts.epsilon),
+        model=IDP,
+        value=epsilon,
         status=Status.CONDITIONAL,
-        scope="the released rows",
-        label=f"{as_text(facts.epsilon)}-iDP only if the noise scales, which depend on the data, stay hidden; not DP",
-        assumptions=(FROZEN, "the number of records and the declared bounds do not depend on the data"),
+        scope=ROWS,
+        label=f"{epsilon}-iDP only if the noise scale counts as fixed at this table's value; not {epsilon}-DP",
+        assumptions=(FROZEN, PUBLIC),
         citation="000 Prop. 1 and Prop. 2",
     )
 
@@ -38,7 +38,8 @@ METHOD = Method(
     promise=_promise,
     why=(
         "With scales frozen at the data one record moves one value by at most its own scale times ε_a. "
-        "The scale itself depends on that value (between Δ/2 and Δ), which differential privacy would not allow."
+        "The scale itself depends on that value (between Δ/2 and Δ): a value in the middle and one at a bound differ in "
+        "probability by a factor of up to 2e^ε, not e^ε."
     ),
     attack=(
         "An attacker who knows the formula of the scale gains from it: the spread of the noise tells how far "

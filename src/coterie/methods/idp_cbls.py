@@ -9,22 +9,21 @@ from coterie.guarantee import Facts, Guarantee, Status
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.ranked import RankedCategories
 from coterie.methods.grouping import INDIVIDUAL_RANKING
-from coterie.methods.idp import FROZEN
 from coterie.methods.parts import TRIMMED_MEAN
-from coterie.methods.reattached import TIE_LINKAGE
+from coterie.methods.reattached import FROZEN, IDP, LIST, TIE_LINKAGE, WITHOUT_FROZEN, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.sensitivity.cluster_based import CLUSTER_BASED
 
 
 def _promise(facts: Facts) -> Guarantee:
     q = facts.clusters
-    return Guarantee(
-        model="individual differential privacy",
-        value=f"{as_text(facts.epsilon)} per cluster; for the centroid list between "
+    listed = Guarantee(
+        model=IDP,
+        value=f"{as_text(facts.epsilon)} per cluster; for the list between "
         f"{as_text(facts.epsilon * Fraction(q, 2))} and {as_text(facts.epsilon * q)}",
         status=Status.HEURISTIC,
-        scope="one centroid with the clustering fixed",
-        label=f"heuristic; understates the individual-DP loss by up to q (here q = {q}); not DP",
+        scope=LIST,
+        label=f"understates the individual-DP loss by up to q (here q = {q}); not DP",
         assumptions=(
             FROZEN,
             "the clustering is taken as fixed, which it is not",
@@ -32,6 +31,7 @@ def _promise(facts: Facts) -> Guarantee:
         ),
         citation="000 Prop. 3 claims ε-iDP",
     )
+    return refuted_idp(facts, listed, "000 Prop. 3 claims ε-iDP")
 
 
 _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED)
@@ -47,7 +47,7 @@ METHOD = Method(
     why=(
         "Prop. 3 is exact for one centroid with the clustering fixed. Moving the smallest value above the largest shifts "
         "every cluster at once by expression (2), so the list of q centroids loses between q/2 and q times ε. "
-        "Clusters of equal values get no noise at all."
+        f"Clusters of equal values get no noise at all. {WITHOUT_FROZEN}"
     ),
     attack=f"Nearest-neighbour linkage: the noise is small. {TIE_LINKAGE}",
     rank=42,

@@ -7,31 +7,34 @@ from coterie.guarantee import Facts, Guarantee, Status
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.ranked import RankedCategories
 from coterie.methods.grouping import INDIVIDUAL_RANKING
-from coterie.methods.idp import FROZEN
 from coterie.methods.parts import TRIMMED_MEAN
-from coterie.methods.reattached import TIE_LINKAGE, WHY
+from coterie.methods.reattached import (
+    FROZEN,
+    IDP,
+    LIST,
+    ONE_RECORD,
+    PUBLIC,
+    SAMPLER,
+    TIE_LINKAGE,
+    WHY,
+    WITHOUT_FROZEN,
+    refuted_idp,
+)
 from coterie.methods.recipe import Method
 from coterie.sensitivity.cluster_based_joint import CLUSTER_BASED_JOINT
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return Guarantee(
-        model="individual differential privacy",
+    listed = Guarantee(
+        model=IDP,
         value=as_text(facts.epsilon),
         status=Status.PROVED,
-        scope="the list of noisy centroids, not the rows it is put back on",
-        label=(
-            f"{as_text(facts.epsilon)}-iDP for the centroid list; not DP. "
-            "The rows show which records share a rank group"
-        ),
-        assumptions=(
-            FROZEN,
-            "the number of records and the declared bounds do not depend on the data",
-            "noise is drawn by an exact sampler from the operating system's randomness",
-            "one person is one record",
-        ),
+        scope=LIST,
+        label=f"{as_text(facts.epsilon)}-iDP with the noise scale frozen; not DP",
+        assumptions=(FROZEN, PUBLIC, SAMPLER, ONE_RECORD),
         citation="ours, docs/guarantees/idp-cbls-joint; 000 Prop. 3 summed over all clusters",
     )
+    return refuted_idp(facts, listed, "ours; 000 Prop. 3 claims ε-iDP for rows")
 
 
 _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED_JOINT)
@@ -46,7 +49,7 @@ METHOD = Method(
     promise=_promise,
     why=(
         "A rising value changes every trimmed sum by at most expression (2), a falling one by at most expression (3); the "
-        "scale covers their sums over all clusters, so the list of centroids is ε-iDP. " + WHY
+        f"scale covers their sums over all clusters, so the list of centroids is ε-iDP. {WITHOUT_FROZEN} {WHY}"
     ),
     attack=TIE_LINKAGE,
     rank=43,

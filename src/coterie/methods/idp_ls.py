@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.ranked import RankedCategories
 from coterie.methods.grouping import INDIVIDUAL_RANKING
-from coterie.methods.idp import FROZEN
 from coterie.methods.parts import MEAN
-from coterie.methods.reattached import TIE_LINKAGE, WHY
+from coterie.methods.reattached import FROZEN, IDP, LIST, PUBLIC, TIE_LINKAGE, WHY, on_rows
 from coterie.methods.recipe import Method
 from coterie.sensitivity.local import LOCAL
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return Guarantee(
-        model="individual differential privacy",
-        value=as_text(2 * facts.epsilon),
+    twice = as_text(2 * facts.epsilon)
+    listed = Guarantee(
+        model=IDP,
+        value=twice,
         status=Status.BOUNDED,
-        scope="the list of noisy centroids, not the rows it is put back on",
-        label=(
-            f"at most {as_text(2 * facts.epsilon)} individual-DP (2ε) for the centroid list; not DP. "
-            "The rows show which records share a rank group"
-        ),
-        assumptions=(FROZEN, "the number of records and the declared bounds do not depend on the data"),
+        scope=LIST,
+        label=f"at most {twice}-iDP (2ε) with the noise scale frozen; not DP",
+        assumptions=(FROZEN, PUBLIC),
         citation="000 Prop. 2 claims ε-iDP; each scale is at least Δ/(2|C|ε_a) and Σ|C||Δc| ≤ Δ, hence 2ε",
     )
+    rows = on_rows(facts, listed, "000 Prop. 2 claims ε-iDP")
+    # Where the rows are the list, the scale that follows the data is a condition like idp's.
+    return replace(rows, status=Status.CONDITIONAL) if rows.status is Status.BOUNDED else rows
 
 
 _NUMERIC = LaplaceOnCentroids(MEAN, LOCAL)

@@ -10,23 +10,24 @@ from coterie.guarantee import Facts, Guarantee, Status
 from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import PER_CLUSTER
 from coterie.methods.grouping import MDAV
-from coterie.methods.idp import FROZEN
+from coterie.methods.mdav import k_anonymity
 from coterie.methods.parts import TRIMMED_MEAN
+from coterie.methods.reattached import FROZEN, IDP, LIST, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.sensitivity.cluster_based import CLUSTER_BASED
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return Guarantee(
-        model="individual differential privacy",
+    listed = Guarantee(
+        model=IDP,
         value=f"{as_text(facts.epsilon)} per centroid with the groups fixed; no bound for the whole",
         status=Status.HEURISTIC,
-        scope="one centroid with the groups fixed",
-        label=f"k-anonymous at every ε (k = {facts.k}: each row is shared by at least {facts.k} records); individual-DP "
-        "only per centroid with the groups fixed, which they are not; not DP",
+        scope=LIST,
+        label="individual-DP only per centroid with the groups fixed, which they are not; not DP",
         assumptions=(FROZEN, "the groups are taken as fixed; one record can change many of MDAV's groups"),
         citation="000 Prop. 3 on MDAV groups; 000 §5 proposes it as future work",
     )
+    return refuted_idp(facts, listed, "000 §5 proposes it as future work", k_anonymity(facts), shared=True)
 
 
 METHOD = Method(

@@ -8,22 +8,19 @@ from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import PER_RECORD
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.parts import MEAN
+from coterie.methods.reattached import DP, ONE_RECORD, PUBLIC, ROWS, SAMPLER
 from coterie.methods.recipe import Method
 from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
 def _promise(facts: Facts) -> Guarantee:
     return Guarantee(
-        model="differential privacy",
+        model=DP,
         value=as_text(facts.epsilon),
         status=Status.PROVED,
-        scope="the released rows",
+        scope=ROWS,
         label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public)",
-        assumptions=(
-            "the number of records and the declared bounds do not depend on the data",
-            "noise is drawn by an exact sampler from the operating system's randomness",
-            "one person is one record",
-        ),
+        assumptions=(PUBLIC, SAMPLER, ONE_RECORD),
         citation="Laplace mechanism with sequential composition over attributes (001 §3.3)",
     )
 

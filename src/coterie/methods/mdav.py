@@ -7,18 +7,19 @@ from coterie.mechanism.numeric import LaplaceOnCentroids
 from coterie.mechanism.semantic import MarginalityCentroid
 from coterie.methods.grouping import MDAV
 from coterie.methods.parts import MEAN
+from coterie.methods.reattached import ONE_RECORD, ROWS
 from coterie.methods.recipe import Method
 
 
-def _promise(facts: Facts) -> Guarantee:
+def k_anonymity(facts: Facts) -> Guarantee:
     return Guarantee(
         model="k-anonymity",
         value=str(facts.k),
         status=Status.PROVED,
-        scope="the released rows",
-        label=f"k-anonymity only (k = {facts.k}): every released row is shared by at least {facts.k} records; "
-        "says nothing about what can be inferred",
-        assumptions=("one person is one record",),
+        scope=ROWS,
+        label=f"k-anonymity only (k = {facts.k}): every released row agrees with at least {facts.k - 1} others in all "
+        "protected attributes; says nothing about what can be inferred",
+        assumptions=(ONE_RECORD,),
         citation="every MDAV group has at least k members, and all of them get the same row",
         neighbours="none: k-anonymity does not compare data sets",
         rests_on_noise=False,
@@ -33,7 +34,7 @@ METHOD = Method(
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),
     adds_noise=False,
-    promise=_promise,
+    promise=k_anonymity,
     why="Group means are released as they are; a row can be any of the k or more records of its group.",
     attack="Attribute inference: a group of similar records gives away what they have in common.",
     rank=50,

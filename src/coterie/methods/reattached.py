@@ -1,4 +1,4 @@
-"""The promise shared by releases that put noisy centroids back on the rows: refuted.
+"""The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
 
 Which rows share a value is a deterministic function of the data. n = 4, k = 2, D = (0, .1, .9, 1), and D' replaces the
 second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0 under D and above 1/2 under D', at every
@@ -7,31 +7,83 @@ second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
+
+DP = "differential privacy"
+IDP = "individual differential privacy"
+ROWS = "the released rows"
+SHOWN = "the rows show which records share a group"
+LIST = "the list of noisy group means, without rows"
+PUBLIC = "the number of records and the declared bounds do not depend on the data"
+SAMPLER = "noise is drawn by an exact sampler from the operating system's randomness"
+ONE_RECORD = "one person is one record"
+FROZEN = "the noise scale is fixed at this table's value, as Soria-Comas et al. assume, although it follows the data"
 
 WHY = (
     "Which records share a noisy value is a deterministic function of the data; the papers' proof drops repeated "
     "values as if that assignment were the same for both neighbours. Shuffling rows does not "
     "help with two or more attributes."
 )
+WITHOUT_FROZEN = (
+    "Without the frozen scale the list fails too: of six values 0.5 it is (0.5, 0.5) with certainty, "
+    "and with one of them at 1.0 almost never."
+)
 TIE_LINKAGE = "Tie linkage: rows are matched by which of them share values, ignoring the values; the noise plays no part."
 
 
-def refuted_dp(citation: str) -> Guarantee:
+def rows_show_groups(facts: Facts, *, shared: bool = False) -> bool:
+    """Whether the released rows tell which records share a group. `shared`: all attributes have the same groups."""
+    if facts.k == 1 or facts.clusters <= 1:
+        return False  # everybody is alone, or everybody is together, whatever the data
+    told_apart = facts.kept or not facts.shuffled
+    return bool(told_apart) or not (shared or len(facts.protected) == 1)
+
+
+def on_rows(facts: Facts, listed: Guarantee | None, citation: str, *, shared: bool = False) -> Guarantee:
+    """The rows promise what the list of centroids promises (`listed`) where they show nothing more; else nothing."""
+    if listed is not None and not rows_show_groups(facts, shared=shared):
+        return replace(listed, scope=ROWS, label=listed.label + ("; rows shuffled" if facts.shuffled else ""))
+    because = SHOWN
+    if facts.kept and facts.shuffled and shared:
+        because += f" ({', '.join(facts.kept)}, released untouched, tells them apart)"
+    beside = () if listed is None else (listed,)
+    return refuted(DP if listed is None else listed.model, because, citation, beside)
+
+
+def refuted_idp(
+    facts: Facts, listed: Guarantee, citation: str, *more: Guarantee, shared: bool = False
+) -> Guarantee:
+    """For scales that may be 0: what is said of the list holds with the scale frozen, and nothing of the rows."""
+    shown = rows_show_groups(facts, shared=shared)
+    because = SHOWN if shown else "the noise scale follows the data, down to no noise at all"
+    return refuted(IDP, because, citation, (listed, *more))
+
+
+def refuted(model: str, because: str, citation: str, beside: tuple[Guarantee, ...]) -> Guarantee:
+    """`because` is about the rows; what is known of the list stands beside it."""
     return Guarantee(
-        model="differential privacy",
+        model=model,
         value="unbounded",
         status=Status.REFUTED,
-        scope="the released rows",
-        label="",
-        assumptions=("the declared bounds do not depend on the data",),
+        scope=ROWS,
+        label=f"{because}: not private, whatever ε",
+        assumptions=(),
         citation=citation,
+        beside=beside,
     )
 
 
-def calibrated(facts: Facts) -> str:
-    return (
-        f"noise calibrated for ε = {as_text(facts.epsilon)}; the release shows which records share a group, "
-        "so it is not differentially private"
+def dp_list(facts: Facts, citation: str) -> Guarantee:
+    """Lemma 1 and its relatives: the list of noisy centroids is ε-DP."""
+    return Guarantee(
+        model=DP,
+        value=as_text(facts.epsilon),
+        status=Status.PROVED,
+        scope=LIST,
+        label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public)",
+        assumptions=(PUBLIC, SAMPLER, ONE_RECORD),
+        citation=citation,
     )

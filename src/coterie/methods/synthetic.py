@@ -7,6 +7,7 @@ from math import isqrt
 
 from coterie.budget import as_text
 from coterie.guarantee import Facts, Guarantee, Status
+from coterie.methods.reattached import DP, ONE_RECORD, SAMPLER
 
 ATTACK = (
     "None known beyond what ε allows: no row stands for a person, so there is nothing to link. With bounds taken from "
@@ -16,15 +17,15 @@ ATTACK = (
 
 def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
     return Guarantee(
-        model="differential privacy",
+        model=DP,
         value=as_text(facts.epsilon),
         status=Status.PROVED,
         scope="the released table",
         label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public); {rows}",
         assumptions=(
             "the number of records, the declared bounds and the order of categories do not depend on the data",
-            "noise is drawn by an exact sampler from the operating system's randomness",
-            "one person is one record",
+            SAMPLER,
+            ONE_RECORD,
         ),
         citation=citation,
     )

@@ -23,7 +23,11 @@ Floats = NDArray[np.float64]
 _BELOW_WIDTH = 48  # steps: 2^48 or more to a domain's width …
 _MOST_STEPS = 60  # … unless its bounds would then lie more than 2^60 steps from 0
 _WIDEST_SCALE = 52  # … or the noise's scale be more than 2^52 steps
+_WIDEST_WHOLE = 55  # whole numbers: 2^55 is the widest scale that the sampler draws in steps of 1
 _LOWEST = -1000  # doubles go down to 2^-1074
+SMALLEST_PART = Fraction(
+    1, 2**15
+)  # of ε: the least for which the slack of a grid without a domain is proved to pay
 _UNEQUAL = 4  # no two scales of one release differ by more, where a promise adds clusters up
 
 
@@ -61,10 +65,23 @@ def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> 
     return Grid(exponent, math.nextafter(float(slack), math.inf))
 
 
+def whole_grid(farthest: int, scale: float) -> Grid:
+    """The grid for whole numbers from -`farthest` to `farthest`, all with noise of one public scale.
+
+    They lie on it as they are: nothing is rounded, so no slack is due, at any ε.
+    """
+    reach = _exponent(Fraction(scale))
+    if farthest > 2**_MOST_STEPS or reach > _WIDEST_WHOLE:
+        # No step of at most 1 holds all of it: publish the noise alone.
+        return Grid(0, 0.0, blind=True)
+    return Grid(min(0, max(reach - 45, _exponent(Fraction(farthest)) - _MOST_STEPS)), 0.0)
+
+
 def grids_of_public_scales(scales: Floats) -> tuple[NDArray[np.int64], Floats]:
     """A grid for each draw, 2^44 steps or more to its scale, and the slack. Only for scales that are public themselves.
 
-    q roundings cost up to q·2^-44 of privacy loss in all; the slack pays for it at every ε from 2^-16 up.
+    q roundings cost up to q·2^-44 of privacy loss in all; the slack pays for it at every ε from `SMALLEST_PART` up, and
+    whoever draws for a smaller one must refuse to (docs/guarantees/discrete-laplace.md).
     """
     _, binary = np.frexp(scales)
     exponents = np.maximum(binary.astype(np.int64) - 45, _LOWEST)

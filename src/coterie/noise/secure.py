@@ -16,6 +16,7 @@ from coterie.noise.keystream import Keystream
 
 NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
 _FARTHEST = 1 << 61  # steps
+_NEAR = 1 << 60  # steps: a whole number of 64 bits holds such a centre and any noise
 _PIECE = 1 << 14  # clusters at a time: what is worked on stays in the cache, and no memory is mapped anew
 
 
@@ -87,18 +88,29 @@ def _noisy(
             "Give the grid of the right domain.",
         )
     whole = np.where(scales > 0, steps, 0.0).astype(np.int64)
-    return _placed(centres, discrete_laplace(whole, source, first), exponent, whole > 0)
+    noise = discrete_laplace(whole, source, first)
+    return _placed(centres, noise, exponent, whole > 0, bounded=grid is not None)
 
 
 def _placed(
-    centres: Floats, noise: NDArray[np.int64], exponent: NDArray[np.int64] | int, noisy: NDArray[np.bool_]
+    centres: Floats,
+    noise: NDArray[np.int64],
+    exponent: NDArray[np.int64] | int,
+    noisy: NDArray[np.bool_],
+    *,
+    bounded: bool,
 ) -> Floats:
-    """Centres rounded to the grid, plus the noise, added as integers; a centre without noise stays as it is."""
+    """Centres rounded to the grid, plus the noise, added as integers; a centre without noise stays as it is.
+
+    `bounded`: all centres lie within 2^60 steps, whatever the data, so a cut at 2^61 is the same cut for all of them.
+    Without a domain there must be no cut: it would show on which side of it a centre lies.
+    """
     with np.errstate(over="ignore"):
         steps = np.rint(np.ldexp(centres, -exponent))
-    near = np.abs(steps) <= _FARTHEST
-    # Cut to ±2^61 steps, far outside every domain: the same cut whatever the centre, so it tells nothing.
-    summed = np.clip(np.where(near, steps, 0.0).astype(np.int64) + noise, -_FARTHEST, _FARTHEST)
+    near = np.abs(steps) <= _NEAR
+    summed = np.where(near, steps, 0.0).astype(np.int64) + noise
+    if bounded:
+        summed = np.clip(summed, -_FARTHEST, _FARTHEST)
     released = np.where(noisy, np.ldexp(summed.astype(np.float64), exponent), centres)
     exponents = np.broadcast_to(exponent, centres.shape)
     for place in np.flatnonzero(~near & noisy):  # beyond 64 bits: only where no grid was given

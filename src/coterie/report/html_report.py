@@ -15,6 +15,7 @@ from coterie.budget import as_text
 from coterie.compare.comparison import Comparison
 from coterie.compare.grid import left_out
 from coterie.errors import MissingExtra
+from coterie.guarantee import beside_in_words
 from coterie.methods import get_method
 from coterie.report.ranking import Best, key_to_errors, readable, usual_measure
 from coterie.report.style import STATUS_COLOUR
@@ -95,7 +96,12 @@ def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
     """One entry a method, for its best cell at the largest ε."""
     found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
     return [
-        {"method": get_method(name), "cell": entry.cell, "guarantee": entry.guarantee}
+        {
+            "method": get_method(name),
+            "cell": entry.cell,
+            "guarantee": entry.guarantee,
+            "beside": beside_in_words(entry.guarantee.beside),
+        }
         for name, entry in found.items()
     ]
 

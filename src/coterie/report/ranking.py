@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.compare.comparison import Comparison
 from coterie.compare.grid import Cell
-from coterie.compare.promises import promise
+from coterie.compare.promises import cell_warnings, promise
 from coterie.guarantee import Guarantee, Status
 from coterie.methods import get_method
 
@@ -69,6 +69,7 @@ class Best:
     near: tuple[int, ...]
     guarantee: Guarantee
     measure: str
+    warnings: tuple[str, ...]  # of an ε that is useless or dangerous for this choice
     of_table: float  # the same runs as results.csv and `evaluate` count them: Eq. (5) divides by m once more
 
     @property
@@ -154,7 +155,16 @@ def best_cells(comparison: Comparison) -> list[Best]:
             near = tuple(cell.k for cell in cells if means[cell] <= _NEAR_BEST * means[best])
             guarantee = promise(best, comparison.schema, comparison.records)
             found.append(
-                Best(best, means[best], float(errors[best].std()), near, guarantee, measure, tables[best])
+                Best(
+                    best,
+                    means[best],
+                    float(errors[best].std()),
+                    near,
+                    guarantee,
+                    measure,
+                    cell_warnings(best, comparison.schema, comparison.records),
+                    tables[best],
+                )
             )
     return found
 

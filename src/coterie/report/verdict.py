@@ -37,9 +37,12 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
     at_largest = [entry for entry in best if entry.cell.epsilon == largest]
     rows = [entry for entry in at_largest if not entry.synthetic]
     noisy = [entry for entry in rows if entry.rests_on_noise]
-    top = min(noisy or rows or at_largest, key=lambda entry: entry.error)
-    # Ranking or MDAV alone may change less still: they are told of below, and are no rivals.
-    among = " of those that add noise" if any(entry.error < top.error for entry in rows) else ""
+    top = _leading(noisy or rows or at_largest)
+    # Ranking or MDAV alone may change less still: they are reported below, and are no rivals.
+    better = [entry for entry in rows if entry.error < top.error]
+    among = " of those that add noise" if better else ""
+    if any(entry in noisy for entry in better):
+        among += " and whose promise is not refuted"
     several = len(comparison.epsilons) > 1
     scope, at = ("≤", f" at ε = {as_text(largest)}") if several else ("=", "")
     width = len(comparison.results.attributes)
@@ -52,6 +55,7 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
     )
     points = [
         *_categories(comparison, top),
+        *_refuted_but_closer(noisy, top),
         *_firm(rows, top),
         *_synthetic(comparison, [entry for entry in at_largest if entry.synthetic], top),
         *_smallest(comparison, best),
@@ -64,6 +68,8 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
             f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample: see what "
             "each method promises."
         )
+        if top.guarantee.status is Status.REFUTED:
+            points.insert(0, "No compared method that keeps rows has a promise that holds for them.")
     if sample is not None:
         points.append(
             f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many "
@@ -72,6 +78,20 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
     if comparison.skipped:
         points.append("Some choices were impossible and left out; they are listed below, with the reason.")
     return Verdict(headline, tuple(points), top)
+
+
+def _leading(entries: list[Best]) -> Best:
+    """The least error. A refuted choice leads only where there is no other: it may be close because it hides nobody."""
+    holding = [entry for entry in entries if entry.guarantee.status is not Status.REFUTED]
+    return min(holding or entries, key=lambda entry: entry.error)
+
+
+def _refuted_but_closer(noisy: list[Best], top: Best) -> list[str]:
+    closer = [e for e in noisy if e.error < top.error and e.guarantee.status is Status.REFUTED]
+    if not closer or top.guarantee.status is Status.REFUTED:
+        return []
+    best = min(closer, key=lambda entry: entry.error)
+    return [f"{best.choice} changes the data less ({best.figure}), but {best.guarantee.label}."]
 
 
 def _label(entry: Best) -> str:
@@ -84,11 +104,9 @@ def _firm(rows: list[Best], top: Best) -> list[str]:
     noisy = [entry for entry in rows if entry.rests_on_noise]
     if _proves_dp(top):
         weaker = [entry for entry in noisy if not _proves_dp(entry)]
-        return (
-            ["No compared choice that adds noise under a weaker promise changes the data less."]
-            if weaker
-            else []
-        )
+        closer = any(entry.error < top.error for entry in weaker)
+        said = "No compared choice that adds noise under a weaker promise changes the data less."
+        return [said] if weaker and not closer else []
     said = []
     proved = [entry for entry in noisy if entry.guarantee.status is Status.PROVED]
     if proved and top not in proved:
@@ -151,7 +169,7 @@ def _smallest(comparison: Comparison, best: list[Best]) -> list[str]:
     entries = [e for e in best if e.cell.epsilon == smallest and e.rests_on_noise and not e.synthetic]
     if len(comparison.epsilons) < 2 or not entries:
         return []
-    top = min(entries, key=lambda entry: entry.error)
+    top = _leading(entries)
     useless = [e for e in entries if e.error >= 1 and e.measure == "sse"]
     said = f"At the smallest ε, {as_text(smallest)}, {top.choice} is best: {top.words} ({top.figure})."
     if useless and len(useless) < len(entries):

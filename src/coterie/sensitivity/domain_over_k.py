@@ -6,6 +6,8 @@ neighbouring value; the shifts telescope to |x' - x| ≤ Δ, and every cluster h
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from coterie.budget import quotient_up
@@ -19,4 +21,6 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     return np.full(len(summary.size), quotient_up(numerator, denominator * k))
 
 
-DOMAIN_OVER_K = Bound(formula="Δ/k", citation="001 Lemma 1", depth=0, compute=_compute)
+DOMAIN_OVER_K = Bound(
+    formula="Δ/k", citation="001 Lemma 1", depth=0, compute=_compute, reach=lambda n, k: Fraction(1, k)
+)

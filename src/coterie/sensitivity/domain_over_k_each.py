@@ -27,4 +27,6 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     return np.full(len(summary.size), float_up(Fraction(records, k) * each))
 
 
-DOMAIN_OVER_K_EACH = Bound(formula="(n/k)·Δ/k", citation="001 §2.4", depth=0, compute=_compute)
+DOMAIN_OVER_K_EACH = Bound(
+    formula="(n/k)·Δ/k", citation="001 §2.4", depth=0, compute=_compute, reach=lambda n, k: Fraction(n, k * k)
+)

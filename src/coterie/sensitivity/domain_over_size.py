@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from coterie.budget import quotient_up
@@ -18,4 +20,6 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
     return each.take(summary.size)
 
 
-DOMAIN_OVER_SIZE = Bound(formula="Δ/|C|", citation="000 §3.1", depth=0, compute=_compute)
+DOMAIN_OVER_SIZE = Bound(
+    formula="Δ/|C|", citation="000 §3.1", depth=0, compute=_compute, reach=lambda n, k: Fraction(1, 2 * k)
+)

@@ -5,6 +5,8 @@ The worst replacement takes the cluster's smallest value to the top of the domai
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from coterie.partition.summary import Floats, Summary
@@ -19,5 +21,9 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 
 LOCAL = Bound(
-    formula="max(max A − min C, max C − min A)/|C|", citation="000 Prop. 2", depth=1, compute=_compute
+    formula="max(max A − min C, max C − min A)/|C|",
+    citation="000 Prop. 2",
+    depth=1,
+    compute=_compute,
+    reach=lambda n, k: Fraction(1, 4 * k),
 )

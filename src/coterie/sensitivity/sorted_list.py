@@ -31,5 +31,9 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 
 SORTED_LIST = Bound(
-    formula="Δ/|C| (with room for rounding)", citation="001 Lemma 1", depth=0, compute=_compute
+    formula="Δ/|C| (with room for rounding)",
+    citation="001 Lemma 1",
+    depth=0,
+    compute=_compute,
+    reach=lambda n, k: Fraction(1, 2 * k),
 )

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.budget import float_up
+from coterie.errors import ParameterError
+from coterie.noise.grid import SMALLEST_PART
 from coterie.noise.sampler import Sampler
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
@@ -79,6 +81,11 @@ def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bo
     epsilon = float(budget) if not zcdp else math.sqrt(8.0 * float(budget)) / _UP
     if family is Family.RANK:
         return 2.0 * sensitivity / epsilon * _UP
+    if family is Family.LAPLACE and budget < SMALLEST_PART:
+        raise ParameterError(
+            "A measurement's part of ε is below 1/32768, where the noise of sums is not proved to suffice.",
+            "Give it more of ε, or ask for fewer statistics.",
+        )
     return float_up(Fraction(sensitivity) / budget)
 
 

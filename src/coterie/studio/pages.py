@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.errors import CoterieError
+from coterie.guarantee import beside_in_words
 from coterie.studio.charts.scales import number
 from coterie.studio.glossary import GLOSSARY
 from coterie.studio.project import Project
@@ -36,6 +37,7 @@ _pages.filters["exact"] = as_text
 _pages.filters["short"] = lambda fraction: f"{float(fraction):.4g}"
 _pages.filters["number"] = number
 _pages.filters["said"] = _said
+_pages.filters["beside"] = beside_in_words
 _pages.filters["thousands"] = lambda count: f"{count:,}"
 
 

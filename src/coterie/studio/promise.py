@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.budget_warnings import release_warnings
 from coterie.columns import numbers
 from coterie.guarantee import Guarantee, Status, settle
 from coterie.methods import get_method
@@ -31,6 +32,7 @@ class Promised:
     budget: Budget
     cost: Fraction | None  # what a ledger is charged; None: no ε describes the release
     odds: str
+    warnings: tuple[str, ...]  # of an ε that is useless or dangerous here
 
 
 def promised(choice: Choice, schema: Schema, records: int) -> Promised:
@@ -50,7 +52,9 @@ def promised(choice: Choice, schema: Schema, records: int) -> Promised:
     )
     guarantee = settle(recipe.promise, facts)
     cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
-    return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee))
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    warnings = () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k)
+    return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
 
 
 def usable_records(project: Project) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.budget import float_up
 from coterie.columns.column import Column
+from coterie.noise.grid import whole_grid
 from coterie.noise.sampler import Sampler, laplace_scales
 from coterie.synthesis.correlation import nearest_correlation, square_root
 from coterie.synthesis.factor import (
@@ -33,6 +34,7 @@ Floats = NDArray[np.float64]
 
 _DEPENDENCE = Fraction(1, 5)  # of ε; the marginals get the rest
 # Public guesses of the variance of τ, before seeing any: between two attributes, and of one with the sum of the others.
+_DROWNED = 1e100  # a scale whose square is still a double; nothing is left of τ long before
 PAIR_VARIANCE = 0.05
 SUM_VARIANCE = 0.15
 
@@ -91,10 +93,11 @@ def noisy_correlations(
     # C - D is exact as a double up to n = 10^8; beyond, two neighbours may round apart by 2^-53 of all pairs each.
     reach = np.full(len(pairs), float_up(concordance_sensitivity(n) + Fraction(n * (n - 1), 2**53)))
     scales = laplace_scales(reach, epsilon / len(pairs))
-    noisy = sampler.laplace(exact, scales, "coterie: Kendall's tau")
+    grid = whole_grid(n * (n - 1) // 2, float(scales.max())) if sampler.private else None
+    noisy = sampler.laplace(exact, scales, "coterie: Kendall's tau", grid)
     # From here on post-processing.
     all_pairs = n * (n - 1) / 2
-    variance = 2 * (scales / all_pairs) ** 2
+    variance = 2 * np.minimum(scales / all_pairs, _DROWNED) ** 2
     tau = noisy / all_pairs * prior / (prior + variance)
     free = np.sqrt(np.maximum(1 - tied, 1e-4))
     return np.asarray(np.sin(np.pi / 2 * np.clip(tau / free, -1, 1)))

@@ -19,10 +19,11 @@ def rising(values: Floats, weights: Floats) -> Floats:
 
 def onto_counts(noisy: Floats, total: float) -> Floats:
     """The nearest list of numbers from 0 up that add up to `total` (least squares: one common amount is taken away)."""
-    falling = np.sort(noisy.ravel())[::-1]
+    above = noisy - noisy.max()  # beside noise of 10^20, `total` would be lost in rounding
+    falling = np.sort(above.ravel())[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
     last = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(noisy - excess[last], 0.0), dtype=np.float64)
+    return np.asarray(np.maximum(above - excess[last], 0.0), dtype=np.float64)
 
 
 def with_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:

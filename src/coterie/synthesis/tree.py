@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.columns.column import Column
 from coterie.noise.exponential import exponential_mechanism
+from coterie.noise.grid import whole_grid
 from coterie.noise.sampler import Sampler, laplace_scales
 from coterie.synthesis.bins import Binned, binned
 from coterie.synthesis.draw import down_the_tree
@@ -31,6 +32,7 @@ Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 
 _DEPENDENCE = Fraction(1, 2)  # of ε; the marginals get the rest
+_DROWNED = 1e100  # a scale whose square is still a double; nothing is left of a table long before
 _CELL_SENSITIVITY = 2.0  # L1, of a table of counts and of the score
 
 
@@ -103,12 +105,13 @@ def noisy_table(parts: list[Binned], pair: Pair, epsilon: Fraction, sampler: Sam
     exact = counts(parts, pair).astype(np.float64)
     scales = laplace_scales(np.full(exact.size, _CELL_SENSITIVITY), epsilon)
     stream = f"coterie: table of attributes {pair[0]} and {pair[1]}"
-    noisy = sampler.laplace(exact.ravel(), scales, stream).reshape(exact.shape)
+    records = len(parts[pair[0]].bins)
+    grid = whole_grid(records, float(scales.max())) if sampler.private else None
+    noisy = sampler.laplace(exact.ravel(), scales, stream, grid).reshape(exact.shape)
     # From here on post-processing.
     first, second = (parts[number].share for number in pair)
-    records = len(parts[pair[0]].bins)
     independent = records * np.outer(first, second)
     # A public guess: a cell deviates from independence by about half its mean size. Noise beyond that is shrunk.
-    guess, variance = (0.5 * records / exact.size) ** 2, 2 * float(scales[0]) ** 2
+    guess, variance = (0.5 * records / exact.size) ** 2, 2 * min(float(scales[0]), _DROWNED) ** 2
     shrunk = independent + (noisy - independent) * guess / (guess + variance)
     return with_margins(onto_counts(shrunk, float(records)), records * first, records * second)

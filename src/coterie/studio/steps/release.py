@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse, RedirectResponse
 
 from coterie.budget import parse_epsilon, readable
+from coterie.certificate import warnings_on
 from coterie.errors import CoterieError, LedgerError, ParameterError
 from coterie.ledger import Ledger
 from coterie.odds import odds_in_words
@@ -134,6 +135,7 @@ def _confirmation(project: Project, plan: Plan, problem: CoterieError | None = N
         template="release_confirm.html",
         plan=plan,
         odds=odds_in_words(plan.draft.guarantee),
+        warnings=warnings_on(plan.draft),
         remaining=before,
         spent=spent,
         after=after,
