@@ -7,8 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from coterie.budget import as_text
 from coterie.errors import MissingExtra, ParameterError
 from coterie.statistics.specification import Budget, Notion
+
+DANGEROUS = 10.0  # ε above which the promise is empty
+LARGE_DELTA = Fraction(1, 1000)
 
 
 def currency(budget: Budget) -> str:
@@ -26,6 +30,25 @@ def total_in_currency(budget: Budget) -> Fraction:
     assert budget.epsilon is not None
     assert budget.delta is not None
     return Fraction(str(rho_for(float(budget.epsilon), float(budget.delta))))
+
+
+def budget_warnings(budget: Budget) -> list[str]:
+    """Budgets that hide nobody, and failure probabilities that are no longer small."""
+    warnings = []
+    rho = None if budget.rho is None else float(budget.rho)
+    epsilon = float(budget.epsilon or 0) if rho is None else rho + 2.0 * math.sqrt(rho * math.log(1e9))
+    if epsilon > DANGEROUS:
+        sure = 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
+        warnings.append(
+            f"Dangerous budget: {budget} is above ε = {DANGEROUS:g}. Someone 50 % sure of a record before may be more than "
+            f"{math.floor(1000 * min(sure, 0.9999)) / 10:g} % sure after; do not call these statistics private."
+        )
+    if budget.delta is not None and budget.delta > LARGE_DELTA:
+        warnings.append(
+            f"Dangerous delta: {as_text(budget.delta)} is above {as_text(LARGE_DELTA)}. With a δ of 1/records or more a "
+            "whole record may be published; keep it far below."
+        )
+    return warnings
 
 
 def epsilon_of(rho: float, delta: float) -> float:

@@ -16,7 +16,7 @@ from coterie.budget import Number, parse_epsilon
 from coterie.errors import ParameterError, nearest
 from coterie.statistics.composition import Feasible, within_rows
 from coterie.statistics.plan import Plan
-from coterie.statistics.planning import predict
+from coterie.statistics.planning import predict, warnings_on
 
 BY_HAND = "by hand"
 _GRID = 10**12
@@ -64,4 +64,5 @@ def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
         errors=errors,
         rows=(),
         guess_losses=(),
+        warnings=warnings_on(design, errors),
     )

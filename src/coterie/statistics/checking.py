@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from coterie.budget import as_text
 from coterie.errors import ParameterError, SchemaError, nearest
-from coterie.schema import AttributeType
+from coterie.schema import AttributeType, Source
 from coterie.statistics.derivation import domain_of
 from coterie.statistics.expression import names_in
 from coterie.statistics.filters import Filter, reachable
 from coterie.statistics.labels import check_labels
-from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Specification, Statistic, StatisticKind
 
 _COLUMNS = {
@@ -20,6 +20,7 @@ _COLUMNS = {
 
 def check(specification: Specification) -> None:
     """Refuse what cannot be planned, with the place and the cure."""
+    _check_delta(specification)
     names = [statistic.name for statistic in specification.statistics]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -27,7 +28,12 @@ def check(specification: Specification) -> None:
     for statistic in specification.statistics:
         _check_statistic(specification, statistic)
     check_labels(specification)
+    called = [equation.name for equation in specification.equations]
     for equation in specification.equations:
+        if called.count(equation.name) > 1:
+            raise ParameterError(f"Equation '{equation.name}' appears twice.", "Rename one.")
+        if not equation.name.isprintable() or not equation.name.strip():
+            raise ParameterError("An equation's name is empty or has a line break.", "Give it a plain name.")
         if equation.name in names:
             raise ParameterError(f"'{equation.name}' is both a statistic and an equation.", "Rename one.")
         for name in names_in(equation.expression):
@@ -35,6 +41,20 @@ def check(specification: Specification) -> None:
                 raise ParameterError(
                     f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, names)
                 )
+
+
+def _check_delta(specification: Specification) -> None:
+    """With δ = 1/n, publishing a record drawn at random would keep the promise."""
+    delta, records = specification.budget.delta, specification.records
+    if delta is not None and records is not None and delta * records >= 1:
+        raise ParameterError(
+            f"delta = {as_text(delta)} is not below 1/records: it would permit publishing a whole record.",
+            f"Use a delta far below 1/{records}, e.g. {_small(records)}.",
+        )
+
+
+def _small(records: int) -> str:
+    return f"1e-{len(str(records)) + 2}"
 
 
 def _check_statistic(specification: Specification, statistic: Statistic) -> None:
@@ -57,6 +77,11 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
                 f"{where} needs public bounds of '{column}', and the schema has none.",
                 "Write domain: {lower: …, upper: …} for it. Sensitivities come from bounds, never from the data.",
             )
+        if attribute.domain.source is Source.DP:
+            raise SchemaError(
+                f"{where}: bounds of '{column}' are to be searched for (`source: dp`), which statistics do not pay for.",
+                "Write public bounds with `source: declared`; values beyond them are clipped with `outside: clip`.",
+            )
     if statistic.kind is StatisticKind.PROPORTION and (statistic.that is None or statistic.that.everyone):
         raise ParameterError(f"{where} does not say which records count.", 'Write that: {smoker: "yes"}.')
     if statistic.kind is not StatisticKind.PROPORTION and statistic.that is not None:
@@ -69,7 +94,7 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
                 f"{where} has an empty filter: no record can satisfy it.",
                 "Its conditions exclude one another; correct `where`, `by` or `that`.",
             )
-    unknown_size = specification.neighbours is Neighbours.REPLACE_ONE and specification.records is None
+    unknown_size = specification.neighbours.size_is_public and specification.records is None
     if statistic.where.everyone and unknown_size:
         raise ParameterError(
             f"{where} is about all records, whose number replace-one neighbours make public.",

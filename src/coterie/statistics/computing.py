@@ -14,7 +14,7 @@ from coterie.statistics.derivation import column_range
 from coterie.statistics.design import Design
 from coterie.statistics.filters import Filter
 from coterie.statistics.measurement import Measurement
-from coterie.statistics.sensitivity import Kind, Neighbours
+from coterie.statistics.sensitivity import Kind
 from coterie.statistics.sources import Source, naming_columns, relation_without_missing, require_columns
 from coterie.statistics.specification import Specification
 from coterie.statistics.sql import clipped, condition_sql, literal, number_column
@@ -182,8 +182,7 @@ def check_data(specification: Specification, source: Source, design: Design) -> 
     for index, problem, advice in checks:
         if answers[index] > 0:
             raise DataError(problem, advice)
-    public = specification.records if specification.neighbours is Neighbours.REPLACE_ONE else None
-    if public is not None and answers[records] != public:
+    if specification.size is not None and answers[records] != specification.size:
         raise DataError(
             "The data have another number of records than the specification says.", "Correct `records`."
         )

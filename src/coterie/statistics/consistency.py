@@ -6,6 +6,7 @@ is shared in proportion to the noise each carries (weighted least squares).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,11 @@ _ROUNDS = 60
 
 @dataclass(frozen=True)
 class Constraint:
-    """Σ parts = whole: indices of measurements, or the public number of records (0: not public)."""
+    """Σ parts = whole: indices of measurements; without a `whole`, the public number of records, `most`."""
 
     parts: NDArray[np.int64]
     whole: int | None
-    constant: float
+    most: float  # the number of records where it is public, else infinite
     nonnegative: bool
 
 
@@ -45,7 +46,7 @@ def constraints_of(design: Design) -> tuple[Constraint, ...]:
             Constraint(
                 indices,
                 place[whole[0]] if whole else None,
-                float(design.specification.records or 0),
+                math.inf if design.specification.size is None else float(design.specification.size),
                 counts,
             )
         )
@@ -68,15 +69,14 @@ def reconcile(noisy: Array, scales: Array, constraints: Sequence[Constraint]) ->
 def _meet(values: Array, variance: Array, constraint: Constraint) -> None:
     parts = constraint.parts
     if constraint.whole is None:
-        whole = np.full(len(values), constraint.constant)
+        whole = np.full(len(values), constraint.most)
     else:
         gap = values[:, constraint.whole] - values[:, parts].sum(axis=1)
         spread = variance[parts].sum() + variance[constraint.whole]
         values[:, constraint.whole] -= gap * variance[constraint.whole] / spread
         if constraint.nonnegative:
             # A count of more than all records would be cut when it is shown, and the parts would no longer add up to it.
-            most = constraint.constant or np.inf
-            values[:, constraint.whole] = np.clip(values[:, constraint.whole], 0.0, most)
+            values[:, constraint.whole] = np.clip(values[:, constraint.whole], 0.0, constraint.most)
         whole = values[:, constraint.whole]
     _share_gap(values, variance, constraint, whole)
 

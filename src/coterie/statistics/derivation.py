@@ -14,7 +14,6 @@ from coterie.statistics import measurement as measured
 from coterie.statistics.expression import Expression, Op, apply, clamp, name, number
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
-from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Route, Specification, Statistic, StatisticKind
 
 
@@ -101,9 +100,9 @@ def _from_sums(
 
 
 def _size(specification: Specification, statistic: Statistic) -> tuple[Expression, tuple[Measurement, ...]]:
-    """The group's size: public under replace-one when the group is everyone, else measured."""
-    if statistic.where.everyone and specification.neighbours is Neighbours.REPLACE_ONE:
-        return number(float(specification.records or 1)), ()
+    """The group's size: public when the group is everyone and n is public, else measured."""
+    if statistic.where.everyone and specification.size is not None:
+        return number(float(specification.size)), ()
     size = measured.count(statistic.where)
     return name(size.name), (size,)
 
@@ -114,8 +113,8 @@ def _at_least(size: Expression, lower: int) -> Expression:
 
 def _smallest(specification: Specification, statistic: Statistic) -> int:
     """m: the public size that padded statistics rest on."""
-    public = statistic.where.everyone and specification.neighbours is Neighbours.REPLACE_ONE
-    return (specification.records if public else None) or statistic.at_least or 1
+    public = specification.size if statistic.where.everyone else None
+    return public or statistic.at_least or 1
 
 
 def column_range(specification: Specification, column: str) -> Range:
@@ -125,7 +124,7 @@ def column_range(specification: Specification, column: str) -> Range:
 
 def domain_of(specification: Specification, statistic: Statistic) -> Range:
     """Where the statistic can lie at all: released values are kept in it, which costs nothing."""
-    most = math.inf if specification.records is None else float(specification.records)
+    most = math.inf if specification.size is None else float(specification.size)
     match statistic.kind:
         case StatisticKind.COUNT:
             return Range(float(statistic.at_least or 0), most)

@@ -103,15 +103,15 @@ def metric_at(design: Design, expectations: Expectations) -> Metric:
 
 
 def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
-    found: dict[str, Measurement] = {}
-    for derivation in derivations.values():
-        for measurement in derivation.measurements:
-            found.setdefault(measurement.name, measurement)
+    """What is measured, each once: two statistics share a measurement only if all of its content is equal."""
+    found = tuple(dict.fromkeys(m for derivation in derivations.values() for m in derivation.measurements))
+    if len({measurement.name for measurement in found}) != len(found):
+        raise AssertionError("two different measurements have one name")
     if not found:
         raise ParameterError(
             "Nothing needs noise: every statistic asked for is already public.", "Publish it as it is."
         )
-    return tuple(found.values())
+    return found
 
 
 def _quantities(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from coterie.errors import ParameterError
-from coterie.statistics.fields import members, number_of, one_of, positive_integer, positive_of
+from coterie.statistics.fields import members, number_of, of_group, one_of, positive_integer, positive_of
 from coterie.statistics.filters import Between, Filter, OneOf, read_filter, read_value
 from coterie.statistics.metric import Summary
+from coterie.statistics.names import label_text, number_text
 from coterie.statistics.ranges import Range
 from coterie.statistics.shape_reading import ShapeReader
 from coterie.statistics.specification import About, Route, Statistic, StatisticKind, Total
@@ -35,9 +37,13 @@ Groups = list[tuple[str, Filter]]
 
 
 def expand(
-    content: Mapping[str, Any], records_are_public: bool, shapes: ShapeReader
+    content: Mapping[str, Any], size_is_public: bool, shapes: ShapeReader
 ) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
-    """All single statistics, and which of them must add up."""
+    """All single statistics, and which of them must add up.
+
+    `size_is_public`: the number of records is known exactly, so that a complete group-by must add up to it. That
+    is so under replace-one neighbours alone; under add-remove `records` is a figure for planning.
+    """
     if not content:
         raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
     statistics: list[Statistic] = []
@@ -46,7 +52,7 @@ def expand(
         if not isinstance(entry, dict):
             raise ParameterError(f"Statistic '{name}' has no description.", "Give it at least a `kind`.")
         where = f"Statistic '{name}'"
-        if not str(name).isidentifier():
+        if not _usable_in_formulas(str(name)):
             raise ParameterError(
                 f"{where} cannot be used in a formula.",
                 "Use letters, digits and _ only; begin with a letter.",
@@ -62,7 +68,7 @@ def expand(
         if complete and parts[0].kind in (StatisticKind.COUNT, StatisticKind.SUM):
             base = _single(str(name), "", kind, entry, Filter(), where, shapes)
             families.append((base, tuple(part.name for part in parts)))
-    return tuple(statistics), _totals(statistics, families, records_are_public)
+    return tuple(statistics), _totals(statistics, families, size_is_public)
 
 
 def _single(
@@ -119,8 +125,7 @@ def _single(
 def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:
     """A number, a range [low, high], or a mapping from the group's label to either."""
     if isinstance(content, dict):
-        texts = {str(key): value for key, value in content.items()}
-        content = texts.get(label)
+        content = of_group(content, label, where)
     if content is None:
         return None, None
     if isinstance(content, list):
@@ -133,11 +138,16 @@ def _expected(content: object, label: str, where: str) -> tuple[float | None, Ra
     return number_of(content, f"{where}, expected"), None
 
 
+def _usable_in_formulas(name: str) -> bool:
+    """Formulas are read with compatibility characters folded (ﬁ is fi), so a name must be folded already."""
+    return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
+
+
 def _about(content: object, label: str, where: str) -> About:
     """size, mean and std of the group; or a mapping from the group's label to them."""
     entries = ("size", "mean", "std")
     if isinstance(content, dict) and label and not set(content) & set(entries):
-        content = {str(key): value for key, value in content.items()}.get(label)
+        content = of_group(content, label, where)
     if content is None:
         return About()
     if not isinstance(content, dict):
@@ -180,7 +190,7 @@ def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[
 
 def _value_group(column: str, value: object, where: str) -> tuple[str, Filter]:
     known = read_value(value, where)
-    return str(value), Filter().and_also(column, OneOf((known,)))
+    return label_text(known), Filter().and_also(column, OneOf((known,)))
 
 
 def _bins(entry: Mapping[str, Any], where: str) -> Groups:
@@ -204,12 +214,12 @@ def _bins(entry: Mapping[str, Any], where: str) -> Groups:
         last = index == len(numbers) - 2
         # The last bin holds its upper edge, as in every histogram.
         condition = Between(start, math.nextafter(end, math.inf) if last else end)
-        groups.append((f"{start:g}..{end:g}", Filter().and_also(column, condition)))
+        groups.append((f"{number_text(start)}..{number_text(end)}", Filter().and_also(column, condition)))
     return groups
 
 
 def _totals(
-    statistics: list[Statistic], families: list[tuple[Statistic, tuple[str, ...]]], records_are_public: bool
+    statistics: list[Statistic], families: list[tuple[Statistic, tuple[str, ...]]], size_is_public: bool
 ) -> tuple[Total, ...]:
     totals = []
     for base, parts in families:
@@ -221,7 +231,7 @@ def _totals(
             ),
             None,
         )
-        public = base.kind is StatisticKind.COUNT and base.where.everyone and records_are_public
+        public = base.kind is StatisticKind.COUNT and base.where.everyone and size_is_public
         if whole is not None or public:
             totals.append(Total(parts, whole))
     return tuple(totals)

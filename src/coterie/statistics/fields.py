@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from coterie.errors import ParameterError, nearest
+from coterie.statistics.names import label_text
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -59,3 +60,16 @@ def positive_integer(value: object, where: str, at_least: int = 1) -> int | None
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise ParameterError(f"{where} must be a whole number of at least {at_least}.", "Correct that entry.")
     return value
+
+
+def of_group(content: Mapping[Any, Any], label: str, where: str) -> object:
+    """What a mapping says about one group. A key is a value (1.0 is 1), or a label as it stands in the name."""
+    found = [value for key, value in content.items() if label in (_key_text(key), str(key))]
+    if len(found) > 1:
+        raise ParameterError(f"{where} mentions group '{label}' twice.", "Keep one of the two entries.")
+    return found[0] if found else None
+
+
+def _key_text(key: object) -> str:
+    whole = isinstance(key, int) and not isinstance(key, bool)
+    return str(key) if whole else label_text(key if isinstance(key, float) else str(key))

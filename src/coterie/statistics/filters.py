@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from coterie.errors import ParameterError
+from coterie.statistics.names import filter_text, number_text
 
 # Beyond this many kinds of record the exact account is given up for the safe one (all may overlap).
 MOST_KINDS = 4096
@@ -33,7 +34,7 @@ class OneOf:
         return text in self.values or (value is not None and value in self.values)
 
     def __str__(self) -> str:
-        texts = [value if isinstance(value, str) else f"{value:g}" for value in self.values]
+        texts = [filter_text(value) for value in self.values]
         return f"= {texts[0]}" if len(texts) == 1 else f"in ({', '.join(texts)})"
 
 
@@ -49,8 +50,8 @@ class Between:
         return value is not None and self.start <= value < self.below
 
     def __str__(self) -> str:
-        left = f"≥ {self.start:g}" if math.isfinite(self.start) else ""
-        right = f"< {self.below:g}" if math.isfinite(self.below) else ""
+        left = f"≥ {number_text(self.start)}" if math.isfinite(self.start) else ""
+        right = f"< {number_text(self.below)}" if math.isfinite(self.below) else ""
         return " and ".join(part for part in (left, right) if part)
 
 
@@ -74,7 +75,9 @@ class Filter:
         return Filter(tuple(sorted({*self.conditions, *other.conditions}, key=_order)))
 
     def __str__(self) -> str:
-        return ", ".join(f"{column} {condition}" for column, condition in self.conditions) or "all records"
+        """Unique: different filters have different texts."""
+        parts = (f"{filter_text(column)} {condition}" for column, condition in self.conditions)
+        return ", ".join(parts) or "all records"
 
 
 EVERYONE = Filter()
@@ -103,10 +106,20 @@ def read_value(value: object, where: str) -> Value:
             'Put it in quotes as it stands in the data: "yes".',
         )
     if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
+        return _exact(value, where)
     if isinstance(value, str):
         return value
     raise ParameterError(f"{where}: a filter value must be a text or a number.", "Correct that entry.")
+
+
+def _exact(value: float, where: str) -> float:
+    """As a double; a whole number that no double equals would stand for its neighbour."""
+    if isinstance(value, int) and int(float(value)) != value:
+        raise ParameterError(
+            f"{where}: the number {value} is too long to be compared exactly.",
+            f'Write it in quotes, as a label: "{value}".',
+        )
+    return float(value) + 0.0  # no negative zero: it equals zero
 
 
 def _condition(content: object, where: str) -> Condition:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from coterie.errors import SchemaError, nearest
 from coterie.schema import Attribute, AttributeType
 from coterie.statistics.filters import Filter, OneOf, Value
+from coterie.statistics.names import label_text
 from coterie.statistics.specification import Specification, Statistic
 from coterie.taxonomy.declared import declared_taxonomy
 
@@ -28,7 +29,7 @@ def check_labels(specification: Specification) -> None:
             labels = known[attribute.name]
             if _is_label(value, (*labels, *attribute.missing_marks)):
                 continue
-            shown = value if isinstance(value, str) else f"{value:g}"
+            shown = label_text(value)
             place = "labels" if attribute.categories.taxonomy is None else "categories of the taxonomy"
             raise SchemaError(
                 f"Statistic '{statistic.name}' asks for '{attribute.name}' = '{shown}', which is not among the "

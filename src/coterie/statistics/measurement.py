@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coterie.statistics.filters import Filter
+from coterie.statistics.names import filter_text, number_text
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import (
     Kind,
@@ -34,18 +35,26 @@ class Measurement:
 
     @property
     def name(self) -> str:
-        """Unique, and readable in a plan."""
+        """Unique: measurements of different content have different names. Readable in a plan."""
         if self.kind is Kind.COUNT:
             return f"count | {self.where}"
         if self.indicator is not None:
             what = f"[{self.indicator}]"
         else:
-            parts = [f"({column} − {centre:g})" if centre else column for column, centre in self.terms]
+            parts = [_term(column, centre) for column, centre in self.terms]
             squared = len(parts) == 2 and parts[0] == parts[1]
             what = f"{parts[0]}²" if squared else "·".join(parts)
-        detail = f" q={self.quantile:g}" if self.kind is Kind.QUANTILE else ""
+        detail = ""
+        if self.kind is Kind.QUANTILE:
+            detail = f" q={number_text(self.quantile)}"
+            detail += f" candidates={self.candidates}" if self.candidates != 1024 else ""
         padded = f" m={self.at_least}" if self.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD) else ""
         return f"{self.kind.value}({what}{detail}{padded} | {self.where})"
+
+
+def _term(column: str, centre: float) -> str:
+    named = filter_text(column)
+    return f"({named} − {number_text(centre)})" if centre else named
 
 
 def count(where: Filter) -> Measurement:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import io
 import math
+import tokenize
+import unicodedata
 
 from coterie.errors import ParameterError
 from coterie.statistics.expression import Expression, Op, apply, name, number
+from coterie.statistics.names import label_text
 
 LONGEST_FORMULA = 4000
 DEEPEST_FORMULA = 60
@@ -35,9 +39,20 @@ def parse(text: str, where: str = "The equation") -> Expression:
         )
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        _no_folded_names(text.strip(), where)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
         raise ParameterError(f"{where} cannot be read as a formula.", _ALLOWED) from None
     return _convert(tree.body, where, 0)
+
+
+def _no_folded_names(text: str, where: str) -> None:
+    """Python reads ﬁ as fi: such a name would stand for another statistic or group."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and unicodedata.normalize("NFKC", token.string) != token.string:
+            raise ParameterError(
+                f"{where} holds a name that would be read as '{unicodedata.normalize('NFKC', token.string)}'.",
+                "Write that name, or put a group's label in quotes.",
+            )
 
 
 def _convert(node: ast.expr, where: str, depth: int) -> Expression:
@@ -113,16 +128,20 @@ def _call(function: str, arguments: list[Expression], where: str) -> Expression:
 def _group(node: ast.expr, where: str) -> str:
     """The label inside name[…]: words, numbers and quoted text, separated by commas."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    labels = []
-    for part in parts:
-        match part:
-            case ast.Name(id=text):
-                labels.append(text)
-            case ast.Constant(value=value) if isinstance(value, str | int | float):
-                labels.append(str(value))
-            case _:
-                raise ParameterError(
-                    f"{where} names a group in a way that cannot be read.",
-                    "Write mean_age[north], or with quotes mean_age['north west'].",
-                )
-    return ", ".join(labels)
+    return ", ".join(_label(part, where) for part in parts)
+
+
+def _label(node: ast.expr, where: str) -> str:
+    match node:
+        case ast.Name(id=text):
+            return text
+        case ast.Constant(value=str(text)):
+            return label_text(text)
+        case ast.Constant(value=value) if isinstance(value, int | float) and not isinstance(value, bool):
+            return label_text(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if isinstance(value, int | float):
+            return label_text(-value)
+    raise ParameterError(
+        f"{where} names a group in a way that cannot be read.",
+        "Write mean_age[north], or with quotes mean_age['north west'].",
+    )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from coterie.statistics.accounting import budget_warnings
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
 from coterie.statistics.composition import exact_budgets
 from coterie.statistics.consistency import constraints_of
+from coterie.statistics.derivation import domain_of
 from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.guess_loss import guess_losses
@@ -19,7 +22,6 @@ from coterie.statistics.plan import Plan, Row
 from coterie.statistics.predicted_error import PredictedError
 from coterie.statistics.routes import choose_routes
 from coterie.statistics.scenarios import possible_truths
-from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Route, Specification, StatisticKind
 from coterie.statistics.uncertainty import predict_consistent
 
@@ -58,7 +60,7 @@ def plan(
         row.errors,
         tuple(rows),
         losses,
-        warnings_on(design),
+        warnings_on(design, row.errors),
         notes_on(design),
         expected={s.name: expectations.statistic(s) for s in specification.statistics},
     )
@@ -118,13 +120,14 @@ def predict(
     return design.metric.predict(budgets, exponent=exponent)
 
 
-def warnings_on(design: Design) -> tuple[str, ...]:
+def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
     """What also a reader of the release should know."""
-    specification, warnings = design.specification, list(design.warnings)
-    if specification.neighbours is Neighbours.ADD_REMOVE and specification.records is not None:
+    specification = design.specification
+    warnings = [*design.warnings, *budget_warnings(specification.budget), *useless(design, errors)]
+    if specification.size is None and specification.records is not None:
         warnings.append(
-            "Under add-remove neighbours the number of records is not public: `records` counts as a public upper "
-            "bound. Do not write the true number there."
+            "Under add-remove neighbours the number of records is private: `records` is used for planning only, and no "
+            "released figure is fitted to it. Write a public estimate there, not the true number."
         )
     unchecked = unchecked_columns(specification)
     if unchecked:
@@ -142,6 +145,25 @@ def warnings_on(design: Design) -> tuple[str, ...]:
             "values lie twice as dense the error is about half as large, and the other way round."
         )
     return tuple(warnings)
+
+
+def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
+    """Statistics whose released value will tell no more than a guess: within their range, or at their expected size."""
+    expected = Expectations.of(design.specification)
+    found = {error.name: error.mean for error in errors}
+    names = []
+    for statistic in design.specification.statistics:
+        width = domain_of(design.specification, statistic).width
+        # The middle of a range is off by a quarter of its width on average, without any data.
+        guess = width / 4 if math.isfinite(width) else abs(expected.statistic(statistic))
+        if found.get(statistic.name, 0.0) >= guess > 0:
+            names.append(statistic.name)
+    if not names:
+        return []
+    return [
+        f"Useless at this budget: {_listed(names)}. The noise is as large as the whole range or the expected value, so "
+        "the released figure tells no more than a guess. Raise the budget, or publish fewer statistics."
+    ]
 
 
 def notes_on(design: Design) -> tuple[str, ...]:

@@ -58,7 +58,9 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
 
 def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specification:
     shapes = ShapeReader(schema, folder)
-    statistics, totals = expand(document["statistics"], document.get("records") is not None, shapes)
+    neighbours = one_of(document.get("neighbours"), Neighbours, "`neighbours`")
+    exact = neighbours.size_is_public and document.get("records") is not None
+    statistics, totals = expand(document["statistics"], exact, shapes)
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
@@ -66,7 +68,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         release=str(document.get("release", "statistics")),
         population=str(document.get("population", "default")),
         schema=schema,
-        neighbours=one_of(document.get("neighbours"), Neighbours, "`neighbours`"),
+        neighbours=neighbours,
         budget=_budget(document.get("budget")),
         statistics=statistics,
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coterie.errors import ParameterError, nearest
+from coterie.statistics.names import split_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +67,5 @@ def _reference(statistic: str) -> str:
     base, bracket, label = statistic.partition("[")
     if not bracket:
         return statistic
-    labels = [part.strip().strip("'\"") for part in label.rstrip("]").split(",")]
+    labels = split_labels(label.rstrip().removesuffix("]"))
     return f"{base}[{', '.join(repr(part) for part in labels)}]"

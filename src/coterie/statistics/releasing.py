@@ -14,7 +14,6 @@ from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets
 from coterie.statistics.computing import compute
 from coterie.statistics.consistency import constraints_of, reconcile
-from coterie.statistics.derivation import domain_of
 from coterie.statistics.design import Design
 from coterie.statistics.drawing import Noise, release_scale
 from coterie.statistics.expression import Expression, names_in
@@ -57,9 +56,9 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    consistent = draw_measurements(chosen, compute(design, source), noise)
-    statistics, equations = evaluate(design, consistent)
-    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), consistent[0])
+    noisy = _noisy(design, compute(design, source), _release_scales(design, chosen.budgets), noise)
+    statistics, equations = evaluate(design, _consistent(chosen, noisy))
+    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
     for name, value, is_equation in [
@@ -68,10 +67,7 @@ def make_release(
     ]:
         interval = bounds.get(name)
         lower, upper = (interval.lower, interval.upper) if interval else (value, value)
-        if not is_equation:
-            domain = domain_of(design.specification, design.specification[name])
-            lower, upper = max(lower, domain.lower), min(upper, domain.upper)
-            lower, upper = min(lower, value), max(upper, value)
+        lower, upper = min(lower, value), max(upper, value)
         values.append(ReleasedValue(name, is_equation, value, lower, upper, errors.get(name, 0.0)))
     scales = _release_scales(design, chosen.budgets)
     return StatisticsRelease(chosen, tuple(values), scales, noise.name, noise.sampler.private, pilot)
@@ -83,8 +79,12 @@ def draw_measurements(
     """Noise and consistency: releases × measurements. One release is published; tests draw thousands."""
     design = chosen.design
     noisy = _noisy(design, exact, _release_scales(design, chosen.budgets), noise, releases=releases)
-    value_scales = np.array([chosen.scales[m.name] for m in design.measurements])
-    return reconcile(noisy, value_scales, constraints_of(design))
+    return _consistent(chosen, noisy)
+
+
+def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+    value_scales = np.array([chosen.scales[m.name] for m in chosen.design.measurements])
+    return reconcile(noisy, value_scales, constraints_of(chosen.design))
 
 
 def plan_with_pilot(

@@ -36,6 +36,11 @@ class Neighbours(StrEnum):
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
 
+    @property
+    def size_is_public(self) -> bool:
+        """Whether all neighbours have the same number of records."""
+        return self is Neighbours.REPLACE_ONE
+
 
 @dataclass(frozen=True, slots=True)
 class SensitivityBound:

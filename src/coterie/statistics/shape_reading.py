@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import Schema
-from coterie.statistics.fields import members, number_of, positive_of
+from coterie.statistics.fields import members, number_of, of_group, positive_of
 from coterie.statistics.filters import Filter
 from coterie.statistics.ranges import Range
 from coterie.statistics.shape import DISTRIBUTIONS, Shape, from_quantiles, from_sample, from_values
@@ -39,7 +39,7 @@ class ShapeReader:
     ) -> Shape:
         """`label` is the group's: a mapping from labels gives each group its own shape."""
         if isinstance(content, dict) and label and not set(content) & set(_ENTRIES):
-            content = {str(key): value for key, value in content.items()}.get(label)
+            content = of_group(content, label, where)
         place = f"{where}, shape"
         if not isinstance(content, dict):
             raise ParameterError(f"{place}: nothing is said about it.", _ADVICE)

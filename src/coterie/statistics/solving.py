@@ -217,7 +217,7 @@ def _as_plan(
         score,
         standard_error,
         errors,
-        warnings=warnings_on(final),
+        warnings=warnings_on(final, errors),
         notes=notes_on(final),
         expected=expectations_of,
     )

@@ -136,7 +136,9 @@ class Specification:
     budget: Budget
     statistics: tuple[Statistic, ...]
     equations: tuple[Equation, ...] = ()
-    records: int | None = None
+    records: int | None = (
+        None  # exact where the neighbours make it public; else for planning only: see `size`
+    )
     floor: Fraction = Fraction(0)
     relative_to: RelativeTo = RelativeTo.SCALE
     disjoint: tuple[tuple[Filter, ...], ...] = ()
@@ -152,6 +154,19 @@ class Specification:
                 return statistic
         known = [statistic.name for statistic in self.statistics]
         raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Every column that is measured or filtered by."""
+        filters = [f for s in self.statistics for f in (s.where, s.that or EVERYONE)]
+        filters += [chosen for group in self.disjoint for chosen in group]
+        compared = {column for chosen in filters for column, _ in chosen.conditions}
+        return frozenset(compared | {column for s in self.statistics for column in s.columns})
+
+    @property
+    def size(self) -> int | None:
+        """The number of records, where it is public. Under add-remove `records` is a figure for planning only."""
+        return self.records if self.neighbours.size_is_public else None
 
     @property
     def digest(self) -> str:

@@ -14,7 +14,7 @@ from coterie.budget import as_text
 from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
 from coterie.guarantee import Guarantee, Status
-from coterie.schema import Missing, Source
+from coterie.schema import Missing, Outside
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Notion, Specification
@@ -23,6 +23,10 @@ _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
     Neighbours.ADD_REMOVE: "add or remove one record",
 }
+WITHOUT_LOOKING = (
+    "the statistics, their bounds, ε and all other choices were made without looking at these data"
+)
+_UNIT = "the privacy unit is one record: whoever is behind several records has less protection"
 _MODELS = {
     Notion.PURE: "differential privacy",
     Notion.ZCDP: "zero-concentrated differential privacy",
@@ -86,19 +90,22 @@ class StatisticsCertificate(_Frozen):
 def promise(specification: Specification, as_in_paper: bool, private_noise: bool) -> Guarantee:
     """The guarantee of a release, weakened by everything the publisher chose."""
     model, value = _MODELS[specification.budget.notion], str(specification.budget)
-    assumptions = ["bounds, filters, group values, expected values and the specification are public"]
+    assumptions = [
+        "bounds, filters, group values, expected values and the specification are public",
+        WITHOUT_LOOKING,
+        _UNIT,
+        *_refusals(specification),
+    ]
     status, label = Status.PROVED, f"{value} {model}"
     conditions = _conditions(specification)
     if conditions:
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
-    from_data = [
-        a.name for a in specification.schema.attributes if a.domain and a.domain.source is Source.DATA
-    ]
-    used = {column for statistic in specification.statistics for column in statistic.columns}
-    if used.intersection(from_data):
+    used = specification.columns
+    from_data = [a.name for a in specification.schema.attributes if a.domain_from_data and a.name in used]
+    if from_data:
         status = Status.REFUTED
-        label = f"not {model}: bounds were taken from the data"
+        label = f"not {model}: bounds or labels of {', '.join(from_data)} were taken from the data"
     if as_in_paper:
         status = Status.REFUTED
         label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
@@ -127,6 +134,26 @@ def _conditions(specification: Specification) -> list[str]:
     return conditions
 
 
+def _refusals(specification: Specification) -> list[str]:
+    """Tables that the release refuses: it says nothing about those, and a refusal is outside the promise."""
+    used = sorted({column for statistic in specification.statistics for column in statistic.columns})
+    kept = []
+    if any(specification.schema[name].outside is Outside.ERROR for name in used):
+        kept.append("values lie within their bounds")
+    if any(specification.schema[name].missing is Missing.ERROR for name in used):
+        kept.append("no number is missing")
+    if specification.totals:
+        kept.append("groups declared complete hold every record")
+    if specification.size is not None:
+        kept.append("the number of records is as stated")
+    if not kept:
+        return []
+    return [
+        f"every table in question keeps the schema ({', '.join(kept)}); other tables are refused on the publisher's "
+        "machine, and whether a release was refused depends on the data"
+    ]
+
+
 def certify_statistics(
     plan: Plan,
     scales: dict[str, float],
@@ -143,9 +170,9 @@ def certify_statistics(
     for attribute in specification.schema.attributes:
         if attribute.name in used and attribute.domain is not None:
             domain = attribute.domain
-            bounds[attribute.name] = Bounds(
-                lower=repr(domain.lower), upper=repr(domain.upper), source=domain.source
-            )
+            # Bounds taken from the data are a statistic of it: not repeated here.
+            shown = (None, None) if attribute.domain_from_data else (repr(domain.lower), repr(domain.upper))
+            bounds[attribute.name] = Bounds(lower=shown[0], upper=shown[1], source=domain.source)
     measurements = tuple(
         CertifiedMeasurement(
             name=m.name,

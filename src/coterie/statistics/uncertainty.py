@@ -1,12 +1,14 @@
 """Errors and intervals by replaying the whole release: noise, consistency, statistics, equations.
 
-Used for prediction where consistency changes the errors, and for the confidence intervals of a release, where
-the released values stand in for the truth.
+A predicted error replays the release at the expected values. An interval starts from the noisy measurements as they
+were drawn, before anything was cut at zero or at another bound: only there is the law of the error the law of the
+noise. Parts that must add up are adjusted linearly, which keeps that law; the interval is cut to what is possible last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +16,13 @@ from numpy.typing import NDArray
 from coterie.statistics.consistency import constraints_of, reconcile
 from coterie.statistics.design import Design
 from coterie.statistics.expression import Expression, Op, name
-from coterie.statistics.linear import linear_form
+from coterie.statistics.linear import Linear
 from coterie.statistics.metric import Quantity
 from coterie.statistics.noise_model import absolute_quantile
 from coterie.statistics.predicted_error import PredictedError, from_draws
+from coterie.statistics.ranges import range_of
 from coterie.statistics.rank_law import RankLaw
+from coterie.statistics.ratio import ratio_form
 from coterie.statistics.sobol import REPLICATES, points
 from coterie.statistics.tape import Tape
 
@@ -32,80 +36,158 @@ class Interval:
     upper: float
 
 
-def deviations(design: Design, budgets: Array, centre: Array | None, exponent: int = 10) -> dict[str, Array]:
-    """How far each target falls from the truth, over the Sobol draws of all noises at once.
-
-    The truth is what is expected, or `centre`; then rising functions are taken off the targets (see `peel`).
-    """
+def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
+    """Predicted errors with the consistency step in the loop, if the truth is as expected."""
     quantities = design.metric.quantities
     uniform = points(len(quantities), exponent, REPLICATES)
-    truth, released = {}, []
-    for i, quantity in enumerate(quantities):
-        at, drawn = quantity.draw(uniform[:, i], float(budgets[i]))
-        if centre is not None:
-            at, drawn = np.asarray(centre[i]), drawn - at + centre[i]
-        truth[quantity.name] = at
-        released.append(drawn)
-    scales = design.metric.scales(budgets)
-    noisy = reconcile(np.stack(released, axis=1), scales, constraints_of(design))
+    pairs = [q.draw(uniform[:, i], float(budgets[i])) for i, q in enumerate(quantities)]
+    drawn = np.stack([released for _, released in pairs], axis=1)
+    noisy = reconcile(drawn, design.metric.scales(budgets), constraints_of(design))
+    truth = {quantity.name: at for quantity, (at, _) in zip(quantities, pairs, strict=True)}
     values = {quantity.name: noisy[:, i] for i, quantity in enumerate(quantities)}
-    results = {}
-    for target in design.metric.targets:
-        tape = Tape.of(target.expression if centre is None else peel(target.expression)[0])
-        moved = tape.value(values) - tape.value(truth)
-        results[target.name] = np.broadcast_to(moved, (len(uniform),))
-    return results
+    found = []
+    for target, error in zip(design.metric.targets, design.metric.errors, strict=True):
+        tape = Tape.of(target.expression)
+        sizes = np.broadcast_to(np.abs(tape.value(values) - tape.value(truth)), (len(uniform),))
+        found.append(error.labelled(from_draws(target.name, sizes, error.tabled)))
+    return tuple(found)
 
 
-def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
-    """Predicted errors with the consistency step in the loop."""
-    moved = deviations(design, budgets, None, exponent)
-    return tuple(
-        error.labelled(from_draws(target.name, np.abs(moved[target.name]), error.tabled))
-        for target, error in zip(design.metric.targets, design.metric.errors, strict=True)
-    )
-
-
-def intervals(design: Design, budgets: Array, released: Array, level: float = LEVEL) -> dict[str, Interval]:
+def intervals(design: Design, budgets: Array, noisy: Array, level: float = LEVEL) -> dict[str, Interval]:
     """For each target an interval that covers the noiseless value with this probability.
 
-    One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
-    declared. Otherwise the release is replayed with the
-    released values as the truth, and its deviations are turned round (basic bootstrap), which is approximate
-    where an equation bends strongly within the noise; there the interval is made wider, not narrower.
+    `noisy` are the measurements as drawn. One measurement alone: the noise's own quantile, exact; for a chosen quantile,
+    as far as its shape is as declared. Linear targets and ratios: from the law of the noise, exact up to simulation.
+    Other equations: from replays at the drawn values, approximate where an equation bends strongly within the noise.
     """
-    tail = (1.0 - level) / 2.0
-    moved = deviations(design, budgets, released)
-    values = {quantity.name: released[i] for i, quantity in enumerate(design.metric.quantities)}
-    plain = not constraints_of(design)
+    replay = _Replay.of(design, budgets, noisy)
+    constrained = {int(i) for c in constraints_of(design) for i in (*c.parts, c.whole) if i is not None}
     found = {}
     for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
-        tape = Tape.of(target.expression)
-        if plain and len(inputs) == 1 and not target.is_equation:
-            only = design.metric.quantities[inputs[0]]
-            reach = _reach(only, float(budgets[inputs[0]]), level)
-            ends = sorted(
-                float(tape.value({only.name: np.asarray(values[only.name] + sign * reach)}))
-                for sign in (-1.0, 1.0)
-            )
-            found[target.name] = Interval(ends[0], ends[1])
-            continue
-        inner, outer = peel(target.expression)
-        at = float(Tape.of(inner).value(values))
-        low, high = (float(q) for q in np.quantile(moved[target.name], (tail, 1.0 - tail)))
-        corners = [at - high, at - low]
-        if linear_form(inner) is None:
-            # The replay happens at a noisy point, where the skew may be another: cover both readings of it.
-            corners += [at + low, at + high]
-        ends = sorted(float(Tape.of(outer).value({INNER: np.asarray(end)})) for end in corners)
-        found[target.name] = Interval(ends[0], ends[-1])
+        inside, outside = peel(target.expression)
+        if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] not in constrained:
+            only = inputs[0]
+            reach = _reach(design.metric.quantities[only], float(budgets[only]), level)
+            at = _inside(outside, float(noisy[only]))
+            ends = [at - reach, at + reach]
+        else:
+            ends = replay.ends(inside, outside, level)
+        shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
+        possible = range_of(target.expression, {})
+        found[target.name] = Interval(max(shown[0], possible.lower), min(shown[-1], possible.upper))
     return found
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """`centre`: what was measured, made to add up; `moved`: how far noise takes it from the truth (draws × measurements)."""
+
+    names: tuple[str, ...]
+    centre: Array
+    moved: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, design: Design, budgets: Array, noisy: Array) -> _Replay:
+        quantities = design.metric.quantities
+        uniform = points(len(quantities), 10, REPLICATES)
+        scales = design.metric.scales(budgets)
+        # Without the cut at zero, adding up is linear: the error keeps its law whatever the truth is.
+        linear = [replace(constraint, nonnegative=False) for constraint in constraints_of(design)]
+        centre = reconcile(noisy[None, :], scales, linear)[0]
+        noise = []
+        for i, quantity in enumerate(quantities):
+            truth, released = quantity.draw(uniform[:, i], float(budgets[i]))
+            noise.append(np.broadcast_to(released - truth, (len(uniform),)))
+        moved = reconcile(centre + np.stack(noise, axis=1), scales, linear) - centre
+        return cls(tuple(quantity.name for quantity in quantities), centre, moved)
+
+    def ends(self, inside: Expression, outside: Expression, level: float) -> list[float]:
+        form = ratio_form(inside)
+        if form is None:
+            return self._bent(inside, outside, level)
+        top, bottom = form
+        if not bottom.coefficients:
+            at, moved = self._linear(top)
+            limits = range_of(inside, {})
+            at = min(max(_inside(outside, at), limits.lower), limits.upper)
+            low, high = _tails(moved, level)
+            return [at - high, at - low]
+        return self._ratio(top, bottom, inside, outside, level)
+
+    def _linear(self, form: Linear) -> tuple[float, Array]:
+        weights = form.weights(self.names)
+        return form.constant + float(self.centre @ weights), np.asarray(self.moved @ weights)
+
+    def _ratio(
+        self, top: Linear, bottom: Linear, inside: Expression, outside: Expression, level: float
+    ) -> list[float]:
+        """All θ for which top − θ·bottom is within its noise of zero (Fieller 1954): exact for every bottom."""
+        (a, a_moved), (b, b_moved) = self._linear(top), self._linear(bottom)
+        limits = range_of(outside, {}) if outside.op is not Op.NAME else range_of(inside, {})
+        low, high = _tails(b_moved, level)
+        if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
+            ends = (limits.lower, limits.upper)
+            return [*(end for end in ends if math.isfinite(end)), *self._bent(inside, outside, level)]
+        middle = min(max(a / b, limits.lower), limits.upper)
+
+        def within(ratio: float) -> bool:
+            low, high = _tails(a_moved - ratio * b_moved, level)
+            return low <= (middle - ratio) * b <= high
+
+        ends = []
+        for side, limit in ((-1.0, limits.lower), (1.0, limits.upper)):
+            edge, step = middle, side * max(abs(middle), 1.0) * 1e-6
+            while side * edge < side * limit and within(edge + step) and abs(step) < 1e300:
+                edge, step = edge + step, 2.0 * step
+            for _ in range(30):
+                step /= 2.0
+                edge = edge + step if within(edge + step) else edge
+            ends.append(edge)
+        return ends
+
+    def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
+        """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
+        tape = Tape.of(inside)
+
+        def at(values: Array) -> Array:
+            return np.asarray(tape.value({name: values[..., i] for i, name in enumerate(self.names)}))
+
+        here = float(at(self.centre))
+        low, high = _tails(at(self.centre + self.moved) - here, level)
+        first, last = _tails(at(self.centre - self.moved), level)
+        middle = _inside(outside, here)
+        return [middle - high, middle - low, first, last]
+
+
+def _tails(draws: Array, level: float) -> tuple[float, float]:
+    """The two ends that hold this share of the draws, rounded outwards where draws are tied."""
+    beyond = int((1.0 - level) / 2.0 * len(draws))
+    last = len(draws) - 1 - beyond
+    parted = np.partition(draws, (beyond, last))
+    return float(parted[beyond]), float(parted[last])
 
 
 def _reach(quantity: Quantity, budget: float, level: float) -> float:
     if isinstance(quantity.law, RankLaw):
         return quantity.law.within(budget, level)
     return absolute_quantile(quantity.family, float(quantity.law.scale(budget)), level)
+
+
+def _inside(outside: Expression, at: float) -> float:
+    """The point nearest to `at` that the outside does not cut off.
+
+    A count measured as −50 is shown as 0. Its interval then starts at 0 and reaches as far as that of a measured 0,
+    so it is never empty, and never narrower than cutting alone would make it.
+    """
+    while outside.arguments and outside.arguments[0] != name(INNER):
+        outside = outside.arguments[0]
+    if outside.op is Op.CLAMP:
+        return min(max(at, outside.arguments[1].number), outside.arguments[2].number)
+    if outside.op is Op.MAX:
+        return max(at, outside.arguments[1].number)
+    if outside.op is Op.MIN:
+        return min(at, outside.arguments[1].number)
+    return max(at, 0.0) if outside.op is Op.SQRT else at
 
 
 INNER = "inside"
