@@ -14,7 +14,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from coterie._version import __version__
 from coterie.budget import as_text
@@ -23,7 +30,18 @@ from coterie.guarantee import Facts, Guarantee
 from coterie.methods.grouping import Grouping
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
-from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Source
+from coterie.schema import (
+    Attribute,
+    AttributeType,
+    Categories,
+    Domain,
+    Missing,
+    Order,
+    Outside,
+    Role,
+    Schema,
+    Source,
+)
 from coterie.schema_file import shown_bound
 
 _EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
@@ -61,10 +79,26 @@ class Clusters(_Frozen):
     sizes: tuple[ClusterSizes, ...] | None
 
 
-class Bounds(_Frozen):
+class _Origin(_Frozen):
+    """Entries that certificates had not from the first are absent, not null: older ones keep their signed bytes."""
+
+    from_data: tuple[str, ...] | None = None
+    public_because: str | dict[str, str] | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {name: value for name, value in content.items() if value is not None or name not in _LATER}
+
+
+_LATER = frozenset(_Origin.model_fields)
+
+
+class Bounds(_Origin):
     """Bounds that were taken from the data are not repeated here: they are a statistic of it.
 
-    `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
+    `from_data`: which one, where only one of them was. Only where somebody stated why it is public (`public_because`)
+    does it stand here. `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
     """
 
     lower: str | None
@@ -73,8 +107,11 @@ class Bounds(_Frozen):
     epsilon: str | None = None
 
 
-class Labels(_Frozen):
-    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here."""
+class Labels(_Origin):
+    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here.
+
+    `from_data`: those of them that somebody stated to be public, where not all labels came from the data.
+    """
 
     taxonomy: str | None
     labels: tuple[str, ...] | None
@@ -286,12 +323,13 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
-    shown = domain.source is not Source.DATA
     return Bounds(
-        lower=shown_bound(domain.lower, kind) if shown else None,
-        upper=shown_bound(domain.upper, kind) if shown else None,
+        lower=None if "lower" in domain.leaks else shown_bound(domain.lower, kind),
+        upper=None if "upper" in domain.leaks else shown_bound(domain.upper, kind),
         source=domain.source,
         epsilon=None if paid is None else as_text(paid),
+        from_data=domain.from_data,
+        public_because=reasons_on_certificate(domain),
     )
 
 
@@ -299,13 +337,22 @@ def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
     declared = attribute.categories
     if declared is None:
         return None
+    public = not declared.leaks
     return Labels(
         taxonomy=declared.taxonomy,
-        labels=declared.labels if declared.source is Source.DECLARED else None,
-        sha256=tree if declared.source is Source.DECLARED else None,
+        labels=declared.labels if public else None,
+        sha256=tree if public else None,
         order=declared.order,
-        source=declared.source,
+        source=declared.source if public else Source.DATA,
+        from_data=declared.from_data if public else None,
+        public_because=reasons_on_certificate(declared),
     )
+
+
+def reasons_on_certificate(public: Domain | Categories) -> str | dict[str, str] | None:
+    """Why it is public, as the schema says: for all of it, or for each part."""
+    because = public.public_because
+    return dict(because) if isinstance(because, tuple) else because
 
 
 def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
@@ -319,7 +366,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append("released numbers are not cut to their domain")
     if facts.bounds_from_data:
         notes.append(
-            f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
+            f"{', '.join(facts.bounds_from_data)} taken from the data: this discloses extremes or labels"
         )
     if facts.bounds_paid:
         notes.append(

@@ -29,7 +29,7 @@ class Facts:
     clusters: int
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
-    bounds_from_data: tuple[str, ...] = ()
+    bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
     bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
     sizes_from_data: bool = False
@@ -109,14 +109,17 @@ def _refutation(guarantee: Guarantee, facts: Facts) -> str | None:
             "not differentially private: group sizes follow the data, so one record can move every centroid; "
             "noise was calibrated as if sizes were fixed"
         )
-    if facts.order_from_data:
-        return f"not DP: the category order of {', '.join(facts.order_from_data)} was taken from the data"
-    if facts.bounds_from_data and guarantee.status in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED):
-        names = ", ".join(facts.bounds_from_data)
-        return (
-            f"not {guarantee.model}: the domain of {names} was taken from the data, and the release shows it"
-        )
+    firm = guarantee.status in (Status.PROVED, Status.CONDITIONAL, Status.BOUNDED)
+    if facts.order_from_data or (facts.bounds_from_data and firm):
+        taken = [*facts.bounds_from_data, *(f"category order of {name}" for name in facts.order_from_data)]
+        return f"not {guarantee.model}: {_listed(taken)} taken from the data, and the release shows it"
     return None
+
+
+def _listed(taken: list[str]) -> str:
+    words = ", ".join(part if part.startswith("some ") else f"the {part}" for part in taken)
+    plural = len(taken) > 1 or taken[0].partition(" of ")[0].endswith("s")
+    return f"{words} {'were' if plural else 'was'}"
 
 
 def _at_least(facts: Facts) -> str:

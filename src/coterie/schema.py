@@ -7,9 +7,17 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    model_validator,
+)
 
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
@@ -49,7 +57,7 @@ class Role(StrEnum):
 
 class Source(StrEnum):
     DECLARED = "declared"  # public knowledge, written by the user
-    DATA = "data"  # a function of the data: leaks, and the certificate says so
+    DATA = "data"  # all of it is a function of the data: leaks, and the certificate says so
     DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
 
 
@@ -109,11 +117,58 @@ def _texts(value: object) -> object:
     return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
+_LONGEST_REASON = 500
+
+
+def _reasons(value: object) -> object:
+    """One sentence for everything, or one for each part (a bound, a label)."""
+    parts = tuple(value.items()) if isinstance(value, Mapping) else value
+    texts = [text for _, text in parts] if isinstance(parts, tuple) else [parts]
+    if value is None:
+        return None
+    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
+    if any(len(text) > _LONGEST_REASON for text in texts):
+        raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
+    if isinstance(parts, tuple):
+        return tuple((part, " ".join(text.split())) for part, text in parts)
+    return " ".join(str(parts).split())
+
+
+def _written_reasons(value: object) -> object:
+    return dict(value) if isinstance(value, tuple) else value
+
+
+Reasons = Annotated[
+    str | tuple[tuple[str, str], ...] | None,
+    BeforeValidator(_reasons),
+    PlainSerializer(_written_reasons),
+]
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Domain(_Frozen):
+class _Public(_Frozen):
+    """What should be public knowledge. Where a value came from the data, it stays so through every edit.
+
+    Only a stated reason (`public_because`) makes it public; take the reason away, and it is from the data again.
+    """
+
+    def _unexplained(self, taken: tuple[str, ...]) -> tuple[str, ...]:
+        because: str | tuple[tuple[str, str], ...] | None = getattr(self, "public_because", None)
+        if isinstance(because, tuple):
+            known = {part for part, text in because if text.strip()}
+            return tuple(part for part in taken if part not in known)
+        return () if because and because.strip() else taken
+
+
+Side = Literal["lower", "upper"]
+SIDES: tuple[Side, Side] = ("lower", "upper")
+
+
+class Domain(_Public):
     """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
 
     lower: Annotated[float, BeforeValidator(as_number)]
@@ -123,9 +178,17 @@ class Domain(_Frozen):
     share: Annotated[Fraction | None, BeforeValidator(_exact_share)] = (
         None  # of the attribute's ε, for its bounds
     )
+    from_data: tuple[Side, ...] | None = None  # the bounds that came from the data; `source: data` means both
+    public_because: Reasons = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
+        if self.source is Source.DATA and self.from_data is not None:
+            raise ValueError("`source: data` means both bounds: leave out from_data, or leave out source")
+        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= {
+            *SIDES
+        }:
+            raise ValueError("public_because is one sentence, or one for lower and one for upper")
         if self.source is not Source.DP and (self.search is not None or self.share is not None):
             raise ValueError("search and share belong to a domain with `source: dp`")
         if self.share is not None and self.share >= 1:
@@ -135,6 +198,16 @@ class Domain(_Frozen):
         if self.lower == self.upper:
             raise ValueError("the domain is empty: lower equals upper; widen it, or drop the attribute")
         return self
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The bounds that came from the data, whatever was said about them since."""
+        return SIDES if self.source is Source.DATA else tuple(self.from_data or ())
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """The bounds that came from the data without a reason why they are public all the same."""
+        return self._unexplained(self.taken)
 
     @property
     def price(self) -> Fraction:
@@ -155,7 +228,7 @@ def _width(lower: float, upper: float) -> Fraction:
     return Fraction(upper) - Fraction(lower)
 
 
-class Categories(_Frozen):
+class Categories(_Public):
     """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
 
     labels: tuple[str, ...] | None = None
@@ -163,6 +236,8 @@ class Categories(_Frozen):
     source: Source = Source.DECLARED
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
+    from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
+    public_because: Reasons = None  # it also covers the order in which the labels are listed
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -174,7 +249,30 @@ class Categories(_Frozen):
             raise ValueError("a label is listed twice")
         if self.order is Order.LISTED and self.labels is None:
             raise ValueError("order: listed needs a list of labels")
+        if self.source is Source.DATA and self.from_data is not None:
+            raise ValueError("`source: data` means all labels: leave out from_data, or leave out source")
+        if not set(self.from_data or ()) <= set(self.labels or ()):
+            raise ValueError(
+                "from_data names a label that is not listed; one that was retyped is still from the data"
+            )
+        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= set(
+            self.labels or ()
+        ):
+            raise ValueError("public_because names a label that is not listed")
         return self
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The labels (or the taxonomy) that came from the data, whatever was said about them since."""
+        parts = self.labels if self.labels is not None else (self.taxonomy or "",)
+        named = self.from_data or ()
+        # One that is not listed any more was retyped, and nobody can say which of the others it became.
+        return parts if self.source is Source.DATA or not set(named) <= set(parts) else named
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """Those of them without a reason why they are public all the same."""
+        return self._unexplained(self.taken)
 
 
 class Attribute(_Frozen):
@@ -264,14 +362,34 @@ class Attribute(_Frozen):
             )
 
     @property
+    def from_data(self) -> str:
+        """What was taken from the data without a reason why it is public, such as "upper bound of age"; else nothing."""
+        if self.domain is not None and self.domain.leaks:
+            sides = self.domain.leaks
+            return f"bounds of {self.name}" if len(sides) > 1 else f"{sides[0]} bound of {self.name}"
+        if self.categories is not None and self.categories.leaks:
+            every = len(self.categories.leaks) == len(self.categories.labels or ("",))
+            return f"{'labels' if every else 'some labels'} of {self.name}"
+        return ""
+
+    @property
     def domain_from_data(self) -> bool:
-        """Whether what should be public knowledge was taken from the data."""
-        public = (self.domain, self.categories)
-        return any(part is not None and part.source is Source.DATA for part in public)
+        """Whether any part of what should be public knowledge was taken from the data, without a reason."""
+        return bool(self.from_data)
+
+    @property
+    def ranked_by_frequency(self) -> bool:
+        return self.categories is not None and self.categories.order is Order.FREQUENCY
 
     @property
     def order_from_data(self) -> bool:
-        return self.categories is not None and self.categories.order is Order.FREQUENCY
+        """Counted in the data, or the order of a list that came from the data."""
+        listed = self.type is AttributeType.ORDINAL or (
+            self.categories is not None and self.categories.order is Order.LISTED
+        )
+        return self.ranked_by_frequency or (
+            listed and self.categories is not None and bool(self.categories.leaks)
+        )
 
 
 class Schema(_Frozen):

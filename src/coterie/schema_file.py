@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coterie.budget import as_text
 from coterie.errors import SchemaError, nearest
 from coterie.moments import as_date, as_timestamp
-from coterie.schema import Attribute, AttributeType, Schema
+from coterie.schema import Attribute, AttributeType, Schema, Source
 from coterie.strict_yaml import parse_yaml
 
 SCHEMA_VERSION = 1
@@ -114,16 +114,24 @@ def _attribute(name: str, content: object) -> Attribute:
             raise SchemaError(f"Attribute '{name}': {entry} is not a mapping.", f"Write {entry}: {example}.")
     if isinstance(categories, list):
         content = {**content, "categories": {"labels": categories}}
-    if isinstance(content.get("categories"), Mapping) and isinstance(
-        content["categories"].get("labels"), list
-    ):
-        # YAML reads yes, no and 1 as other things than text.
-        labels = tuple(_label(label) for label in content["categories"]["labels"])
-        content = {**content, "categories": {**content["categories"], "labels": labels}}
+    if isinstance(content.get("categories"), Mapping):
+        content = {**content, "categories": _labelled(content["categories"])}
     try:
         return Attribute(name=name, **content)
     except ValidationError as error:
         raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", _advice(error)) from None
+
+
+def _labelled(categories: Mapping[str, Any]) -> dict[str, Any]:
+    """YAML reads yes, no and 1 as other things than text, wherever a label stands."""
+    content = dict(categories)
+    for entry in ("labels", "from_data"):
+        if isinstance(content.get(entry), list):
+            content[entry] = tuple(_label(label) for label in content[entry])
+    if isinstance(content.get("public_because"), Mapping):
+        reasons = content["public_because"].items()
+        content["public_because"] = {_label(label): reason for label, reason in reasons}
+    return content
 
 
 def _label(label: object) -> str:
@@ -168,6 +176,9 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         for side in ("lower", "upper"):
             content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
+    for public in ("domain", "categories"):
+        if "from_data" in content.get(public, {}) and content[public]["source"] == Source.DECLARED:
+            del content[public]["source"]  # it would say of all what from_data denies for some
     if attribute.weight != 1:
         content["weight"] = as_text(attribute.weight)
     return content

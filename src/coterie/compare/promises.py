@@ -18,7 +18,7 @@ def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
         clusters=records // cell.k,
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         sizes_from_data=method.grouping.sizes is None,

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie._version import __version__
 from coterie.budget import as_text
-from coterie.certificate import Bounds, Digest, Promised, Signature
+from coterie.certificate import Bounds, Digest, Promised, Signature, reasons_on_certificate
 from coterie.errors import CertificateError
 from coterie.guarantee import Guarantee, Status
-from coterie.schema import Missing, Source
+from coterie.schema import Missing
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Notion, Specification
@@ -92,13 +92,11 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
     if conditions:
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
-    from_data = [
-        a.name for a in specification.schema.attributes if a.domain and a.domain.source is Source.DATA
-    ]
+    from_data = [a.name for a in specification.schema.attributes if a.domain_from_data]
     used = {column for statistic in specification.statistics for column in statistic.columns}
     if used.intersection(from_data):
         status = Status.REFUTED
-        label = f"not {model}: bounds were taken from the data"
+        label = f"not {model}: bounds or labels were taken from the data"
     if as_in_paper:
         status = Status.REFUTED
         label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
@@ -144,7 +142,11 @@ def certify_statistics(
         if attribute.name in used and attribute.domain is not None:
             domain = attribute.domain
             bounds[attribute.name] = Bounds(
-                lower=repr(domain.lower), upper=repr(domain.upper), source=domain.source
+                lower=None if "lower" in domain.leaks else repr(domain.lower),
+                upper=None if "upper" in domain.leaks else repr(domain.upper),
+                source=domain.source,
+                from_data=domain.from_data,
+                public_because=reasons_on_certificate(domain),
             )
     measurements = tuple(
         CertifiedMeasurement(
