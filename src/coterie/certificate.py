@@ -268,7 +268,7 @@ def certify(
         kept=facts.kept,
         sampler=sampler.name if method.adds_noise else "none: no noise was added",
         reproducible=not facts.private_noise,
-        notes=_notes(facts, method),
+        notes=(*_notes(facts, method), *_stated(schema)),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -374,6 +374,12 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.parameters_from_data:
+        notes.append(
+            "method, ε and k chosen by comparing results on these data: the choice shows something of them"
+        )
+    if facts.parameters_public_because:
+        notes.append(f"method, ε and k: public because {facts.parameters_public_because}")
     if facts.synthetic:
         notes.append(
             "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
@@ -383,6 +389,17 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     if facts.rows_may_drop:
         notes.append("rows with missing values were dropped; their number is not disclosed here")
     return tuple(notes)
+
+
+def _stated(schema: Schema) -> list[str]:
+    """Why what came from the data, or what was declared, is public: as somebody said."""
+    notes = []
+    for attribute in schema.protected:
+        public = attribute.domain or attribute.categories
+        because = public.public_because if public else None
+        each = because if isinstance(because, tuple) else (("", because),) if because else ()
+        notes += [f"{attribute.name}{part and f' ({part})'}: public because {text}" for part, text in each]
+    return notes
 
 
 def json_schema() -> dict[str, Any]:

@@ -32,6 +32,8 @@ class Facts:
     bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
     bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
+    parameters_from_data: bool = False  # method, ε and k: chosen by comparing results on these data
+    parameters_public_because: str = ""
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
     taxonomies: tuple[tuple[str, str], ...] = ()  # attribute and digest of its declared labels
@@ -93,6 +95,11 @@ def settle(promise: Promise, facts: Facts) -> Guarantee:
         names = ", ".join(facts.rows_may_drop)
         guarantee = _under(
             guarantee, f"which rows miss a value in {names} is public (such rows were dropped)"
+        )
+    if facts.parameters_from_data and guarantee.rests_on_noise:
+        guarantee = _under(
+            guarantee,
+            "what the choice of method, ε and k shows needs no protection (chosen by comparing results on these data)",
         )
     if facts.kept:
         names = ", ".join(facts.kept)

@@ -103,6 +103,7 @@ def facts_of(
     clipped: bool = True,
 ) -> Facts:
     """What the promise may depend on: all of it declared, or visible in the release."""
+    parameters = schema.parameters
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     return Facts(
         epsilon=epsilon,
@@ -114,6 +115,8 @@ def facts_of(
         bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        parameters_from_data=parameters is not None and parameters.leaks,
+        parameters_public_because=(parameters.public_because or "") if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
             a.name

@@ -122,17 +122,19 @@ _LONGEST_REASON = 500
 
 def _reasons(value: object) -> object:
     """One sentence for everything, or one for each part (a bound, a label)."""
-    parts = tuple(value.items()) if isinstance(value, Mapping) else value
-    texts = [text for _, text in parts] if isinstance(parts, tuple) else [parts]
-    if value is None:
-        return None
-    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+    if isinstance(value, Mapping):
+        value = tuple(value.items())
+    if isinstance(value, tuple) and value:
+        return tuple((part, _reason(text)) for part, text in value)
+    return None if value is None else _reason(value)
+
+
+def _reason(text: object) -> str:
+    if not isinstance(text, str) or not text.strip():
         raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
-    if any(len(text) > _LONGEST_REASON for text in texts):
+    if len(text) > _LONGEST_REASON:
         raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
-    if isinstance(parts, tuple):
-        return tuple((part, " ".join(text.split())) for part, text in parts)
-    return " ".join(str(parts).split())
+    return " ".join(text.split())
 
 
 def _written_reasons(value: object) -> object:
@@ -392,10 +394,22 @@ class Attribute(_Frozen):
         )
 
 
+class Parameters(_Public):
+    """Where method, ε and k come from, if somebody chose them by comparing results on these very data."""
+
+    source: Literal[Source.DECLARED, Source.DATA] = Source.DECLARED
+    public_because: Annotated[str | None, BeforeValidator(lambda text: text and _reason(text))] = None
+
+    @property
+    def leaks(self) -> bool:
+        return self.source is Source.DATA and bool(self._unexplained(("parameters",)))
+
+
 class Schema(_Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
+    parameters: Parameters | None = None
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")

@@ -94,7 +94,9 @@ def test_the_certificate_shows_what_is_public_and_why() -> None:
     described = schema(
         {"from_data": ["upper"]}, {"from_data": ["c"], "public_because": {"c": "the town's map"}}
     )
-    income, ward = certified(described).attributes
+    certificate = certified(described)
+    income, ward = certificate.attributes
+    assert "ward (c): public because the town's map" in certificate.notes
     assert (income.domain.lower, income.domain.upper, income.domain.from_data) == ("0", None, ("upper",))
     assert ward.categories.labels == LABELS
     assert ward.categories.public_because == {"c": "the town's map"}

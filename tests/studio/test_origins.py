@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from studio_client import made_project, visiting
 
-from coterie import Schema
-from coterie.guarantee import Status
+from coterie import Schema, protect
+from coterie.guarantee import Guarantee, Status
 from coterie.io.draft import draft_schema
 from coterie.studio.describing import row_of
 from coterie.studio.home import Home
@@ -236,3 +236,37 @@ def test_no_sequence_of_edits_makes_it_public(visit: Visit, edits: list[dict[str
         if schema["age"].role == "protect" and schema["age"].domain is not None:
             assert status(project) is Status.REFUTED
     assert now(project)["age"].bounds().upper == 120
+
+
+def test_method_and_k_from_a_comparison_are_marked_until_a_reason_is_given(
+    visit: Visit, project: Project
+) -> None:
+    client = visit[0]
+    sent(visit, project, **PUBLIC)
+
+    def press(step: str, **fields: str) -> None:
+        version = str(Project(project.folder).state.version)
+        assert client.post(f"/p/{project.id}/{step}", data={"version": version, **fields}).status_code == 200
+
+    def found() -> Guarantee:
+        current = Project(project.folder)
+        assert current.state.choice is not None
+        return promised(current.state.choice, current.schema(), TABLE.num_rows).guarantee
+
+    chosen = {"method": "laplace", "epsilon": "1", "clip": "yes"}
+    press("choose", **chosen)
+    assert found().status is Status.PROVED
+    press("compare/use", method="laplace", epsilon="2", k="1")
+    client.post(f"/p/{project.id}/jobs/look/cancel")
+    assert found().status is Status.CONDITIONAL
+    assert "comparing results on these data" in found().label
+    press("choose", **chosen, because="")  # by hand, after having seen
+    sent(visit, project, age_unit="years")
+    text = client.get(f"/p/{project.id}/schema.yaml").text
+    taken_in(visit, project, text.partition("parameters:")[0])
+    assert found().status is Status.CONDITIONAL
+    press("choose", **chosen, because="fixed in the protocol of 3 May")
+    assert found().status is Status.PROVED
+    schema = now(project)
+    notes = protect(TABLE, schema, method="laplace", epsilon=1).certificate.notes
+    assert "method, ε and k: public because fixed in the protocol of 3 May" in notes

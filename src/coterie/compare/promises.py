@@ -10,7 +10,7 @@ from coterie.schema import Missing, Role, Schema, Source
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
     """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
-    method = get_method(cell.method)
+    method, parameters = get_method(cell.method), schema.parameters
     facts = Facts(
         epsilon=cell.epsilon,
         records=records,
@@ -21,6 +21,8 @@ def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
         bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
+        parameters_from_data=parameters is not None and parameters.leaks,
+        parameters_public_because=(parameters.public_because or "") if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
         synthetic=method.synthesis is not None,
         rows_may_drop=tuple(

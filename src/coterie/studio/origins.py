@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.schema import SIDES, Attribute, Categories, Domain, Schema, Source
+from coterie.schema import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 
 LABELS = "labels"
 Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels
@@ -38,8 +38,18 @@ def marked(schema: Schema, before: Schema | None, taken: Mapping[str, tuple[str,
         else attribute
         for attribute in schema.attributes
     )
+    parameters = _choice(schema.parameters, before.parameters if before else None)
     same = all(new is old for new, old in zip(attributes, schema.attributes, strict=True))
-    return schema if same else schema.model_copy(update={"attributes": attributes})
+    if same and parameters == schema.parameters:
+        return schema
+    return schema.model_copy(update={"attributes": attributes, "parameters": parameters})
+
+
+def _choice(now: Parameters | None, before: Parameters | None) -> Parameters | None:
+    """Method, ε and k that came from a comparison. A page that does not speak of them leaves them as they were."""
+    if now is None or before is None or before.source is not Source.DATA:
+        return now or before
+    return now.model_copy(update={"source": Source.DATA})
 
 
 def _marked(attribute: Attribute, before: Attribute | None, taken: tuple[str, ...]) -> Attribute:
