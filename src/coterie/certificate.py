@@ -32,7 +32,18 @@ from coterie.methods import all_methods
 from coterie.methods.grouping import Grouping
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
-from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Source
+from coterie.schema import (
+    Attribute,
+    AttributeType,
+    Categories,
+    Domain,
+    Missing,
+    Order,
+    Outside,
+    Role,
+    Schema,
+    Source,
+)
 from coterie.schema_file import shown_bound
 
 _EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
@@ -70,10 +81,26 @@ class Clusters(_Frozen):
     sizes: tuple[ClusterSizes, ...] | None
 
 
-class Bounds(_Frozen):
+class _Origin(_Frozen):
+    """Entries that certificates had not from the first are absent, not null: older ones keep their signed bytes."""
+
+    from_data: tuple[str, ...] | None = None
+    public_because: str | dict[str, str] | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {name: value for name, value in content.items() if value is not None or name not in _LATER}
+
+
+_LATER = frozenset(_Origin.model_fields)
+
+
+class Bounds(_Origin):
     """Bounds that were taken from the data are not repeated here: they are a statistic of it.
 
-    `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
+    `from_data`: which one, where only one of them was. Only where somebody stated why it is public (`public_because`)
+    does it stand here. `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
     """
 
     lower: str | None
@@ -82,8 +109,11 @@ class Bounds(_Frozen):
     epsilon: str | None = None
 
 
-class Labels(_Frozen):
-    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here."""
+class Labels(_Origin):
+    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here.
+
+    `from_data`: those of them that somebody stated to be public, where not all labels came from the data.
+    """
 
     taxonomy: str | None
     labels: tuple[str, ...] | None
@@ -249,7 +279,7 @@ def certify(
         kept=facts.kept,
         sampler=sampler.name if method.adds_noise else "none: no noise was added",
         reproducible=not facts.private_noise,
-        notes=(*_notes(facts, method), *_warnings(method, facts, shares, schema)),
+        notes=(*_notes(facts, method), *_stated(schema), *_warnings(method, facts, shares, schema)),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -303,12 +333,13 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     domain, kind = attribute.domain, attribute.type
     if domain is None:
         return None
-    shown = domain.source is not Source.DATA
     return Bounds(
-        lower=shown_bound(domain.lower, kind) if shown else None,
-        upper=shown_bound(domain.upper, kind) if shown else None,
+        lower=None if "lower" in domain.leaks else shown_bound(domain.lower, kind),
+        upper=None if "upper" in domain.leaks else shown_bound(domain.upper, kind),
         source=domain.source,
         epsilon=None if paid is None else as_text(paid),
+        from_data=domain.from_data,
+        public_because=reasons_on_certificate(domain),
     )
 
 
@@ -316,13 +347,22 @@ def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
     declared = attribute.categories
     if declared is None:
         return None
+    public = not declared.leaks
     return Labels(
         taxonomy=declared.taxonomy,
-        labels=declared.labels if declared.source is Source.DECLARED else None,
-        sha256=tree if declared.source is Source.DECLARED else None,
+        labels=declared.labels if public else None,
+        sha256=tree if public else None,
         order=declared.order,
-        source=declared.source,
+        source=declared.source if public else Source.DATA,
+        from_data=declared.from_data if public else None,
+        public_because=reasons_on_certificate(declared),
     )
+
+
+def reasons_on_certificate(public: Domain | Categories) -> str | dict[str, str] | None:
+    """Why it is public, as the schema says: for all of it, or for each part."""
+    because = public.public_because
+    return dict(because) if isinstance(because, tuple) else because
 
 
 def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
@@ -336,7 +376,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append("released numbers are not cut to their domain")
     if facts.bounds_from_data:
         notes.append(
-            f"domain of {', '.join(facts.bounds_from_data)} taken from the data: it discloses extremes or labels"
+            f"{', '.join(facts.bounds_from_data)} taken from the data: this discloses extremes or labels"
         )
     if facts.bounds_paid:
         notes.append(
@@ -344,6 +384,12 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         )
     if facts.order_from_data:
         notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.parameters_from_data:
+        notes.append(
+            "method, ε and k chosen by comparing results on these data: the choice shows something of them"
+        )
+    if facts.parameters_public_because:
+        notes.append(f"method, ε and k: public because {facts.parameters_public_because}")
     if facts.synthetic:
         notes.append(
             "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
@@ -377,6 +423,17 @@ def warnings_on(certificate: Certificate) -> tuple[str, ...]:
         certificate.k,
     )
     return tuple(warning for warning in found if warning in certificate.notes)
+
+
+def _stated(schema: Schema) -> list[str]:
+    """Why what came from the data, or what was declared, is public: as somebody said."""
+    notes = []
+    for attribute in schema.protected:
+        public = attribute.domain or attribute.categories
+        because = public.public_because if public else None
+        each = because if isinstance(because, tuple) else (("", because),) if because else ()
+        notes += [f"{attribute.name}{part and f' ({part})'}: public because {text}" for part, text in each]
+    return notes
 
 
 def json_schema() -> dict[str, Any]:

@@ -34,9 +34,11 @@ class Facts:
     clusters: int
     protected: tuple[str, ...]
     kept: tuple[str, ...] = ()
-    bounds_from_data: tuple[str, ...] = ()
+    bounds_from_data: tuple[str, ...] = ()  # which, in words: "upper bound of age", "labels of ward"
     bounds_paid: tuple[str, ...] = ()  # found by a DP quantile, from the attribute's own ε
     order_from_data: tuple[str, ...] = ()
+    parameters_from_data: bool = False  # method, ε and k: chosen by comparing results on these data
+    parameters_public_because: str = ""
     sizes_from_data: bool = False
     rows_may_drop: tuple[str, ...] = ()
     labelled: tuple[str, ...] = ()  # protected attributes whose values are labels without a number
@@ -132,6 +134,11 @@ def _weakened(guarantee: Guarantee, facts: Facts) -> Guarantee:
         guarantee = _under(
             guarantee, f"which rows miss a value in {names} is public (such rows were dropped)"
         )
+    if facts.parameters_from_data and guarantee.rests_on_noise:
+        guarantee = _under(
+            guarantee,
+            "what the choice of method, ε and k shows needs no protection (chosen by comparing results on these data)",
+        )
     if facts.kept:
         names = ", ".join(facts.kept)
         guarantee = _under(
@@ -147,14 +154,16 @@ def _refutation(guarantee: Guarantee, facts: Facts) -> str | None:
             "not differentially private: group sizes follow the data, so one record can move every centroid; "
             "noise was calibrated as if sizes were fixed"
         )
-    if facts.order_from_data:
-        return f"not DP: the category order of {', '.join(facts.order_from_data)} was taken from the data"
-    if facts.bounds_from_data and guarantee.status is not Status.HEURISTIC:
-        names = ", ".join(facts.bounds_from_data)
-        return (
-            f"not {guarantee.model}: the domain of {names} was taken from the data, and the release shows it"
-        )
+    if facts.order_from_data or (facts.bounds_from_data and guarantee.status is not Status.HEURISTIC):
+        taken = [*facts.bounds_from_data, *(f"category order of {name}" for name in facts.order_from_data)]
+        return f"not {guarantee.model}: {_listed(taken)} taken from the data, and the release shows it"
     return None
+
+
+def _listed(taken: list[str]) -> str:
+    words = ", ".join(part if part.startswith("some ") else f"the {part}" for part in taken)
+    plural = len(taken) > 1 or taken[0].partition(" of ")[0].endswith("s")
+    return f"{words} {'were' if plural else 'was'}"
 
 
 def _at_least(facts: Facts) -> str:

@@ -121,7 +121,7 @@ class LargeChain:
 
     def _beginning(self, attribute: Attribute) -> Column:
         column = self.table.beginning(attribute)
-        if attribute.order_from_data and isinstance(column, CategoryColumn):
+        if attribute.ranked_by_frequency and isinstance(column, CategoryColumn):
             return replace(column, order=self.table.frequency_order(attribute))
         return column
 

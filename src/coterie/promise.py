@@ -103,6 +103,7 @@ def facts_of(
     clipped: bool = True,
 ) -> Facts:
     """What the promise may depend on: all of it declared, or visible in the release."""
+    parameters = schema.parameters
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     return Facts(
         epsilon=epsilon,
@@ -111,9 +112,11 @@ def facts_of(
         clusters=records // k,
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
-        bounds_from_data=tuple(a.name for a in schema.protected if a.domain_from_data),
+        bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        parameters_from_data=parameters is not None and parameters.leaks,
+        parameters_public_because=(parameters.public_because or "") if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
             a.name

@@ -7,9 +7,17 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    model_validator,
+)
 
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
@@ -54,7 +62,7 @@ class Role(StrEnum):
 
 class Source(StrEnum):
     DECLARED = "declared"  # public knowledge, written by the user
-    DATA = "data"  # a function of the data: leaks, and the certificate says so
+    DATA = "data"  # all of it is a function of the data: leaks, and the certificate says so
     DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
 
 
@@ -114,11 +122,60 @@ def _texts(value: object) -> object:
     return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
+_LONGEST_REASON = 500
+
+
+def _reasons(value: object) -> object:
+    """One sentence for everything, or one for each part (a bound, a label)."""
+    if isinstance(value, Mapping):
+        value = tuple(value.items())
+    if isinstance(value, tuple) and value:
+        return tuple((part, _reason(text)) for part, text in value)
+    return None if value is None else _reason(value)
+
+
+def _reason(text: object) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
+    if len(text) > _LONGEST_REASON:
+        raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
+    return " ".join(text.split())
+
+
+def _written_reasons(value: object) -> object:
+    return dict(value) if isinstance(value, tuple) else value
+
+
+Reasons = Annotated[
+    str | tuple[tuple[str, str], ...] | None,
+    BeforeValidator(_reasons),
+    PlainSerializer(_written_reasons),
+]
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Domain(_Frozen):
+class _Public(_Frozen):
+    """What should be public knowledge. Where a value came from the data, it stays so through every edit.
+
+    Only a stated reason (`public_because`) makes it public; take the reason away, and it is from the data again.
+    """
+
+    def _unexplained(self, taken: tuple[str, ...]) -> tuple[str, ...]:
+        because: str | tuple[tuple[str, str], ...] | None = getattr(self, "public_because", None)
+        if isinstance(because, tuple):
+            known = {part for part, text in because if text.strip()}
+            return tuple(part for part in taken if part not in known)
+        return () if because and because.strip() else taken
+
+
+Side = Literal["lower", "upper"]
+SIDES: tuple[Side, Side] = ("lower", "upper")
+
+
+class Domain(_Public):
     """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
 
     lower: Annotated[float, BeforeValidator(as_number)]
@@ -128,9 +185,17 @@ class Domain(_Frozen):
     share: Annotated[Fraction | None, BeforeValidator(_exact_share)] = (
         None  # of the attribute's ε, for its bounds
     )
+    from_data: tuple[Side, ...] | None = None  # the bounds that came from the data; `source: data` means both
+    public_because: Reasons = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
+        if self.source is Source.DATA and self.from_data is not None:
+            raise ValueError("`source: data` means both bounds: leave out from_data, or leave out source")
+        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= {
+            *SIDES
+        }:
+            raise ValueError("public_because is one sentence, or one for lower and one for upper")
         if self.source is not Source.DP and (self.search is not None or self.share is not None):
             raise ValueError("search and share belong to a domain with `source: dp`")
         if self.share is not None and self.share >= 1:
@@ -140,6 +205,16 @@ class Domain(_Frozen):
         if self.lower == self.upper:
             raise ValueError("the domain is empty: lower equals upper; widen it, or drop the attribute")
         return self
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The bounds that came from the data, whatever was said about them since."""
+        return SIDES if self.source is Source.DATA else tuple(self.from_data or ())
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """The bounds that came from the data without a reason why they are public all the same."""
+        return self._unexplained(self.taken)
 
     @property
     def price(self) -> Fraction:
@@ -160,7 +235,7 @@ def _width(lower: float, upper: float) -> Fraction:
     return Fraction(upper) - Fraction(lower)
 
 
-class Categories(_Frozen):
+class Categories(_Public):
     """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
 
     labels: tuple[str, ...] | None = None
@@ -168,6 +243,8 @@ class Categories(_Frozen):
     source: Source = Source.DECLARED
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
+    from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
+    public_because: Reasons = None  # it also covers the order in which the labels are listed
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -179,7 +256,30 @@ class Categories(_Frozen):
             raise ValueError("a label is listed twice")
         if self.order is Order.LISTED and self.labels is None:
             raise ValueError("order: listed needs a list of labels")
+        if self.source is Source.DATA and self.from_data is not None:
+            raise ValueError("`source: data` means all labels: leave out from_data, or leave out source")
+        if not set(self.from_data or ()) <= set(self.labels or ()):
+            raise ValueError(
+                "from_data names a label that is not listed; one that was retyped is still from the data"
+            )
+        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= set(
+            self.labels or ()
+        ):
+            raise ValueError("public_because names a label that is not listed")
         return self
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The labels (or the taxonomy) that came from the data, whatever was said about them since."""
+        parts = self.labels if self.labels is not None else (self.taxonomy or "",)
+        named = self.from_data or ()
+        # One that is not listed any more was retyped, and nobody can say which of the others it became.
+        return parts if self.source is Source.DATA or not set(named) <= set(parts) else named
+
+    @property
+    def leaks(self) -> tuple[str, ...]:
+        """Those of them without a reason why they are public all the same."""
+        return self._unexplained(self.taken)
 
 
 class Attribute(_Frozen):
@@ -269,20 +369,52 @@ class Attribute(_Frozen):
             )
 
     @property
+    def from_data(self) -> str:
+        """What was taken from the data without a reason why it is public, such as "upper bound of age"; else nothing."""
+        if self.domain is not None and self.domain.leaks:
+            sides = self.domain.leaks
+            return f"bounds of {self.name}" if len(sides) > 1 else f"{sides[0]} bound of {self.name}"
+        if self.categories is not None and self.categories.leaks:
+            every = len(self.categories.leaks) == len(self.categories.labels or ("",))
+            return f"{'labels' if every else 'some labels'} of {self.name}"
+        return ""
+
+    @property
     def domain_from_data(self) -> bool:
-        """Whether what should be public knowledge was taken from the data."""
-        public = (self.domain, self.categories)
-        return any(part is not None and part.source is Source.DATA for part in public)
+        """Whether any part of what should be public knowledge was taken from the data, without a reason."""
+        return bool(self.from_data)
+
+    @property
+    def ranked_by_frequency(self) -> bool:
+        return self.categories is not None and self.categories.order is Order.FREQUENCY
 
     @property
     def order_from_data(self) -> bool:
-        return self.categories is not None and self.categories.order is Order.FREQUENCY
+        """Counted in the data, or the order of a list that came from the data."""
+        listed = self.type is AttributeType.ORDINAL or (
+            self.categories is not None and self.categories.order is Order.LISTED
+        )
+        return self.ranked_by_frequency or (
+            listed and self.categories is not None and bool(self.categories.leaks)
+        )
+
+
+class Parameters(_Public):
+    """Where method, ε and k come from, if somebody chose them by comparing results on these very data."""
+
+    source: Literal[Source.DECLARED, Source.DATA] = Source.DECLARED
+    public_because: Annotated[str | None, BeforeValidator(lambda text: text and _reason(text))] = None
+
+    @property
+    def leaks(self) -> bool:
+        return self.source is Source.DATA and bool(self._unexplained(("parameters",)))
 
 
 class Schema(_Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
+    parameters: Parameters | None = None
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coterie.budget import as_text
 from coterie.errors import SchemaError, nearest
 from coterie.moments import as_date, as_timestamp
-from coterie.schema import Attribute, AttributeType, Schema
+from coterie.schema import Attribute, AttributeType, Schema, Source
 from coterie.strict_yaml import parse_yaml
 
 SCHEMA_VERSION = 1
@@ -52,11 +52,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "attributes"}
+    unknown = set(document) - {"coterie_schema", "attributes", "parameters"}
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema` and `attributes` stand at the top.",
+            "Only `coterie_schema`, `attributes` and `parameters` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -66,14 +66,19 @@ def schema_from(document: object) -> Schema:
         )
     attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
     try:
-        return Schema(attributes=tuple(attributes))
+        return Schema.model_validate(
+            {"attributes": tuple(attributes), "parameters": document.get("parameters")}
+        )
     except ValidationError as error:
         raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
 
 
 def schema_document(schema: Schema) -> dict[str, Any]:
     attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
-    return {"coterie_schema": SCHEMA_VERSION, "attributes": attributes}
+    document: dict[str, Any] = {"coterie_schema": SCHEMA_VERSION, "attributes": attributes}
+    if schema.parameters is not None:  # at the end: the studio's results do not depend on it
+        document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)
+    return document
 
 
 def schema_text(schema: Schema) -> str:
@@ -114,16 +119,24 @@ def _attribute(name: str, content: object) -> Attribute:
             raise SchemaError(f"Attribute '{name}': {entry} is not a mapping.", f"Write {entry}: {example}.")
     if isinstance(categories, list):
         content = {**content, "categories": {"labels": categories}}
-    if isinstance(content.get("categories"), Mapping) and isinstance(
-        content["categories"].get("labels"), list
-    ):
-        # YAML reads yes, no and 1 as other things than text.
-        labels = tuple(_label(label) for label in content["categories"]["labels"])
-        content = {**content, "categories": {**content["categories"], "labels": labels}}
+    if isinstance(content.get("categories"), Mapping):
+        content = {**content, "categories": _labelled(content["categories"])}
     try:
         return Attribute(name=name, **content)
     except ValidationError as error:
         raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", _advice(error)) from None
+
+
+def _labelled(categories: Mapping[str, Any]) -> dict[str, Any]:
+    """YAML reads yes, no and 1 as other things than text, wherever a label stands."""
+    content = dict(categories)
+    for entry in ("labels", "from_data"):
+        if isinstance(content.get(entry), list):
+            content[entry] = tuple(_label(label) for label in content[entry])
+    if isinstance(content.get("public_because"), Mapping):
+        reasons = content["public_because"].items()
+        content["public_because"] = {_label(label): reason for label, reason in reasons}
+    return content
 
 
 def _label(label: object) -> str:
@@ -168,6 +181,9 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         for side in ("lower", "upper"):
             content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
+    for public in ("domain", "categories"):
+        if "from_data" in content.get(public, {}) and content[public]["source"] == Source.DECLARED:
+            del content[public]["source"]  # it would say of all what from_data denies for some
     if attribute.weight != 1:
         content["weight"] = as_text(attribute.weight)
     return content

@@ -92,7 +92,7 @@ class _Plan:
                 raise ParameterError(
                     "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
                 )
-            if attribute.order_from_data:
+            if attribute.ranked_by_frequency:
                 raise ParameterError(
                     f"'{attribute.name}' is ordered by frequency, which needs the whole column.",
                     "Choose `order: marginality` or list the order in the schema.",

@@ -122,7 +122,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
         domain.upper,
         step=original.step,
         relative=attribute.type in (AttributeType.CONTINUOUS, AttributeType.INTEGER),
-        bounds_from_data=attribute.domain_from_data,
+        bounds_from_data=attribute.domain is not None and "upper" in attribute.domain.leaks,
     )
 
 

@@ -60,7 +60,7 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
     codes = _codes(column, labels, attribute).astype(np.float64)
     codes[codes < 0] = np.nan
     field, restore = _released(attribute, labels)
-    domain = Domain(lower=0, upper=len(labels) - 1, source=_declared(attribute).source)
+    domain = Domain(lower=0, upper=len(labels) - 1)
     return NumericColumn(
         attribute, codes, domain, 1.0, field, lambda ranks: restore(np.rint(ranks).astype(np.int32))
     )

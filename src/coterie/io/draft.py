@@ -28,6 +28,7 @@ _OPENING = f"""\
 # type: continuous, integer, date, timestamp (with a domain); categorical, ordinal (with categories); boolean.
 # role: protect (goes through the method), identifier (always dropped), keep (released untouched, and the
 #   certificate names it).
+# What the draft found by looking at the data says so: confirm it from a form, a law or a codebook.
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
 # missing: error, drop row, impute (a public value stands in; `impute:` names it) or own category (categories only).
@@ -37,9 +38,11 @@ _OPENING = f"""\
 coterie_schema: {SCHEMA_VERSION}
 attributes:
 """
+_FOUND = "found in the data: confirm"
 _LEAK = """\
     # WARNING: bounds from the data leak them: whoever knows the factor knows the largest value exactly.
-    #   The certificate says so. Replace them by public ones and write `source: declared`.
+    #   The certificate says so, and nothing is proved. Replace them by public ones and say who publishes those:
+    #   public_because: "the form allows 0 to 120"
 """
 
 
@@ -67,7 +70,7 @@ def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
     kind = _type(column.type)
     if kind is None:
         return _text(column, factor)
-    lines = f"    type: {kind}\n    role: protect\n"
+    lines = f"    type: {kind}  # {_FOUND}\n    role: protect\n"
     if column.null_count:
         lines += "    # It has empty cells: `missing: drop row` leaves such rows out.\n"
     lines += "    missing: error\n"
@@ -88,7 +91,7 @@ def _text(column: pa.ChunkedArray, factor: Fraction | None) -> str:
             " (`keep` releases it untouched).\n"
             "    role: identifier\n"
         )
-    lines = "    type: categorical\n    role: protect\n    missing: error\n"
+    lines = f"    type: categorical  # {_FOUND}\n    role: protect\n    missing: error\n"
     if factor is None:
         return (
             lines + "    # Fill in: the labels that are possible at all, or a taxonomy:"
@@ -98,7 +101,7 @@ def _text(column: pa.ChunkedArray, factor: Fraction | None) -> str:
     return (
         lines
         + "    # WARNING: these labels come from the data and show which ones occur. Replace them by public"
-        " ones and\n    #   write `source: declared`.\n"
+        ' ones and\n    #   say who publishes those: public_because: "codebook, page 12"\n'
         f"    categories:\n      labels: {listed}\n      source: data\n"
     )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie._version import __version__
 from coterie.budget import as_text
-from coterie.certificate import Bounds, Digest, Promised, Signature
+from coterie.certificate import Bounds, Digest, Promised, Signature, reasons_on_certificate
 from coterie.errors import CertificateError
 from coterie.guarantee import Guarantee, Status
 from coterie.schema import Missing, Outside
@@ -102,10 +102,12 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         status = Status.CONDITIONAL
         label += f"; only if: {'; '.join(conditions)}"
     used = specification.columns
-    from_data = [a.name for a in specification.schema.attributes if a.domain_from_data and a.name in used]
+    from_data = [
+        a.from_data for a in specification.schema.attributes if a.domain_from_data and a.name in used
+    ]
     if from_data:
         status = Status.REFUTED
-        label = f"not {model}: bounds or labels of {', '.join(from_data)} were taken from the data"
+        label = f"not {model}: {', '.join(from_data)} taken from the data"
     if as_in_paper:
         status = Status.REFUTED
         label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
@@ -170,9 +172,13 @@ def certify_statistics(
     for attribute in specification.schema.attributes:
         if attribute.name in used and attribute.domain is not None:
             domain = attribute.domain
-            # Bounds taken from the data are a statistic of it: not repeated here.
-            shown = (None, None) if attribute.domain_from_data else (repr(domain.lower), repr(domain.upper))
-            bounds[attribute.name] = Bounds(lower=shown[0], upper=shown[1], source=domain.source)
+            bounds[attribute.name] = Bounds(
+                lower=None if "lower" in domain.leaks else repr(domain.lower),
+                upper=None if "upper" in domain.leaks else repr(domain.upper),
+                source=domain.source,
+                from_data=domain.from_data,
+                public_because=reasons_on_certificate(domain),
+            )
     measurements = tuple(
         CertifiedMeasurement(
             name=m.name,

@@ -1,7 +1,7 @@
 """One attribute as the page shows it: every entry a text, to and from the schema's own values.
 
-What was taken from the data is remembered as text (`taken`): as long as the same text stands in the fields, the schema
-says `source: data`, and a person who writes something else, or says that it is public anyway, makes it `declared`.
+What came from the data is no entry of the form: the project remembers it (`coterie.studio.origins`). A person can only
+say why it is public all the same (`because`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,21 @@ from typing import Any
 
 from coterie.budget import as_text
 from coterie.errors import SchemaError
-from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Source
+from coterie.schema import (
+    SIDES,
+    Attribute,
+    AttributeType,
+    Categories,
+    Domain,
+    Missing,
+    Order,
+    Outside,
+    Role,
+    Source,
+)
 from coterie.schema_file import schema_from, shown_bound
 from coterie.studio.forms import Sent
+from coterie.studio.origins import LABELS
 
 _RANGED = tuple(kind for kind in AttributeType if kind.ranged)
 _LABELLED = (AttributeType.CATEGORICAL, AttributeType.ORDINAL)
@@ -33,8 +45,10 @@ class Row:
     taxonomy: str = ""
     order: str = Order.MARGINALITY
     most: str = ""
-    taken: str = ""  # what was taken from the data, as it was
-    accepted: str = ""  # it is public all the same
+    because: str = ""  # why it is public: one sentence, or lines "upper: …"
+    taken: tuple[
+        str, ...
+    ] = ()  # what came from the data: lower, upper, labels; known to the project, not sent
     unit: str = ""
     decimals: str = ""
     weight: str = ""
@@ -42,6 +56,7 @@ class Row:
     marks: str = ""  # one a line
     impute: str = ""
     outside: str = Outside.ERROR
+    leaks: str = ""  # "upper bound", "labels": from the data, and nobody said why it is public
 
     @property
     def ranged(self) -> bool:
@@ -59,8 +74,20 @@ class Row:
         return self.labels or self.taxonomy if self.labelled else ""
 
     @property
-    def from_data(self) -> bool:
-        return bool(self.taken) and self.taken == self.public and not self.accepted
+    def from_data(self) -> str:
+        """What is from the data and not said to be public, in words; else nothing."""
+        return self.leaks if self.role == Role.PROTECT else ""
+
+    @property
+    def seen(self) -> bool:
+        """Whether what this type needs was once filled from the data: what is typed now counts as from it too."""
+        parts = SIDES if self.ranged else (LABELS,) if self.labelled else ()
+        return self.role == Role.PROTECT and not {*parts}.isdisjoint(self.taken)
+
+    @property
+    def half(self) -> bool:
+        """Whether only one of two bounds is known."""
+        return self.ranged and bool(self.lower) != bool(self.upper)
 
     @property
     def open(self) -> str:
@@ -85,8 +112,9 @@ def row_of(attribute: Attribute) -> Row:
         row.labels, row.taxonomy = "\n".join(categories.labels or ()), categories.taxonomy or ""
         row.order = categories.order.value
         row.most = "" if categories.most == 1000 else str(categories.most)
-    if attribute.domain_from_data:
-        row.taken = row.public
+    public = domain or categories
+    if public is not None:
+        row.because = written_reasons(public)
     row.unit = attribute.unit or ""
     row.decimals = "" if attribute.decimals is None else str(attribute.decimals)
     row.weight = "" if attribute.weight == 1 else as_text(attribute.weight)
@@ -96,12 +124,17 @@ def row_of(attribute: Attribute) -> Row:
     return row
 
 
+_KNOWN = ("name", "taken", "leaks")  # which no form can change
+
+
 def sent_row(form: Sent, place: int, name: str) -> Row:
     """The row as it was typed; what was not sent keeps its default."""
     row = Row(name)
-    for field in fields(Row)[1:]:
+    for field in fields(Row):
+        if field.name in _KNOWN:
+            continue
         text = form.text(f"a{place}.{field.name}", getattr(row, field.name))
-        if field.name in ("labels", "marks", "taken"):
+        if field.name in ("labels", "marks", "because"):
             text = "\n".join(line.strip() for line in text.splitlines() if line.strip())
         setattr(row, field.name, text)
     return row
@@ -111,7 +144,7 @@ def attribute_of(row: Row) -> Attribute:
     """The schema's attribute, or a SchemaError that names it and says what is wrong."""
     content: dict[str, Any] = {"type": row.type, "role": row.role, "missing": row.missing}
     if row.ranged and row.public and (row.role == Role.PROTECT or (row.lower and row.upper)):
-        if not (row.lower and row.upper):
+        if row.half:
             side = "lower" if not row.lower else "upper"
             raise SchemaError(
                 f"Attribute '{row.name}' has only one bound.", f"Write the {side} one too, or none yet."
@@ -146,13 +179,11 @@ def described(rows: list[Row]) -> tuple[list[Attribute], dict[str, SchemaError]]
     return attributes, wrong
 
 
-def _domain(row: Row) -> Mapping[str, str]:
-    domain = {"lower": row.lower, "upper": row.upper}
+def _domain(row: Row) -> Mapping[str, Any]:
+    domain: dict[str, Any] = {"lower": row.lower, "upper": row.upper}
     if row.search:
         domain |= {"source": Source.DP, "search": row.search} | ({"share": row.share} if row.share else {})
-    elif row.from_data:
-        domain["source"] = Source.DATA
-    return domain
+    return domain | ({"public_because": _reasons(row, SIDES)} if row.because else {})
 
 
 def _categories(row: Row) -> Mapping[str, Any]:
@@ -163,9 +194,31 @@ def _categories(row: Row) -> Mapping[str, Any]:
         categories["taxonomy"] = row.taxonomy
     if row.most:
         categories["most"] = row.most
-    if row.from_data:
-        categories["source"] = Source.DATA
+    if row.because:
+        categories["public_because"] = _reasons(row, tuple(row.labels.split("\n")))
     return categories
+
+
+def written_reasons(public: Domain | Categories) -> str:
+    """One sentence, or a line for each part that has its own."""
+    because = public.public_because
+    return (
+        "\n".join(f"{part}: {text}" for part, text in because)
+        if isinstance(because, tuple)
+        else because or ""
+    )
+
+
+def _reasons(row: Row, parts: tuple[str, ...]) -> str | dict[str, str]:
+    """Lines that all begin with a part (`upper: …`) are reasons for these parts alone."""
+    found = {}
+    for line in row.because.split("\n"):
+        named = [part for part in parts if line.startswith(f"{part}: ")]
+        if not named:
+            return row.because
+        part = max(named, key=len)
+        found[part] = line.removeprefix(f"{part}: ")
+    return found
 
 
 def _impute(attribute: Attribute) -> str:

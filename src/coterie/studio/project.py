@@ -25,6 +25,7 @@ from coterie.io.publication import stage_bytes
 from coterie.schema import Schema
 from coterie.schema_file import read_schema
 from coterie.studio.kept import kept, typed
+from coterie.studio.origins import Taken, marked, remembered
 
 
 class Stale(ParameterError):
@@ -91,6 +92,7 @@ class State(_Part):
     loaded: Loaded | None = None
     choice: Choice | None = None
     released: tuple[Released, ...] = ()
+    taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it
 
 
 class Project:
@@ -126,9 +128,21 @@ class Project:
                 self.state = current
                 raise Stale
             if schema is not None:
+                new = _parsed(schema, self.folder)
+                whole, updates["taken"] = self._marked(new, current.taken)
+                schema = schema if whole is new else whole.to_yaml()
                 stage_bytes(schema.encode(), self.schema_path, force=True, private=True).publish()
             self.state = State.model_validate({**dict(current), **updates, "version": current.version + 1})
             _write(self.folder / "state.json", self.state)
+
+    def marked(self, schema: Schema) -> Schema:
+        """A description with the marks of everything that came from the data before."""
+        return self._marked(schema, self.state.taken)[0]
+
+    def _marked(self, schema: Schema, taken: Taken) -> tuple[Schema, Taken]:
+        before = self.schema() if self.schema_path.exists() else None
+        known = remembered(taken, *([before] if before else []))
+        return marked(schema, before, known), remembered(known, schema)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

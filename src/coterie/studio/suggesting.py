@@ -8,14 +8,18 @@ import pyarrow as pa
 
 from coterie.errors import DataError, SchemaError
 from coterie.io.draft import draft_schema
-from coterie.schema import AttributeType, Schema
+from coterie.schema import SIDES, AttributeType, Schema
 from coterie.studio.describing import Row, row_of
+from coterie.studio.origins import LABELS
 
 FACTOR = 1.5  # as the papers have it: bounds from 0 to so many times the largest value
 
 
-def suggest(row: Row, column: pa.ChunkedArray) -> None:
-    """Fill the row's bounds or labels as `coterie schema draft --bounds-from-data 1.5` does."""
+def suggest(row: Row, column: pa.ChunkedArray) -> tuple[str, ...]:
+    """Fill the row's bounds or labels as `coterie schema draft --bounds-from-data 1.5` does; which ones were filled.
+
+    A single bound that a person wrote stays. Reasons go: they were given for other values.
+    """
     if row.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         raise DataError(
             f"'{row.name}' is a {row.type}: no bounds are taken from the data.",
@@ -33,15 +37,16 @@ def suggest(row: Row, column: pa.ChunkedArray) -> None:
             )
         lower, upper = drafted.domain.lower, drafted.domain.upper
         if row.type == AttributeType.INTEGER:
-            row.lower, row.upper = str(math.floor(lower)), str(math.ceil(upper))
-        else:
-            row.lower, row.upper = found.lower, found.upper
-        row.search = row.share = ""
-    elif row.labelled:
-        if not found.labels:
-            raise SchemaError(
-                f"'{row.name}' has too many different texts, or too few, to be taken for labels.",
-                "Write the labels that are possible, or make it an identifier.",
-            )
-        row.labels, row.taxonomy = found.labels, ""
-    row.taken, row.accepted = row.public, ""
+            found.lower, found.upper = str(math.floor(lower)), str(math.ceil(upper))
+        sides = tuple(side for side in SIDES if not (row.half and getattr(row, side)))
+        for side in sides:
+            setattr(row, side, getattr(found, side))
+        row.search = row.share = row.because = ""
+        return sides
+    if not found.labels:
+        raise SchemaError(
+            f"'{row.name}' has too many different texts, or too few, to be taken for labels.",
+            "Write the labels that are possible, or make it an identifier.",
+        )
+    row.labels, row.taxonomy, row.because = found.labels, "", ""
+    return (LABELS,)

@@ -113,14 +113,24 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         if not asked.method:
             raise ParameterError("No method is chosen.", "Choose one of the cards: there is no default.")
         choice = asked.choice(asked.method)
-        promised(choice, project.schema(), usable_records(project))
-        project.change(form.version, choice=choice)
+        schema = _reasoned(project.schema(), form.text("because"))
+        promised(choice, schema, usable_records(project))
+        said = None if schema.parameters is None else schema.to_yaml()
+        project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
         return _shown(project, asked, problem)
     if form.text("then") != "look":
         return RedirectResponse(f"/p/{project.id}/choose", 303)
     start_looking(project, jobs)
     return RedirectResponse(f"/p/{project.id}/look", 303)
+
+
+def _reasoned(schema: Schema, because: str) -> Schema:
+    """With what was said about where method, ε and k come from, if they came from a comparison."""
+    if schema.parameters is None:
+        return schema
+    said = {"source": schema.parameters.source, "public_because": because or None}
+    return Schema.from_dict({**schema.to_dict(), "parameters": said})
 
 
 def _shown(project: Project, asked: Asked, problem: CoterieError | None = None) -> Response:
@@ -141,6 +151,7 @@ def _content(project: Project, asked: Asked) -> dict[str, Any]:
         "general": _general(asked.epsilon),
         "notes": _notes(schema),
         "schema": schema,
+        "parameters": schema.parameters,
         "groupings": list(GROUPINGS),
         "ways": protect_lines(project, choice) if choice else [],
         "epsilon_slider": sliders.place(asked.epsilon),

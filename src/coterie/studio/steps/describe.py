@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
@@ -13,6 +15,7 @@ from coterie.studio.asking import Opened, Running
 from coterie.studio.describing import Row, described, row_of, sent_row
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
+from coterie.studio.origins import marked, remembered
 from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Stale
 from coterie.studio.steps import description_files
@@ -50,6 +53,7 @@ def shown(
         return step_page(project, "describe", problem)
     if rows is None:
         rows = [row_of(attribute) for attribute in project.schema().attributes]
+    _mark(project, rows)
     found = jobs.result(project, "load")
     columns = found["found"]["columns"] if found else []
     job, checked = jobs.find(project, "describe"), jobs.result(project, "describe")
@@ -82,11 +86,12 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         if form.text("bulk"):
             _all_at_once(form, rows)
         wanted = _wanted(form, rows)
-        attributes, wrong = described(rows)
+        # One bound by hand, the other from the data: the whole is saved once it is there.
+        attributes, wrong = described([_without_half(row) if row in wanted else row for row in rows])
         wrong |= unusable(project, attributes)
         if wrong:
             raise _summary(wrong)
-        text = Schema(attributes=tuple(attributes)).to_yaml()
+        text = project.marked(Schema(attributes=tuple(attributes))).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
         if wanted:
@@ -140,17 +145,32 @@ def _wanted(form: Sent, rows: list[Row]) -> list[Row]:
 
 
 def _fill(project: Project, form: Sent, rows: list[Row], wanted: list[Row]) -> None:
-    """Each that can be filled is; the first that cannot be is told."""
-    table, problem = project.typed_table(), None
+    """Each that can be filled is, and marked; the first that cannot be is told."""
+    table, problem, filled = project.typed_table(), None, {}
     for row in wanted:
         try:
-            suggest(row, table[row.name])
+            filled[row.name] = suggest(row, table[row.name])
         except CoterieError as error:
             problem = problem or error
-    attributes, _ = described(rows)
-    project.change(project.state.version, schema=Schema(attributes=tuple(attributes)).to_yaml())
+    attributes, _ = described([_without_half(row) for row in rows])
+    schema = marked(Schema(attributes=tuple(attributes)), None, filled)
+    project.change(project.state.version, schema=schema.to_yaml())
     if problem is not None:
         raise problem
+
+
+def _without_half(row: Row) -> Row:
+    return replace(row, lower="", upper="") if row.half else row
+
+
+def _mark(project: Project, rows: list[Row]) -> None:
+    """What the project knows of each row, whatever the form says."""
+    schema = project.schema()
+    taken = remembered(project.state.taken, schema)
+    saved = {attribute.name: attribute for attribute in schema.attributes}
+    for row in rows:
+        row.taken = taken.get(row.name, ())
+        row.leaks = saved[row.name].from_data.removesuffix(f" of {row.name}") if row.name in saved else ""
 
 
 def unusable(project: Project, attributes: list[Attribute]) -> dict[str, SchemaError]:

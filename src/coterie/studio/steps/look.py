@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
+from coterie.schema import Parameters, Source
 from coterie.studio import comparing, sliders
 from coterie.studio.asking import Opened, Running
 from coterie.studio.charts.figure import Figure
@@ -77,8 +78,11 @@ def use(project: Opened, jobs: Running, form: Form) -> Response:
     """One line of the comparison becomes the project's choice, and is looked at."""
     try:
         choice = comparing.line_as_choice(form)
-        promised(choice, project.schema(), usable_records(project))
-        project.change(form.version, choice=choice)
+        schema, result, said = project.schema(), jobs.result(project, "compare"), None
+        promised(choice, schema, usable_records(project))
+        if result is None or not result["found"]["synthetic"]:  # invented rows show nothing of the data
+            said = schema.model_copy(update={"parameters": Parameters(source=Source.DATA)}).to_yaml()
+        project.change(form.version, choice=choice, schema=said)
     except CoterieError as problem:
         return _shown(project, jobs, problem)
     start(project, jobs)
