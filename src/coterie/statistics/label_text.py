@@ -11,14 +11,15 @@ import pyarrow.compute as pc
 from coterie.columns.numbers import is_text, without_marks
 from coterie.schema import Attribute
 
-_WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0*$"
-_TRAILING = r"^(-?[0-9]+\.[0-9]*?)0+$"
+# 1.0 and 1.00 are 1, 0.50 is 0.5; 01 is no number here but a code with its zero.
+_TRAILING = r"^(-?(?:0|[1-9][0-9]*)\.[0-9]*?)0+$"
+_POINT = r"^(-?(?:0|[1-9][0-9]*))\.$"
 
 
 def canonical(text: str) -> str:
     """Of a text as written in a filter or found in a cell."""
-    whole = re.sub(_WHOLE, r"\1", text.strip())
-    return "0" if whole == "-0" else whole
+    plain = re.sub(_POINT, r"\1", re.sub(_TRAILING, r"\1", text.strip()))
+    return "0" if plain == "-0" else plain
 
 
 def label_text(column: pa.ChunkedArray, attribute: Attribute, labels: Sequence[str]) -> pa.ChunkedArray:
@@ -33,7 +34,7 @@ def label_text(column: pa.ChunkedArray, attribute: Attribute, labels: Sequence[s
     text = without_marks(column, attribute)
     if not (is_text(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return text
-    plain = text if is_text(kind) else pc.replace_substring_regex(text, _TRAILING, r"\1")
-    plain = pc.replace_substring_regex(plain, _WHOLE, r"\1")
+    plain = pc.replace_substring_regex(text, _TRAILING, r"\1")
+    plain = pc.replace_substring_regex(plain, _POINT, r"\1")
     plain = pc.if_else(pc.equal(plain, "-0"), pa.scalar("0", plain.type), plain)
     return pc.if_else(pc.is_in(text, pa.array(labels, text.type)), text, plain)

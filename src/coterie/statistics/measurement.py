@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from coterie.budget import float_up
+from coterie.errors import SchemaError
 from coterie.statistics.candidates import Candidates
 from coterie.statistics.filters import Filter
 from coterie.statistics.ranges import Range
@@ -26,6 +27,7 @@ from coterie.statistics.sensitivity import (
 from coterie.statistics.value_grid import ValueGrid
 
 _FINE = 32  # measurements that are not counts have 2^32 or more steps to their sensitivity
+_SMALLEST, _LARGEST = Fraction(10) ** -300, Fraction(10) ** 300
 SHARES = ValueGrid.of(0.0, 1.0)
 
 
@@ -96,6 +98,11 @@ def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[Va
     """Σ Π(x − centre) over the group, centres rounded to half a step of their column's grid."""
     half = math.prod((domain.step / 2 for domain in domains), start=Fraction(1))
     low, high = _product_ends(terms, domains)
+    if not _SMALLEST <= (high - low) * half <= max(abs(low), abs(high)) * half * 2 <= _LARGEST:
+        raise SchemaError(
+            f"Sums of '{terms[0][0]}' would lie beyond the numbers that a release can hold.",
+            "Measure the attribute in another unit.",
+        )
     finer = max(_FINE + 1 - (high - low).bit_length(), 0)
     bound = replace(
         sum_bound(Range(float(low * half), float(high * half))),
