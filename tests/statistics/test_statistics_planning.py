@@ -17,12 +17,12 @@ from coterie.schema import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.computing import compute
 from coterie.statistics.consistency import constraints_of, reconcile
-from coterie.statistics.drawing import Noise, release_scale
+from coterie.statistics.drawing import Noise
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.metric import Metric
 from coterie.statistics.plan_figure import draw_plan
-from coterie.statistics.sources import open_source
-from coterie.statistics.specification import Notion, Route
+from coterie.statistics.records import open_records
+from coterie.statistics.specification import Route
 from coterie.statistics.tape import Tape
 
 RELEASES = 10_000
@@ -31,13 +31,11 @@ RELEASES = 10_000
 def released_errors(chosen: Plan, releases: int = RELEASES) -> dict[str, np.ndarray[Any, Any]]:
     """Absolute errors of actual releases: the real samplers, the real post-processing, the expected truth."""
     design, noise = chosen.design, Noise.secure()
-    zcdp = chosen.specification.budget.notion is not Notion.PURE
     columns = []
     for m, q, budget in zip(design.measurements, design.metric.quantities, chosen.budgets, strict=True):
-        nominal = m.bound.nominal(chosen.specification.neighbours, m.where.everyone)
-        scale = release_scale(q.family, nominal, budget, zcdp)
-        value = round(q.value) if q.family.discrete else q.value
-        columns.append(noise.add(np.full(releases, value), q.family, scale, ""))
+        exact = round((Fraction(q.value) - m.offset) / m.unit)
+        neighbours = chosen.specification.neighbours
+        columns.append(noise.add(exact, m, q.family, budget, neighbours, "", releases))
     scales = np.array([chosen.scales[m.name] for m in design.measurements])
     noisy = reconcile(np.stack(columns, axis=1), scales, constraints_of(design))
     values = {m.name: noisy[:, i] for i, m in enumerate(design.measurements)}
@@ -197,12 +195,12 @@ def test_a_statistic_without_a_tolerance_is_not_starved() -> None:
 
 
 def test_a_name_with_wildcards_means_that_file_only(tmp_path: Path) -> None:
-    """DuckDB reads patterns; `people[1].csv` must not become people1.csv."""
+    """`people[1].csv` must not become people1.csv."""
     pyarrow.csv.write_csv(population(), tmp_path / "people[1].csv")
     pyarrow.csv.write_csv(population(10), tmp_path / "people1.csv")
     chosen = plan(read_specification(document()), report_losses=False)
-    with open_source(tmp_path / "people[1].csv") as source:
-        exact = compute(chosen.design, source)
+    source = open_records(tmp_path / "people[1].csv")
+    exact = compute(chosen.design, source)
     assert exact["count | smoker = yes"] > 100
 
 

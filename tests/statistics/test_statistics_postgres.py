@@ -13,7 +13,7 @@ from coterie.io.publication import stage
 from coterie.ledger import Ledger
 from coterie.statistics import plan, read_specification, release
 from coterie.statistics.computing import compute
-from coterie.statistics.sources import open_source
+from coterie.statistics.records import open_records
 
 pytestmark = pytest.mark.database
 
@@ -26,10 +26,10 @@ def people_in_database(postgres_url: str) -> str:
 
 def test_the_database_and_the_file_agree(people_in_database: str) -> None:
     chosen = plan(read_specification(EVERY_KIND), report_losses=False)
-    with open_source(population()) as source:
-        expected = compute(chosen.design, source)
-    with open_source(people_in_database, "stats people") as source:
-        found = compute(chosen.design, source)
+    source = open_records(population())
+    expected = compute(chosen.design, source)
+    source = open_records(people_in_database, "stats people")
+    found = compute(chosen.design, source)
     for name, value in expected.items():
         if isinstance(value, float):
             assert found[name] == pytest.approx(value, rel=1e-12), name
@@ -89,5 +89,5 @@ def test_values_with_quotes_are_only_compared(people_in_database: str) -> None:
     )
     chosen = plan(read_specification(content), report_losses=False)
     for _ in range(2):
-        with open_source(people_in_database, "stats people") as source:
-            assert list(compute(chosen.design, source).values()) == [0.0]
+        source = open_records(people_in_database, "stats people")
+        assert list(compute(chosen.design, source).values()) == [0.0]

@@ -22,9 +22,9 @@ from coterie.statistics import plan, read_specification, release, releasing, sol
 from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
+from coterie.statistics.records import open_records
 from coterie.statistics.releasing import evaluate, make_release, plan_with_pilot
 from coterie.statistics.sensitivity import Kind
-from coterie.statistics.sources import open_source
 from coterie.statistics.specification import StatisticKind
 from coterie.statistics.statistics_certificate import StatisticsCertificate
 
@@ -70,8 +70,8 @@ def files(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "pandas", "pyarrow"])
 def test_with_a_huge_budget_the_release_is_the_truth(form: str, tmp_path: Path) -> None:
     chosen = plan(read_specification(EVERY_KIND), report_losses=False)
-    with open_source(files(tmp_path)[form]) as source:
-        made = make_release(chosen, source, Noise.seeded(1))
+    source = open_records(files(tmp_path)[form])
+    made = make_release(chosen, source, Noise.seeded(1))
     for name, expected in truth().items():
         # Quantiles lie on their public grid: 0.01 of cost; ages are whole, so a year is a step.
         slack = {"q": 0.02, "q9": 1.2}.get(name, 1e-2 * max(1.0, abs(expected) * 1e-3))
@@ -93,9 +93,9 @@ def test_the_two_routes_measure_the_same_thing() -> None:
             for kind in ("mean", "variance", "std", "sum")
         }
         chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
-        with open_source(population()) as source:
-            exact = compute(chosen.design, source)
-        clean = np.array([[exact[m.name] for m in chosen.design.measurements]])
+        source = open_records(population())
+        exact = compute(chosen.design, source)
+        clean = np.array([[m.value(exact[m.name]) for m in chosen.design.measurements]])
         values[route] = {name: float(value[0]) for name, value in evaluate(chosen.design, clean)[0].items()}
     assert values["direct"] == pytest.approx(values["sums"], rel=1e-9)
 
@@ -106,17 +106,17 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
     """150 seeded releases; coverage not below 95 % by more than 3.5 standard errors, for each target."""
     chosen = plan(read_specification(document(budget=budget)), report_losses=False)
     design, hits = chosen.design, dict.fromkeys([t.name for t in chosen.design.metric.targets], 0)
-    with open_source(population()) as source:
-        exact = compute(design, source)
-        clean = np.array([[exact[m.name] for m in design.measurements]])
-        statistics, equations = evaluate(design, clean)
-        runs = 150
-        for seed in range(runs):
-            noise = Noise.seeded(seed)
-            noisy = releasing._noisy(design, exact, releasing._release_scales(design, chosen.budgets), noise)
-            bounds = releasing.intervals(design, np.array([float(b) for b in chosen.budgets]), noisy[0])
-            for name, value in {**statistics, **equations}.items():
-                hits[name] += bool(bounds[name].lower - 1e-9 <= value[0] <= bounds[name].upper + 1e-9)
+    source = open_records(population())
+    exact = compute(design, source)
+    clean = np.array([[m.value(exact[m.name]) for m in design.measurements]])
+    statistics, equations = evaluate(design, clean)
+    runs = 150
+    for seed in range(runs):
+        noise = Noise.seeded(seed)
+        noisy = releasing._noisy(design, exact, chosen.budgets, noise)
+        bounds = releasing.intervals(design, np.array([float(b) for b in chosen.budgets]), noisy[0])
+        for name, value in {**statistics, **equations}.items():
+            hits[name] += bool(bounds[name].lower - 1e-9 <= value[0] <= bounds[name].upper + 1e-9)
     for name, count in hits.items():
         assert count / runs > 0.95 - 3.5 * np.sqrt(0.05 * 0.95 / runs), name
 
@@ -321,8 +321,8 @@ def test_a_pilot_pays_for_the_expected_values(tmp_path: Path) -> None:
     for entry in content["statistics"].values():
         entry.pop("expected")
     chosen = read_specification(content)
-    with open_source(population()) as source:
-        rest, values = plan_with_pilot(chosen, source, Noise.seeded(4), "gradient")
+    source = open_records(population())
+    rest, values = plan_with_pilot(chosen, source, Noise.seeded(4), "gradient")
     assert values["avg[yes]"] == pytest.approx(36, abs=3)
     spent = rest.design.feasible.used(np.array([float(budget) for budget in rest.budgets]))
     assert spent == pytest.approx(0.9 * 20, rel=1e-6)
@@ -335,8 +335,8 @@ def test_as_in_paper_uses_the_sensitivities_of_the_data(tmp_path: Path) -> None:
     for kind, statistic in ((StatisticKind.MEAN, np.mean), (StatisticKind.STD, lambda v: np.std(v, ddof=1))):
         brute = max(abs(statistic(values) - statistic(np.delete(values, i))) for i in range(50))
         assert leave_one_out(values, kind) == pytest.approx((statistic(values), brute))
-    with open_source(population()) as source:
-        chosen = plan_as_in_paper(read_specification(document()), source, "gradient")
+    source = open_records(population())
+    chosen = plan_as_in_paper(read_specification(document()), source, "gradient")
     assert chosen.as_in_paper
     assert chosen.warnings[0].startswith("Refuted")
     honest = plan(read_specification(document()), report_losses=False)

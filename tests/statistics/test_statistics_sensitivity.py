@@ -10,27 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.statistics import measurement as measured
-from coterie.statistics.computing import _finish
+from coterie.statistics.candidates import distances
+from coterie.statistics.computing import finish
 from coterie.statistics.filters import Between, Filter, OneOf, reachable, read_filter
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.neighbour_rows import neighbour_rows
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import Kind, Neighbours, count_bound, sum_bound
+from coterie.statistics.value_grid import ValueGrid
 
-DOMAIN = Range(-2.0, 6.0)
+DOMAIN = ValueGrid.of(-2.0, 6.0)
 EVERYONE = Filter()
 
 
 def exact(m: Measurement, values: list[float]) -> float:
     """What the engine computes for a group with these values."""
-    data = np.clip(np.array(values), DOMAIN.lower, DOMAIN.upper) - DOMAIN.middle
     if m.kind is Kind.SUM:
         return (
             float(np.prod([np.array(values) - centre for _, centre in m.terms], axis=0).sum())
             if values
             else 0.0
         )
-    return _finish(m, [float(len(values)), float(data.sum()), float((data**2).sum())])
+    places = DOMAIN.places(np.array(values)).tolist()
+    return m.value(finish(m, len(values), sum(places), sum(place**2 for place in places)))
 
 
 def kinds(m: int) -> list[Measurement]:
@@ -86,15 +88,17 @@ def test_rank_utilities_move_within_their_bound(q: float, rest: list[int], old: 
     bound = measured.quantile(EVERYONE, "x", DOMAIN, q, 10).bound
 
     def utility(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        below = np.array([sum(v < c for v in values) for c in range(11)], dtype=float)
-        return -np.abs(below - q * len(values))
+        counts = np.bincount(values, minlength=10) if values else np.zeros(10)
+        return np.asarray(-distances(counts, q), dtype=np.float64)
 
     assert np.abs(utility([*rest, new]) - utility(rest)).max() <= bound.enter + 1e-9
     assert np.abs(utility([*rest, new]) - utility([*rest, old])).max() <= bound.swap + 1e-9
 
 
 def test_a_product_of_columns_is_bounded_by_its_corners() -> None:
-    bound = measured.total(EVERYONE, (("x", 0.0), ("y", 0.0)), (Range(-2, 3), Range(-5, 1))).bound
+    bound = measured.total(
+        EVERYONE, (("x", 0.0), ("y", 0.0)), (ValueGrid.of(-2, 3), ValueGrid.of(-5, 1))
+    ).bound
     assert bound.enter == pytest.approx(15.0)
     assert bound.swap == pytest.approx(10.0 + 15.0)
 

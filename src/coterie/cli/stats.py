@@ -24,8 +24,8 @@ from coterie.statistics.plan_figure import draw_plan
 from coterie.statistics.planning import plan
 from coterie.statistics.publishing import release
 from coterie.statistics.reading import read_specification
+from coterie.statistics.records import open_records
 from coterie.statistics.solving import solve_budget
-from coterie.statistics.sources import open_source
 from coterie.statistics.split_file import read_split
 from coterie.statistics.statistics_certificate import StatisticsCertificate
 
@@ -74,8 +74,7 @@ def plan_command(
     with _busy(as_json) as busy:
         busy.add_task("Planning")
         if as_in_paper:
-            with open_source(data, table) as source:
-                chosen = plan_as_in_paper(specification, source, allocator)
+            chosen = plan_as_in_paper(specification, open_records(data, table), allocator)
         elif solving:
             chosen = solve_budget(specification)
         elif split is not None:

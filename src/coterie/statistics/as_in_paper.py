@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.statistics.allocators import Problem, find_allocator
 from coterie.statistics.composition import Feasible, exact_budgets
-from coterie.statistics.computing import check_data
+from coterie.statistics.computing import read_people
 from coterie.statistics.design import Design, build_design
 from coterie.statistics.expectations import Expectations
 from coterie.statistics.expression import names_in
+from coterie.statistics.kinds import Kinds
 from coterie.statistics.metric import Metric, Quantity
 from coterie.statistics.noise_model import scale_law
 from coterie.statistics.plan import Plan
-from coterie.statistics.ranges import Range
+from coterie.statistics.records import People, Records
 from coterie.statistics.sensitivity import Kind, SensitivityBound
-from coterie.statistics.sources import Source
 from coterie.statistics.specification import Notion, Route, Specification, Statistic, StatisticKind
-from coterie.statistics.sql import clipped, condition_sql
 
 Array = NDArray[np.float64]
 WARNING = "Refuted: sensitivities and the split were taken from the data, as in 002; this is not differential privacy."
@@ -51,14 +50,14 @@ def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
     return float(np.sqrt(variance)), float(np.abs(np.sqrt(others) - np.sqrt(variance)).max())
 
 
-def plan_as_in_paper(specification: Specification, source: Source, allocator: str) -> Plan:
+def plan_as_in_paper(specification: Specification, records: Records, allocator: str) -> Plan:
     """Every statistic measured directly, one after the other, with the paper's sensitivities."""
     if specification.budget.notion is not Notion.PURE:
         raise ParameterError("002 uses pure differential privacy only.", "Give the budget as epsilon.")
     routes = {statistic.name: Route.DIRECT for statistic in specification.statistics}
-    neutral = build_design(specification, routes, _truth_unknown(specification))
-    relation = check_data(specification, source, neutral)
-    facts = {s.name: _facts(source, relation, s, specification) for s in specification.statistics}
+    build_design(specification, routes, _truth_unknown(specification))  # refuses what cannot be planned
+    people, kinds = read_people(specification, records)
+    facts = {s.name: _facts(people, kinds, s) for s in specification.statistics}
     truth = {name: value for name, (value, _) in facts.items()}
     design = build_design(specification, routes, Expectations.of(specification, truth))
     return _plan(_with_paper_sensitivities(design, facts), allocator, truth)
@@ -72,19 +71,14 @@ def _truth_unknown(specification: Specification) -> Expectations:
     )
 
 
-def _facts(source: Source, relation: str, s: Statistic, specification: Specification) -> tuple[float, float]:
-    condition = condition_sql(source.dialect, s.where)
+def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
     if s.kind is StatisticKind.COUNT:
-        ((count,),) = source.rows(f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM {relation}")
-        return float(count), 1.0
+        return float(kinds.count(s.where)), 1.0
     if s.kind not in (StatisticKind.MEAN, StatisticKind.SUM, StatisticKind.VARIANCE, StatisticKind.STD):
         raise ParameterError(f"002 has no {s.kind.value}.", "Leave it out, or plan without --as-in-paper.")
     if len(s.columns) != 1:
         raise ParameterError("002 has no sums of products.", "Leave it out, or plan without --as-in-paper.")
-    domain = specification.schema[s.columns[0]].bounds()
-    value = clipped(source.dialect, s.columns[0], Range(domain.lower, domain.upper))
-    rows = source.rows(f"SELECT {value} FROM {relation} WHERE {condition}")
-    return leave_one_out(np.array([row[0] for row in rows], dtype=np.float64), s.kind)
+    return leave_one_out(people.numbers(s.columns[0])[kinds.mask(s.where)], s.kind)
 
 
 def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, float]]) -> Design:

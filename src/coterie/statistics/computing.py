@@ -1,197 +1,151 @@
-"""The exact measurements, computed where the records are, in one pass. Nothing here is released."""
+"""The exact measurements of the records, in whole numbers. Nothing here is released."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema import Missing, Outside
-from coterie.statistics.derivation import column_range
+from coterie.statistics.asked_values import asked_texts, filters_of
 from coterie.statistics.design import Design
 from coterie.statistics.filters import Filter
+from coterie.statistics.kinds import Kinds
 from coterie.statistics.measurement import Measurement
+from coterie.statistics.records import People, Records, typed
 from coterie.statistics.sensitivity import Kind
-from coterie.statistics.sources import Source, naming_columns, relation_without_missing, require_columns
 from coterie.statistics.specification import Specification
-from coterie.statistics.sql import clipped, condition_sql, literal, number_column
+from coterie.statistics.value_grid import Places, ValueGrid
+
+Exact = int | NDArray[np.int64]
 
 
-@dataclass
-class _Query:
-    """Aggregates asked for so far, each once; one statement answers all of them."""
-
-    aggregates: dict[str, int] = field(default_factory=dict)
-
-    def ask(self, expression: str) -> int:
-        return self.aggregates.setdefault(expression, len(self.aggregates))
-
-    def run(self, source: Source, relation: str) -> list[float]:
-        columns = ", ".join(f"{expression} AS a{index}" for expression, index in self.aggregates.items())
-        (row,) = source.rows(f"SELECT {columns} FROM {relation}")
-        return [float(value) if value is not None else 0.0 for value in row]
+def compute(design: Design, records: Records) -> dict[str, Exact]:
+    """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
+    people, kinds = read_people(design.specification, records, design.measurements)
+    sums = _Sums(people, kinds)
+    return {m.name: _measured(m, kinds, sums) for m in design.measurements}
 
 
-def compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
-    """Every measurement by name; a quantile is returned as the counts of its public grid."""
-    with naming_columns(source, _number_columns(design.specification)):
-        return _compute(design, source)
-
-
-def _compute(design: Design, source: Source) -> dict[str, float | NDArray[np.int64]]:
-    specification = design.specification
-    relation = check_data(specification, source, design)
-    query = _Query()
-    asked = {
-        m.name: _ask(query, source, m, specification)
-        for m in design.measurements
-        if m.kind is not Kind.QUANTILE
-    }
-    answers = query.run(source, relation) if query.aggregates else []
-    results: dict[str, float | NDArray[np.int64]] = {}
-    for m in design.measurements:
-        if m.kind is Kind.QUANTILE:
-            results[m.name] = _grid_counts(source, relation, m, specification)
-        else:
-            results[m.name] = _finish(m, [answers[index] for index in asked[m.name]])
-    return results
-
-
-def _ask(query: _Query, source: Source, m: Measurement, specification: Specification) -> list[int]:
-    dialect = source.dialect
-    condition = condition_sql(dialect, m.where)
-    count = f"COUNT(*) FILTER (WHERE {condition})"
-    if m.kind is Kind.COUNT:
-        return [query.ask(count)]
-    if m.indicator is not None:
-        inside = condition_sql(dialect, m.where & m.indicator)
-        return [query.ask(count), query.ask(f"COUNT(*) FILTER (WHERE {inside})")]
-    factors = [
-        f"({clipped(dialect, column, domain, stand_in(specification, column))}"
-        f" - {literal(centre if m.kind is Kind.SUM else domain.middle)})"
-        for (column, centre), domain in zip(m.terms, m.domains, strict=True)
-    ]
-
-    def total(parts: list[str]) -> int:
-        term = f"CASE WHEN {condition} THEN {' * '.join(parts)} END"
-        return query.ask(dialect.precise_sum.format(term))
-
-    if m.kind is Kind.SUM:
-        return [total(factors)]
-    first = [query.ask(count), total(factors)]
-    return first if m.kind is Kind.MEAN else [*first, total(factors * 2)]
-
-
-def _finish(m: Measurement, answers: list[float]) -> float:
-    """Padded with the middle value up to `at_least` records: see coterie.statistics.sensitivity."""
-    if m.kind in (Kind.COUNT, Kind.SUM):
-        return answers[0]
-    size = max(answers[0], float(m.at_least))
-    if m.indicator is not None:
-        return (answers[1] + 0.5 * (size - answers[0])) / size
-    if m.kind is Kind.MEAN:
-        return m.domains[0].middle + answers[1] / size
-    variance = max(answers[2] - answers[1] ** 2 / size, 0.0) / (size - 1.0)
-    return variance if m.kind is Kind.VARIANCE else math.sqrt(variance)
-
-
-def _grid_counts(
-    source: Source, relation: str, m: Measurement, specification: Specification
-) -> NDArray[np.int64]:
-    """How many records of the group lie in each cell of the public grid."""
-    domain, cells = m.domains[0], m.candidates
-    column = m.terms[0][0]
-    value = clipped(source.dialect, column, domain, stand_in(specification, column))
-    # A value on a grid point counts as not below it, whatever the last digit of the division says.
-    place = f"FLOOR(({value} - {literal(domain.lower)}) / {literal(domain.width / cells)} + {literal(1e-9)})"
-    statement = (
-        f"SELECT cell, COUNT(*) FROM (SELECT {place} AS cell FROM {relation} "
-        f"WHERE {condition_sql(source.dialect, m.where)}) AS placed WHERE cell IS NOT NULL GROUP BY cell"
-    )
-    counts = np.zeros(cells, dtype=np.int64)
-    for cell, count in source.rows(statement):
-        counts[min(max(int(cell), 0), cells - 1)] += int(count)
-    return counts
-
-
-def _number_columns(specification: Specification) -> set[str]:
-    """Columns that statistics add up, or that filters compare with numbers."""
-    filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
-    compared = {c for f in filters for c, condition in f.conditions if condition.compares_numbers}
-    return compared | {c for s in specification.statistics for c in s.columns}
-
-
-def check_data(specification: Specification, source: Source, design: Design) -> str:
-    """Refuse data that do not keep what the specification declares; return the relation to compute on."""
-    if source.identity in specification.samples:
+def read_people(
+    specification: Specification, records: Records, measurements: Iterable[Measurement] = ()
+) -> tuple[People, Kinds]:
+    """The records as values, sorted into kinds; refused if they are not what the specification declares."""
+    if records.identity in specification.samples:
         raise DataError(
             "The file that `shape` calls a public sample holds these very data.",
             "Give a sample that is public, for instance last year's release, or state `quantiles`.",
         )
-    numeric = {c for s in specification.statistics for c in s.columns}
-    filters = {f for s in specification.statistics for f in (s.where, s.that or Filter())}
-    filters |= {f for group in specification.disjoint for f in group}
-    require_columns(source, numeric | {c for f in filters for c, _ in f.conditions})
-    dropping = [c for c in sorted(numeric) if specification.schema[c].missing is Missing.DROP_ROW]
-    relation = relation_without_missing(source, dropping)
-    query = _Query()
-    checks: list[tuple[int, str, str]] = []
+    schema = specification.schema
+    numeric = {column for statistic in specification.statistics for column in statistic.columns}
+    filters = filters_of(specification)
+    filters += [f for m in measurements for f in (m.where, m.where & (m.indicator or Filter()))]
+    filters = list(dict.fromkeys([Filter(), *filters]))
+    asked: dict[str, set[str]] = {}
+    for chosen in filters:
+        for column, condition in chosen.conditions:
+            asked.setdefault(column, set()).update(asked_texts(condition, schema[column]))
+    people = typed(records.read(schema, numeric | set(asked)), schema, numeric, asked)
+    kinds = Kinds.of(people, filters, schema)
+    _check(specification, kinds)
+    return people, kinds
 
-    def never(condition: str, problem: str, advice: str) -> None:
-        checks.append((query.ask(f"COUNT(*) FILTER (WHERE {condition})"), problem, advice))
 
-    for column in sorted(numeric):
-        value, domain = number_column(source.dialect, column), column_range(specification, column)
-        if stand_in(specification, column) is None:
-            never(
-                f"{value} IS NULL",
-                f"Column '{column}' has missing values or values that are not numbers.",
-                "Clean it, or set `missing: drop row` or `impute` for it in the schema.",
-            )
-        if specification.schema[column].outside is Outside.ERROR:
-            never(
-                f"{value} < {literal(domain.lower)} OR {value} > {literal(domain.upper)}",
-                f"Column '{column}' has values outside its declared domain.",
-                "Widen the domain, or set `outside: clip` for it in the schema.",
-            )
+def _check(specification: Specification, kinds: Kinds) -> None:
+    """Refuse data that do not keep what the specification declares."""
+    present = np.array(kinds.sizes) > 0
     for group in specification.disjoint:
-        members = " + ".join(
-            f"CASE WHEN {condition_sql(source.dialect, chosen)} THEN 1 ELSE 0 END" for chosen in group
-        )
-        never(
-            f"{members} > 1",
-            "Groups declared disjoint share records.",
-            "Remove them from `disjoint`, or correct their filters: the budget would be understated.",
-        )
+        if (np.sum([kinds.members[f] & present for f in group], axis=0) > 1).any():
+            raise DataError(
+                "Groups declared disjoint share records.",
+                "Remove them from `disjoint`, or correct their filters: the budget would be understated.",
+            )
     for total in specification.totals:
-        parts = [condition_sql(source.dialect, specification[name].where) for name in total.parts]
-        base = (
-            "TRUE" if total.whole is None else condition_sql(source.dialect, specification[total.whole].where)
-        )
-        inside = " OR ".join(f"({part})" for part in parts)
-        never(
-            f"({base}) AND NOT ({inside})",
-            "Groups declared complete miss some records.",
-            "Add the missing values to `by` or `bins`, or drop `complete`.",
-        )
-    records = query.ask("COUNT(*)")
-    answers = query.run(source, relation)
-    for index, problem, advice in checks:
-        if answers[index] > 0:
-            raise DataError(problem, advice)
-    if specification.size is not None and answers[records] != specification.size:
+        base = Filter() if total.whole is None else specification[total.whole].where
+        inside = np.any([kinds.members[specification[name].where] for name in total.parts], axis=0)
+        if (kinds.members[base] & ~inside & present).any():
+            raise DataError(
+                "Groups declared complete miss some records.",
+                "Add the missing values to `by` or `bins`, or drop `complete`.",
+            )
+    if specification.size is not None and kinds.count(Filter()) != specification.size:
         raise DataError(
             "The data have another number of records than the specification says.", "Correct `records`."
         )
-    return relation
 
 
-def stand_in(specification: Specification, column: str) -> float | None:
-    """The public value in the place of a missing one, where the schema says `missing: impute`."""
-    attribute = specification.schema[column]
-    if attribute.missing is not Missing.IMPUTE:
-        return None
-    return column_range(specification, column).middle if attribute.impute is None else float(attribute.impute)
+@dataclass
+class _Sums:
+    """Sums of places and of their products in each kind, each taken once."""
+
+    people: People
+    kinds: Kinds
+    places: dict[tuple[str, ValueGrid], Places] = field(default_factory=dict)
+    found: dict[tuple[tuple[str, ValueGrid], ...], list[int]] = field(default_factory=dict)
+
+    def place(self, column: str, grid: ValueGrid) -> Places:
+        key = column, grid
+        if key not in self.places:
+            self.places[key] = grid.places(self.people.numbers(column))
+        return self.places[key]
+
+    def over(self, where: Filter, *columns: tuple[str, ValueGrid]) -> int:
+        key = tuple(sorted(columns, key=lambda entry: entry[0]))
+        if key not in self.found:
+            listed = [self.place(*entry) for entry in key]
+            self.found[key] = (
+                self.kinds.sums(listed[0]) if len(listed) == 1 else self.kinds.product_sums(*listed)
+            )
+        return self.kinds.total(self.found[key], where)
+
+
+def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
+    count = kinds.count(m.where)
+    if m.kind is Kind.COUNT:
+        return count
+    if m.kind is Kind.QUANTILE:
+        places = sums.place(m.terms[0][0], m.domains[0])
+        return m.candidates.counts(places[kinds.mask(m.where)])
+    if m.indicator is not None:
+        return finish(m, count, kinds.count(m.where & m.indicator))
+    entries = [(column, grid) for (column, _), grid in zip(m.terms, m.domains, strict=True)]
+    first = sums.over(m.where, entries[0])
+    if m.kind is Kind.SUM:
+        # x − centre is 2·place + shift half steps.
+        shifts = [
+            2 * grid.low - grid.half_steps(centre)
+            for (_, centre), grid in zip(m.terms, m.domains, strict=True)
+        ]
+        finer = int(math.prod((grid.step / 2 for grid in m.domains), start=Fraction(1)) / m.unit)
+        if len(entries) == 1:
+            return (2 * first + count * shifts[0]) * finer
+        second = sums.over(m.where, entries[1])
+        product = 4 * sums.over(m.where, *entries) + 2 * (shifts[1] * first + shifts[0] * second)
+        return (product + count * shifts[0] * shifts[1]) * finer
+    squares = sums.over(m.where, entries[0], entries[0]) if m.kind is not Kind.MEAN else 0
+    return finish(m, count, first, squares)
+
+
+def finish(m: Measurement, count: int, first: int, squares: int = 0) -> int:
+    """A mean, share, variance or standard deviation, rounded down to its unit.
+
+    `first` and `squares` are Σp and Σp² of the places p; for a share, `first` is how many count. Padded with the middle
+    value up to `at_least` records: see coterie.statistics.sensitivity.
+    """
+    size = max(count, m.at_least)
+    if m.indicator is not None:
+        return math.floor(Fraction(2 * first + size - count, 2 * size) / m.unit)
+    grid = m.domains[0]
+    half, shift = grid.step / 2, -grid.steps  # x − middle is 2p + shift half steps
+    total = 2 * first + count * shift
+    if m.kind is Kind.MEAN:
+        return math.floor(total * half / size / m.unit)
+    squared = 4 * squares + 4 * shift * first + count * shift**2
+    variance = (squared - Fraction(total**2, size)) * half**2 / (size - 1)
+    if m.kind is Kind.VARIANCE:
+        return math.floor(variance / m.unit)
+    return math.isqrt(math.floor(variance / m.unit**2))

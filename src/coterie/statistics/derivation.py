@@ -15,6 +15,7 @@ from coterie.statistics.expression import Expression, Op, apply, clamp, name, nu
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
 from coterie.statistics.specification import Route, Specification, Statistic, StatisticKind
+from coterie.statistics.value_grid import ValueGrid
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     if statistic.kind is StatisticKind.PROPORTION:
         assert statistic.that is not None
         return measured.share(where, statistic.that, m)
-    domains = tuple(column_range(specification, column) for column in statistic.columns)
+    domains = tuple(column_grid(specification, column) for column in statistic.columns)
     column = statistic.columns[0]
     match statistic.kind:
         case StatisticKind.SUM:
@@ -80,7 +81,7 @@ def _from_sums(
         inside = measured.count(statistic.where & statistic.that)
         return apply(Op.DIVIDE, name(inside.name), size), (inside, *needed)
     column = statistic.columns[0]
-    domain = column_range(specification, column)
+    domain = column_grid(specification, column)
     centre = domain.middle
     first = measured.total(statistic.where, ((column, centre),), (domain,))
     if statistic.kind is StatisticKind.SUM:
@@ -120,6 +121,10 @@ def _smallest(specification: Specification, statistic: Statistic) -> int:
 def column_range(specification: Specification, column: str) -> Range:
     domain = specification.schema[column].bounds()
     return Range(domain.lower, domain.upper)
+
+
+def column_grid(specification: Specification, column: str) -> ValueGrid:
+    return ValueGrid.of_attribute(specification.schema[column])
 
 
 def domain_of(specification: Specification, statistic: Statistic) -> Range:

@@ -146,8 +146,7 @@ def _quantities(
 
 
 def _rank_law(measurement: Measurement, shape: Shape, size: int, sensitivity: float, zcdp: bool) -> RankLaw:
-    domain, cells = measurement.domains[0], measurement.candidates
-    return RankLaw(shape, size, measurement.quantile, domain.lower, domain.width, cells, sensitivity, zcdp)
+    return RankLaw(shape, size, measurement.quantile, measurement.candidates, sensitivity, zcdp)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:

@@ -1,7 +1,7 @@
-"""The noise of a release: OpenDP's exact samplers, or a seeded stand-in for experiments.
+"""The noise of a release: exact samplers on whole numbers, or a seeded stand-in for experiments.
 
-Counts get integer noise (discrete Laplace or discrete Gaussian); a quantile is chosen by the exponential
-mechanism, which is the maximum of utilities with Gumbel noise.
+A measurement is a whole number of public steps, and its noise is drawn on the same steps: discrete Laplace under pure
+DP, discrete Gaussian under zCDP. A quantile is chosen by the exponential mechanism.
 """
 
 from __future__ import annotations
@@ -9,28 +9,34 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.budget import float_up
-from coterie.errors import ParameterError
-from coterie.noise.grid import SMALLEST_PART
+from coterie.noise import keystream
+from coterie.noise.discrete_gaussian import ExactSampler
+from coterie.noise.exponential import exponential_mechanism
+from coterie.noise.keystream import Keystream
 from coterie.noise.sampler import Sampler
 from coterie.noise.secure import SecureSampler
 from coterie.noise.seeded import SeededSampler
+from coterie.statistics.candidates import distances
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.noise_model import Family, from_uniform
+from coterie.statistics.sensitivity import Neighbours
 
 Array = NDArray[np.float64]
-_UP = 1.0 + 2.0**-50
+NAME = (
+    "exact discrete Laplace and discrete Gaussian on public steps, exact exponential mechanism; "
+    "AES-256-CTR keyed by the operating system"
+)
+_UP = 1 + Fraction(1, 2**40)  # the rows of a plan are doubles: more than they may be off by
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Adds noise to exact values; `sampler` says whether it is the real one."""
+    """Adds noise to exact measurements; `sampler` says whether it is the real one."""
 
     sampler: Sampler
 
@@ -44,30 +50,61 @@ class Noise:
 
     @property
     def name(self) -> str:
-        return "OpenDP exact samplers" if self.sampler.private else self.sampler.name
+        return NAME if self.sampler.private else self.sampler.name
 
-    def add(self, values: Array, family: Family, scale: float, stream: str) -> Array:
-        """Each value with its own noise; counts stay whole numbers."""
+    def add(
+        self,
+        exact: int,
+        m: Measurement,
+        family: Family,
+        budget: Fraction,
+        neighbours: Neighbours,
+        stream: str,
+        times: int = 1,
+    ) -> Array:
+        """The measurement's value with noise, drawn so many times."""
+        steps = m.steps(neighbours)
+        if self.sampler.private:
+            draw = ExactSampler(Keystream.named(keystream.fresh_key(), "statistics", stream))
+            if family.gaussian:
+                variance = steps**2 / (2 * budget) * _UP
+                return np.array([m.value(exact + draw.gaussian(variance)) for _ in range(times)])
+            scale = steps / budget * _UP
+            return np.array([m.value(exact + draw.laplace(scale)) for _ in range(times)])
+        scales = np.full(times, float(steps * m.unit / budget))
+        if family.gaussian:
+            scales = np.full(times, float(steps * m.unit) / math.sqrt(2.0 * float(budget)))
+        centres = np.full(times, m.value(exact))
         if family is Family.LAPLACE:
-            return self.sampler.laplace(values, np.full(len(values), scale), stream)
-        if not self.sampler.private:
-            return np.asarray(values + from_uniform(family, self._uniform(len(values), stream), scale))
-        plain = [int(value) for value in values] if family.discrete else [float(value) for value in values]
-        return np.array(_exact(family, scale)(plain), dtype=np.float64)
+            return self.sampler.laplace(centres, scales, stream)
+        return np.asarray(centres + from_uniform(family, self._uniform(times, stream), scales[0]))
 
     def choose(
-        self, counts: NDArray[np.int64], m: Measurement, scale: float, stream: str, times: int = 1
+        self,
+        counts: NDArray[np.int64],
+        m: Measurement,
+        budget: Fraction,
+        zcdp: bool,
+        neighbours: Neighbours,
+        stream: str,
+        times: int = 1,
     ) -> Array:
-        """Grid points, each with probability ∝ exp(u/scale), u = −|#below − q·n|; scale = 2Δu/ε."""
-        below = np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)
-        utility = -np.abs(below - m.quantile * below[-1])
+        """Candidates, each with probability ∝ exp(ε·u/(2Δu)); `counts` says how many records lie in each."""
+        level = m.level
+        p, q = level.numerator, level.denominator
+        scores = np.asarray(distances(counts, p, q), dtype=np.float64)  # q times the distance: whole numbers
+        epsilon = _root(8 * budget) if zcdp else budget
+        reach = max(p, q - p) if neighbours is Neighbours.ADD_REMOVE else q
+        released = m.candidates.released
         if self.sampler.private:
-            choose, listed = _noisy_max(scale), utility.tolist()
-            chosen = np.array([int(choose(listed)) for _ in range(times)])
-        else:
-            gumbel = -np.log(-np.log(self._uniform(times * len(utility), stream)))
-            chosen = np.argmax(utility + scale * gumbel.reshape(times, -1), axis=1)
-        return np.asarray(m.domains[0].lower + m.domains[0].width * chosen / m.candidates)
+            chosen = [
+                int(exponential_mechanism(scores[None, :], epsilon, float(reach), self.sampler, stream)[0])
+                for _ in range(times)
+            ]
+            return released[chosen]
+        weights = np.cumsum(np.exp(-float(epsilon) / (2.0 * reach) * (scores - scores.min())))
+        places = np.searchsorted(weights, self._uniform(times, stream) * weights[-1], side="right")
+        return released[np.minimum(places, len(released) - 1)]
 
     def _uniform(self, count: int, stream: str) -> NDArray[np.float64]:
         words = self.sampler.uniform_words(count, stream)
@@ -75,40 +112,14 @@ class Noise:
 
 
 def release_scale(family: Family, sensitivity: float, budget: Fraction, zcdp: bool) -> float:
-    """The scale for an exact budget, rounded up: rounding may add noise, never take it away."""
+    """The scale of the noise as a certificate states it, rounded up."""
     if family.gaussian:
-        return sensitivity / math.sqrt(2.0 * float(budget)) * _UP
-    epsilon = float(budget) if not zcdp else math.sqrt(8.0 * float(budget)) / _UP
-    if family is Family.RANK:
-        return 2.0 * sensitivity / epsilon * _UP
-    if family is Family.LAPLACE and budget < SMALLEST_PART:
-        raise ParameterError(
-            "A measurement's part of ε is below 1/32768, where the noise of sums is not proved to suffice.",
-            "Give it more of ε, or ask for fewer statistics.",
-        )
-    return float_up(Fraction(sensitivity) / budget)
+        return math.nextafter(sensitivity / math.sqrt(2.0 * float(budget)), math.inf)
+    epsilon = _root(8 * budget) if zcdp else budget
+    return float_up((2 if family is Family.RANK else 1) * Fraction(sensitivity) / epsilon)
 
 
-@lru_cache(maxsize=256)
-def _exact(family: Family, scale: float) -> Any:
-    import opendp.prelude as dp  # 0.3 s to import: paid only by real releases
-
-    dp.enable_features("contrib")
-    number = int if family.discrete else float
-    domain = dp.vector_domain(
-        dp.atom_domain(T=int) if family.discrete else dp.atom_domain(T=float, nan=False)
-    )
-    if family.gaussian:
-        return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
-    return dp.m.make_laplace(domain, dp.l1_distance(T=number), scale=scale)
-
-
-def _noisy_max(scale: float) -> Any:
-    """OpenDP adds Gumbel noise under this measure, which makes the choice the exponential mechanism."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    return dp.m.make_noisy_max(
-        domain, dp.linf_distance(T=float), dp.zero_concentrated_divergence(), scale=scale
-    )
+def _root(value: Fraction) -> Fraction:
+    """√value, rounded down: a smaller ε, and never a larger one."""
+    wide = 2**200
+    return Fraction(math.isqrt(value.numerator * wide**2 // value.denominator), wide)

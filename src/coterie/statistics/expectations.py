@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from coterie.schema import AttributeType
+from coterie.columns.numbers import step_of
 from coterie.statistics.filters import Condition, Filter, OneOf
 from coterie.statistics.measurement import Measurement
 from coterie.statistics.ranges import Range
@@ -133,8 +133,8 @@ class Expectations:
             shape = replace(normal(expected, self.std(where, column)), declared=False)
         else:
             shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
-        if shape.step is None and self.specification.schema[column].type is AttributeType.INTEGER:
-            shape = replace(shape, step=1.0)
+        if shape.step is None:
+            shape = replace(shape, step=step_of(self.specification.schema[column]))
         return shape.moved(statistic.quantile, expected).within(domain)
 
     def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
 
+from coterie.budget import float_up
+from coterie.errors import SchemaError
+from coterie.statistics.candidates import Candidates
 from coterie.statistics.filters import Filter
 from coterie.statistics.names import filter_text, number_text
 from coterie.statistics.ranges import Range
 from coterie.statistics.sensitivity import (
     Kind,
+    Neighbours,
     SensitivityBound,
     count_bound,
     mean_bound,
@@ -17,21 +25,55 @@ from coterie.statistics.sensitivity import (
     sum_bound,
     variance_bound,
 )
+from coterie.statistics.value_grid import ValueGrid
+
+_FINE = 32  # measurements that are not counts have 2^32 or more steps to their sensitivity
+_SMALLEST, _LARGEST = Fraction(10) ** -300, Fraction(10) ** 300
+SHARES = ValueGrid.of(0.0, 1.0)
+
+
+class Interval(Protocol):
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """`terms` are (column, centre): a sum adds up Π(x − centre); the other kinds use one column."""
+    """`terms` are (column, centre): a sum adds up Π(x − centre); the other kinds use one column.
+
+    What is measured is a whole number k, and k·unit + offset is the value: exact arithmetic, and noise on the same steps.
+    """
 
     kind: Kind
     where: Filter
     bound: SensitivityBound
     terms: tuple[tuple[str, float], ...] = ()
-    domains: tuple[Range, ...] = ()
+    domains: tuple[ValueGrid, ...] = ()
     indicator: Filter | None = None  # MEAN of an indicator: a proportion
     at_least: int = 1
     quantile: float = 0.5
-    candidates: int = 1024
+    cells: int = 1024
+    unit: Fraction = Fraction(1)
+    offset: Fraction = Fraction(0)
+
+    @property
+    def candidates(self) -> Candidates:
+        """Of a quantile: what it may be."""
+        return Candidates(self.domains[0], self.cells)
+
+    @property
+    def level(self) -> Fraction:
+        """Of a quantile: q as an exact number, so that ranks are compared in whole numbers."""
+        return Fraction(self.quantile).limit_denominator(10**6)
+
+    def steps(self, neighbours: Neighbours) -> int:
+        """The Δ that the measurement's own budget pays for, in units."""
+        return math.ceil(Fraction(self.bound.nominal(neighbours, self.where.everyone)) / self.unit)
+
+    def value(self, steps: int) -> float:
+        return float(self.offset + steps * self.unit)
 
     @property
     def name(self) -> str:
@@ -61,46 +103,84 @@ def count(where: Filter) -> Measurement:
     return Measurement(Kind.COUNT, where, count_bound())
 
 
-def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[Range, ...]) -> Measurement:
-    """Σ Π(x − centre) over the group."""
-    return Measurement(Kind.SUM, where, sum_bound(product_range(terms, domains)), terms, domains)
+def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> Measurement:
+    """Σ Π(x − centre) over the group, centres rounded to half a step of their column's grid."""
+    half = math.prod((domain.step / 2 for domain in domains), start=Fraction(1))
+    low, high = _product_ends(terms, domains)
+    if not _SMALLEST <= (high - low) * half <= max(abs(low), abs(high)) * half * 2 <= _LARGEST:
+        raise SchemaError(
+            f"Sums of '{terms[0][0]}' would lie beyond the numbers that a release can hold.",
+            "Measure the attribute in another unit.",
+        )
+    finer = max(_FINE + 1 - (high - low).bit_length(), 0)
+    bound = replace(
+        sum_bound(Range(float(low * half), float(high * half))),
+        enter=float_up(max(abs(low), abs(high)) * half),
+        swap=float_up((high - low) * half),
+    )
+    return Measurement(Kind.SUM, where, bound, terms, domains, unit=half / 2**finer)
 
 
-def mean(where: Filter, column: str, domain: Range, at_least: int) -> Measurement:
-    bound = mean_bound(domain, at_least)
-    return Measurement(Kind.MEAN, where, bound, ((column, 0.0),), (domain,), at_least=at_least)
+def mean(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
+    """Padded with the middle of the domain, which is the offset."""
+    middle = (domain.low + domain.high) * domain.step / 2
+    return _padded(Kind.MEAN, where, mean_bound(domain, at_least), column, domain, at_least, middle)
 
 
 def share(where: Filter, indicator: Filter, at_least: int) -> Measurement:
-    bound = mean_bound(Range(0.0, 1.0), at_least)
+    made = _padded(Kind.MEAN, where, mean_bound(SHARES, at_least), "", SHARES, at_least)
+    return replace(made, terms=(), indicator=indicator)
+
+
+def variance(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
+    return _padded(Kind.VARIANCE, where, variance_bound(domain, at_least), column, domain, at_least)
+
+
+def std(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
+    return _padded(Kind.STD, where, std_bound(domain, at_least), column, domain, at_least)
+
+
+def _padded(
+    kind: Kind,
+    where: Filter,
+    bound: SensitivityBound,
+    column: str,
+    domain: ValueGrid,
+    at_least: int,
+    offset: Fraction = Fraction(0),
+) -> Measurement:
+    """A quotient or a root, rounded down to a step of 2^-32 of its sensitivity.
+
+    Rounding down keeps order and commutes with whole steps: numbers at most D steps apart stay at most D steps apart.
+    """
+    unit = Fraction(bound.swap) / 2**_FINE
     return Measurement(
-        Kind.MEAN, where, bound, domains=(Range(0.0, 1.0),), indicator=indicator, at_least=at_least
+        kind, where, bound, ((column, 0.0),), (domain,), at_least=at_least, unit=unit, offset=offset
     )
 
 
-def variance(where: Filter, column: str, domain: Range, at_least: int) -> Measurement:
-    bound = variance_bound(domain, at_least)
-    return Measurement(Kind.VARIANCE, where, bound, ((column, 0.0),), (domain,), at_least=at_least)
-
-
-def std(where: Filter, column: str, domain: Range, at_least: int) -> Measurement:
-    bound = std_bound(domain, at_least)
-    return Measurement(Kind.STD, where, bound, ((column, 0.0),), (domain,), at_least=at_least)
-
-
-def quantile(where: Filter, column: str, domain: Range, q: float, candidates: int) -> Measurement:
+def quantile(where: Filter, column: str, domain: ValueGrid, q: float, cells: int) -> Measurement:
     return Measurement(
-        Kind.QUANTILE,
-        where,
-        rank_bound(q),
-        ((column, 0.0),),
-        (domain,),
-        quantile=q,
-        candidates=candidates,
+        Kind.QUANTILE, where, rank_bound(q), ((column, 0.0),), (domain,), quantile=q, cells=cells
     )
 
 
-def product_range(terms: tuple[tuple[str, float], ...], domains: tuple[Range, ...]) -> Range:
+def _product_ends(terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> tuple[int, int]:
+    """The range of Π(x − centre) in (products of) half steps; a square of one column is not negative."""
+    shifted = [
+        (2 * domain.low - domain.half_steps(centre), 2 * domain.high - domain.half_steps(centre))
+        for (_, centre), domain in zip(terms, domains, strict=True)
+    ]
+    if len(shifted) == 1:
+        return shifted[0]
+    (a, b), (c, d) = shifted
+    if terms[0] == terms[1]:
+        return 0 if a <= 0 <= b else min(a * a, b * b), max(a * a, b * b)
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+def product_range(terms: tuple[tuple[str, float], ...], domains: Sequence[Interval]) -> Range:
     """The range of Π(x − centre); a square of one column is not negative."""
     shifted = [
         Range(domain.lower - centre, domain.upper - centre)

@@ -18,9 +18,10 @@ _HALF_NORMAL = math.sqrt(2.0 / math.pi)
 
 
 class Family(StrEnum):
-    LAPLACE = "Laplace"
+    # The first of each pair has steps so fine (2^32 to the sensitivity) that the continuous law predicts it.
+    LAPLACE = "discrete Laplace, fine steps"
     DISCRETE_LAPLACE = "discrete Laplace"  # counts
-    GAUSSIAN = "Gaussian"
+    GAUSSIAN = "discrete Gaussian, fine steps"
     DISCRETE_GAUSSIAN = "discrete Gaussian"  # counts
     RANK = "exponential mechanism on ranks"  # quantiles; the search takes Laplace noise of the same mean size
 

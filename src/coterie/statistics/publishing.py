@@ -19,10 +19,10 @@ from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
 from coterie.statistics.accounting import ledger_epsilon
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.records import Records, open_records
 from coterie.statistics.release_store import Kept, ReleaseStore, open_store
 from coterie.statistics.releasing import StatisticsRelease, make_release
 from coterie.statistics.request import Request
-from coterie.statistics.sources import Source, open_source
 from coterie.statistics.specification import Specification
 from coterie.statistics.statistics_certificate import StatisticsCertificate, certify_statistics, promise
 from coterie.statistics.stored import (
@@ -76,40 +76,40 @@ def release(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
     request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
-    with open_source(data, table) as source:
-        if seed is not None:  # the same noise whenever it is asked for: nothing to keep
-            return on_disk(target, request.digest, specification) or _published(
-                _finished(request, source, target, key, progress), target, again=False
-            )
-        if ledger is None:
-            return _through_store(request, source, target, key, progress)
-        purpose = _purpose(request, source, target)
-        turn = my_turn(Path(ledger), purpose.population, purpose.method)
-        with (
-            turn,
-            open_store(request.name, request.place(source), required=False) as store,
-            Ledger.open(ledger) as book,
-        ):
-            stored = in_ledger(book, specification, request.digest, purpose, target)
-            if stored is not None:
-                return stored
-            refuse_existing(target)
-            book.book().afford(purpose)
-            made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
-            if made is None:
-                made = _finished(request, source, target, key, progress)
-                store.keep(made)
-            with book.charge(purpose) as charge:
-                # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
-                names = {path: temporary_for(path) for _, path in _parts(made, target)}
-                charge.staging(*names.values())
-                charge.publish(_stage(_parts(made, target), names))
-            return Published(target, certificate_path(target), made.certificate, made.content, False)
+    source = open_records(data, table)
+    if seed is not None:  # the same noise whenever it is asked for: nothing to keep
+        return on_disk(target, request.digest, specification) or _published(
+            _finished(request, source, target, key, progress), target, again=False
+        )
+    if ledger is None:
+        return _through_store(request, source, target, key, progress)
+    purpose = _purpose(request, source, target)
+    turn = my_turn(Path(ledger), purpose.population, purpose.method)
+    with (
+        turn,
+        open_store(request.name, request.place(source), required=False) as store,
+        Ledger.open(ledger) as book,
+    ):
+        stored = in_ledger(book, specification, request.digest, purpose, target)
+        if stored is not None:
+            return stored
+        refuse_existing(target)
+        book.book().afford(purpose)
+        made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
+        if made is None:
+            made = _finished(request, source, target, key, progress)
+            store.keep(made)
+        with book.charge(purpose) as charge:
+            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
+            names = {path: temporary_for(path) for _, path in _parts(made, target)}
+            charge.staging(*names.values())
+            charge.publish(_stage(_parts(made, target), names))
+        return Published(target, certificate_path(target), made.certificate, made.content, False)
 
 
 def _through_store(
     request: Request,
-    source: Source,
+    source: Records,
     target: Path,
     key: str | Path | None,
     progress: Callable[[str], None],
@@ -151,7 +151,7 @@ def _half_written(kept: Kept, target: Path) -> bool:
 
 def _finished(
     request: Request,
-    source: Source,
+    source: Records,
     target: Path,
     key: str | Path | None,
     progress: Callable[[str], None],
@@ -181,7 +181,7 @@ def _finished(
     return Kept(certificate, content, ending)
 
 
-def _purpose(request: Request, source: Source, target: Path) -> Purpose:
+def _purpose(request: Request, source: Records, target: Path) -> Purpose:
     paid = request.paid
     epsilon = ledger_epsilon(paid.budget, LEDGER_DELTA)
     # A ledger is never charged for seeded noise, so the noise is the real one here.

@@ -1,8 +1,8 @@
 """How far a quantile chosen by the exponential mechanism falls from the table's own, if the shape is as declared.
 
-Given a table the mechanism's law is known exactly: grid point c has probability ∝ exp(−|#below c − q·n|/s). The
+Given a table the mechanism's law is known exactly: see coterie.statistics.candidates for the sets and their utility. The
 table is what the plan may not look at, so tables are drawn from the declared shape: the number of records in
-each cell of the grid is multinomial, and the table's own quantile lies where the order statistics of that cell
+each set is multinomial, and the table's own quantile lies where the order statistics of that set
 lie (a Beta law). What is reported is the mean over tables and how much tables differ.
 """
 
@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.statistics.candidates import Candidates, distances
 from coterie.statistics.noise_model import Array
 from coterie.statistics.predicted_error import Tabled
 from coterie.statistics.shape import Shape
@@ -27,25 +28,23 @@ _STEPS = np.geomspace(1e-7, 1e7, 337)  # utility scales at which the search's me
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """`below[t, j]`: records of table t below grid point j; `truth[t]`: the table's own quantile."""
+    """`distances[t, j]`: how far the quantile of table t is from set j, in records; `truth[t]`: the quantile itself."""
 
-    grid: Array
-    below: NDArray[np.float64]
+    released: Array
+    distances: NDArray[np.float64]
     truth: Array
-    deviations: NDArray[np.float64]  # grid − truth, tables × grid points
+    deviations: NDArray[np.float64]  # released − truth, tables × sets
     by_size: NDArray[np.int64]  # the order of |deviations|, all tables together
 
 
 @dataclass(frozen=True, slots=True)
 class RankLaw:
-    """The exponential mechanism on a grid of `candidates` cells over [lower, lower + width]."""
+    """The exponential mechanism on the sets of values that `candidates` lists."""
 
     shape: Shape
     size: int
     quantile: float
-    lower: float
-    width: float
-    candidates: int
+    candidates: Candidates
     sensitivity: float
     zcdp: bool
 
@@ -76,9 +75,8 @@ class RankLaw:
         return (self.scale(budget + step) - self.scale(budget - step)) / (2.0 * step)
 
     def probabilities(self, budget: float) -> NDArray[np.float64]:
-        """The law of the chosen grid point: tables × grid points."""
-        found = tables(self)
-        utility = -np.abs(found.below - self.quantile * self.size) / float(self.utility_scale(budget))
+        """The law of the chosen set: tables × sets."""
+        utility = -tables(self).distances / float(self.utility_scale(budget))
         weights = np.exp(utility - utility.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
@@ -104,44 +102,46 @@ class RankLaw:
         upto = np.cumsum(self.probabilities(budget), axis=1)
         runs = points.reshape(len(upto), -1)
         places = [np.searchsorted(row[:-1], run) for row, run in zip(upto, runs, strict=True)]
-        return np.repeat(found.truth, runs.shape[1]), found.grid[np.concatenate(places)]
+        return np.repeat(found.truth, runs.shape[1]), found.released[np.concatenate(places)]
 
 
 @lru_cache(maxsize=256)
 def _log_errors(law: RankLaw) -> Array:
-    grid = _grid(law)
-    utility = -np.abs(law.size * _upto(law) - law.quantile * law.size)
-    sizes = np.abs(grid - law.shape.at(law.quantile))
-    weights = np.exp((utility - utility.max())[None, :] / _STEPS[:, None])
-    # A chosen point is off by about a quarter of a cell at best, wherever the grid happens to lie.
+    far = distances(law.size * np.diff(_upto(law)), law.quantile)
+    sizes = np.abs(law.candidates.released - law.shape.at(law.quantile))
+    weights = np.exp(-(far - far.min())[None, :] / _STEPS[:, None])
+    # A chosen gap is off by about a quarter of its width at best, wherever the grid happens to lie.
     means = weights @ sizes / weights.sum(axis=1)
-    return np.asarray(np.log(np.maximum(means, 0.25 * law.width / law.candidates)))
+    least = 0.25 * law.candidates.finest or 1e-3 * float(law.candidates.grid.step)
+    return np.asarray(np.log(np.maximum(means, least)))
 
 
 @lru_cache(maxsize=64)
 def tables(law: RankLaw) -> Tables:
     """The same tables for every budget, so that two splits differ by their noise only."""
+    upto, released = _upto(law), law.candidates.released
     number = MOST_TABLES
-    while number > FEWEST_TABLES and number * law.candidates > _ROOM:
+    while number > FEWEST_TABLES and number * len(released) > 2 * _ROOM:
         number //= 2
-    draw = np.random.Generator(np.random.PCG64([SEED, law.size, law.candidates]))
-    upto = _upto(law)
+    draw = np.random.Generator(np.random.PCG64([SEED, law.size, law.candidates.cells]))
     counts = draw.multinomial(law.size, np.diff(upto), size=number)
     below = np.concatenate([np.zeros((number, 1)), np.cumsum(counts, axis=1)], axis=1)
-    grid, truth = _grid(law), _quantiles(law, upto, counts, below, draw)
-    deviations = grid[None, :] - truth[:, None]
-    return Tables(grid, below, truth, deviations, np.argsort(np.abs(deviations).ravel()))
-
-
-def _grid(law: RankLaw) -> Array:
-    return law.lower + law.width * np.arange(law.candidates + 1) / law.candidates
+    truth = _quantiles(law, upto, counts, below, draw)
+    deviations = released[None, :] - truth[:, None]
+    far = np.asarray(distances(counts, law.quantile), dtype=np.float64)
+    return Tables(released, far, truth, deviations, np.argsort(np.abs(deviations).ravel()))
 
 
 def _upto(law: RankLaw) -> Array:
-    """The share of records below each grid point; the last cell holds the upper bound."""
-    upto = law.shape.below(_grid(law))
-    upto[0], upto[-1] = 0.0, 1.0
-    return upto
+    """The share of records below each set, and at the end 1."""
+    points = law.candidates.grid.values(law.candidates.points)
+    ends = np.empty(2 * len(points))
+    ends[0::2], ends[1::2] = law.shape.below(points), law.shape.upto(points)
+    ends[0], ends[-1] = 0.0, 1.0
+    starts = ends[:-1][
+        law.candidates.kept
+    ]  # what lies between two neighbours of the grid counts as the lower one
+    return np.append(np.maximum.accumulate(starts), 1.0)
 
 
 def _quantiles(

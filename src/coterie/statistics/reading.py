@@ -10,6 +10,7 @@ from typing import Any
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema import Schema
+from coterie.statistics.asked_values import check_asked_values
 from coterie.statistics.checking import check
 from coterie.statistics.expanding import expand
 from coterie.statistics.expression import names_in
@@ -83,6 +84,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         document=document,
     )
     check(specification)
+    check_asked_values(specification)
     return specification
 
 

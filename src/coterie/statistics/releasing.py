@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from coterie.statistics.drawing import Noise, release_scale
 from coterie.statistics.expression import Expression, names_in
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import design_for, plan
+from coterie.statistics.records import Records
 from coterie.statistics.sensitivity import Kind
-from coterie.statistics.sources import Source
 from coterie.statistics.specification import Notion, Specification
 from coterie.statistics.tape import Tape
 from coterie.statistics.uncertainty import intervals
@@ -52,11 +53,11 @@ class StatisticsRelease:
 
 
 def make_release(
-    chosen: Plan, source: Source, noise: Noise, pilot: Mapping[str, float] | None = None
+    chosen: Plan, records: Records, noise: Noise, pilot: Mapping[str, float] | None = None
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    noisy = _noisy(design, compute(design, source), _release_scales(design, chosen.budgets), noise)
+    noisy = _noisy(design, compute(design, records), chosen.budgets, noise)
     statistics, equations = evaluate(design, _consistent(chosen, noisy))
     bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
@@ -78,8 +79,7 @@ def draw_measurements(
 ) -> NDArray[np.float64]:
     """Noise and consistency: releases × measurements. One release is published; tests draw thousands."""
     design = chosen.design
-    noisy = _noisy(design, exact, _release_scales(design, chosen.budgets), noise, releases=releases)
-    return _consistent(chosen, noisy)
+    return _consistent(chosen, _noisy(design, exact, chosen.budgets, noise, releases=releases))
 
 
 def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def plan_with_pilot(
-    specification: Specification, source: Source, noise: Noise, allocator: str
+    specification: Specification, records: Records, noise: Noise, allocator: str
 ) -> tuple[Plan, dict[str, float]]:
     """Pay a share of the budget, split evenly, for rough values; plan the rest on those.
 
@@ -99,7 +99,7 @@ def plan_with_pilot(
     budgets = exact_budgets(
         uniform.allocate(Problem(design.metric, design.feasible)), design.feasible, design.total
     )
-    noisy = _noisy(design, compute(design, source), _release_scales(design, budgets), noise, "pilot ")
+    noisy = _noisy(design, compute(design, records), budgets, noise, "pilot ")
     values = {name: float(value[0]) for name, value in evaluate(design, noisy)[0].items()}
     return plan(specification, allocator, expected=values, report_losses=False), values
 
@@ -133,17 +133,18 @@ def _release_scales(design: Design, budgets: Any) -> dict[str, float]:
 def _noisy(
     design: Design,
     exact: Mapping[str, Any],
-    scales: Mapping[str, float],
+    budgets: Sequence[Fraction],
     noise: Noise,
     part: str = "",
     releases: int = 1,
 ) -> NDArray[np.float64]:
     columns = []
-    for m, quantity in zip(design.measurements, design.metric.quantities, strict=True):
-        stream = f"statistics {part}{design.specification.digest} {m.name}"
+    specification = design.specification
+    neighbours, zcdp = specification.neighbours, specification.budget.notion is not Notion.PURE
+    for m, quantity, budget in zip(design.measurements, design.metric.quantities, budgets, strict=True):
+        stream = f"statistics {part}{specification.digest} {m.name}"
         if m.kind is Kind.QUANTILE:
-            columns.append(noise.choose(exact[m.name], m, scales[m.name], stream, releases))
+            columns.append(noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases))
         else:
-            centre = np.full(releases, exact[m.name])
-            columns.append(noise.add(centre, quantity.family, scales[m.name], stream))
+            columns.append(noise.add(exact[m.name], m, quantity.family, budget, neighbours, stream, releases))
     return np.stack(columns, axis=1)

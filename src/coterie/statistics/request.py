@@ -16,9 +16,9 @@ from coterie.statistics.by_hand import resplit
 from coterie.statistics.drawing import Noise
 from coterie.statistics.plan import Plan
 from coterie.statistics.planning import plan
+from coterie.statistics.records import Records
 from coterie.statistics.releasing import plan_with_pilot
 from coterie.statistics.solving import solve_budget
-from coterie.statistics.sources import Source
 from coterie.statistics.specification import Specification
 
 
@@ -61,9 +61,9 @@ class Request:
             content.append({name: as_text(parse_epsilon(part, name)) for name, part in self.split.items()})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def fingerprint(self, source: Source) -> str:
+    def fingerprint(self, records: Records) -> str:
         """What was asked of which data. A hash of the data confirms guesses about them: never published."""
-        return hashlib.sha256(f"{self.digest} {source.identity}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.digest} {records.identity}".encode()).hexdigest()
 
     @property
     def name(self) -> str:
@@ -71,9 +71,9 @@ class Request:
         named = [self.specification.population, self.specification.release]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
 
-    def place(self, source: Source) -> str:
+    def place(self, records: Records) -> str:
         """The release of this name on these data, whatever was asked of it: there is one, and no second draw."""
-        named = [self.specification.population, self.specification.release, source.identity]
+        named = [self.specification.population, self.specification.release, records.identity]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
     @property
@@ -81,14 +81,14 @@ class Request:
         """The specification with the budget that is charged."""
         return self._solved.specification if self.solve else self.specification
 
-    def plan(self, source: Source, noise: Noise) -> tuple[Plan, dict[str, float] | None]:
+    def plan(self, records: Records, noise: Noise) -> tuple[Plan, dict[str, float] | None]:
         """The plan, and the pilot's rough values if one was paid for."""
         if self.solve:
             return self._solved, None
         if self.as_in_paper:
-            return plan_as_in_paper(self.specification, source, self.allocator), None
+            return plan_as_in_paper(self.specification, records, self.allocator), None
         if self.specification.pilot:
-            return plan_with_pilot(self.specification, source, noise, self.allocator)
+            return plan_with_pilot(self.specification, records, noise, self.allocator)
         chosen = plan(self.specification, self.allocator, report_losses=False)
         return (resplit(chosen, self.split) if self.split else chosen), None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from coterie.statistics.ranges import Range
 
@@ -30,6 +31,11 @@ class Kind(StrEnum):
     VARIANCE = "variance"
     STD = "std"
     QUANTILE = "quantile"
+
+
+class Wide(Protocol):
+    @property
+    def width(self) -> float: ...
 
 
 class Neighbours(StrEnum):
@@ -72,7 +78,7 @@ def sum_bound(terms: Range) -> SensitivityBound:
     )
 
 
-def mean_bound(domain: Range, at_least: int) -> SensitivityBound:
+def mean_bound(domain: Wide, at_least: int) -> SensitivityBound:
     width, m = domain.width, at_least
     return SensitivityBound(
         max(width / (m + 1), width / (2 * m)) * _UP,
@@ -84,7 +90,7 @@ def mean_bound(domain: Range, at_least: int) -> SensitivityBound:
     )
 
 
-def variance_bound(domain: Range, at_least: int) -> SensitivityBound:
+def variance_bound(domain: Wide, at_least: int) -> SensitivityBound:
     size = domain.width**2 / at_least * _UP
     return SensitivityBound(
         size,
@@ -97,7 +103,7 @@ def variance_bound(domain: Range, at_least: int) -> SensitivityBound:
     )
 
 
-def std_bound(domain: Range, at_least: int) -> SensitivityBound:
+def std_bound(domain: Wide, at_least: int) -> SensitivityBound:
     size = domain.width / math.sqrt(at_least) * _UP
     return SensitivityBound(
         size,
@@ -111,12 +117,12 @@ def std_bound(domain: Range, at_least: int) -> SensitivityBound:
 
 
 def rank_bound(quantile: float) -> SensitivityBound:
-    """Of the exponential mechanism's utility −|#below − q·n| (002 has no quantiles; ours)."""
+    """Of the exponential mechanism's utility (002 has no quantiles; ours). See coterie.statistics.candidates."""
     return SensitivityBound(
         max(quantile, 1.0 - quantile) * _UP,
         1.0,
         "Δu = max(q, 1 − q) on entering or leaving, 1 on a change",
-        "u(c) = −|#{y < c} − q·n|. A new record changes #{y < c} by 0 or 1 and q·n by q, so the difference "
-        "by −q or 1 − q; a change of value changes #{y < c} by at most 1. One ε-DP draw picks c with "
-        "probability ∝ exp(ε·u/(2Δu)).",
+        "A candidate is a set of values from a to b, and u = −max(#{y < a} − q·n, q·n − #{y ≤ b}, 0). A new record "
+        "changes the first difference by −q or 1 − q and the second by q or q − 1; a change of value changes each "
+        "number by at most 1. One ε-DP draw picks a set with probability ∝ exp(ε·u/(2Δu)).",
     )

@@ -48,6 +48,11 @@ class Shape:
         inside = p[left] + np.clip(part, 0.0, 1.0) * (p[right] - p[left])
         return np.where(values <= x[0], 0.0, np.where(values > x[-1], 1.0, inside))
 
+    def upto(self, values: Array) -> Array:
+        """The share of records at or below each value."""
+        mirrored = Shape(tuple(1.0 - p for p in reversed(self.p)), tuple(-x for x in reversed(self.x)))
+        return np.asarray(1.0 - mirrored.below(-values))
+
     def moved(self, probability: float, to: float) -> Shape:
         """Shifted so that this quantile lies there; on a lattice by whole steps."""
         shift = to - self.at(probability)

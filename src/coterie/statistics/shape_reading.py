@@ -11,12 +11,13 @@ import numpy as np
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import Schema
+from coterie.statistics.asked_values import asked_texts
 from coterie.statistics.fields import members, number_of, of_group, positive_of
 from coterie.statistics.filters import Filter
+from coterie.statistics.kinds import Kinds
 from coterie.statistics.ranges import Range
+from coterie.statistics.records import open_records, typed
 from coterie.statistics.shape import DISTRIBUTIONS, Shape, from_quantiles, from_sample, from_values
-from coterie.statistics.sources import open_source, require_columns
-from coterie.statistics.sql import clipped, condition_sql
 
 _FORMS = ("quantiles", "distribution", "values", "sample")
 _ENTRIES = (*_FORMS, "mean", "std", "step")
@@ -69,14 +70,12 @@ class ShapeReader:
                 f"{place}: there is no file {content}.",
                 "Check its path, seen from the specification's folder.",
             )
-        with open_source(self.folder / content) as source:
-            require_columns(source, {column, *(name for name, _ in chosen.conditions)})
-            value = clipped(source.dialect, column, domain)
-            rows = source.rows(
-                f"SELECT {value} FROM {source.relation} AS public WHERE {condition_sql(source.dialect, chosen)}"
-            )
-            self.samples.append(source.identity)
-        values = np.array([row[0] for row in rows if row[0] is not None], dtype=np.float64)
+        records = open_records(self.folder / content)
+        asked = {name: asked_texts(condition, self.schema[name]) for name, condition in chosen.conditions}
+        people = typed(records.read(self.schema, {column, *asked}), self.schema, {column}, asked)
+        inside = Kinds.of(people, [chosen], self.schema).mask(chosen)
+        values = np.clip(people.numbers(column)[inside], domain.lower, domain.upper)
+        self.samples.append(records.identity)
         if len(values) < 2:
             raise ParameterError(
                 f"{place}: the sample has fewer than two numbers for this group.",

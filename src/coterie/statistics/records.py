@@ -1,0 +1,202 @@
+"""Where the records are, and how their cells become values: by the schema alone, through the readers that rows go through.
+
+Only the columns that a specification uses are typed: numbers as doubles, labels as codes of the declared labels. No cell
+decides how another cell is read. Messages name columns; never a value, and never how many records are concerned.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.columns.column import NumericColumn
+from coterie.errors import DataError, ParameterError, nearest
+from coterie.io.address import Address, TableName, is_database, quoted
+from coterie.io.digest import table_digest
+from coterie.io.frames import to_arrow
+from coterie.io.reading import read_table
+from coterie.schema import Attribute, Domain, Missing, Outside, Role, Schema
+from coterie.statistics.asked_values import asked_labels, is_labelled
+from coterie.statistics.label_text import label_text
+from coterie.table import absent_in, column_of, filled
+
+_WIDEST = Domain(lower=-9e289, upper=9e289)  # for a column without bounds, which is only compared
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers; NaN where a kept column has a gap."""
+
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Codes of labels; -1 for a missing one, and for a label that nobody declared and nobody asks for."""
+
+    codes: NDArray[np.int32]
+    labels: tuple[str, ...]
+    missing: NDArray[np.bool_]
+
+
+Typed = Numbers | Labels
+
+
+@dataclass(frozen=True)
+class People:
+    """The typed columns after the schema's policies."""
+
+    columns: dict[str, Typed]
+    records: int
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        column = self.columns[name]
+        assert isinstance(column, Numbers)
+        return column.values
+
+
+@dataclass
+class Records:
+    """A source that can be read; `identity` names the data for the ledger, which the steward keeps; never published."""
+
+    data: Any
+    table: str | None
+    identity: str
+    _names: list[str] = field(default_factory=list)
+
+    def read(self, schema: Schema, columns: Iterable[str]) -> pa.Table:
+        """These columns as they are stored, read by the schema."""
+        wanted = sorted(set(columns))
+        described = [attribute for attribute in schema.attributes if attribute.name in wanted]
+        narrow = Schema(attributes=tuple(described)) if described else schema
+        if isinstance(self.data, str | Path) and is_database(self.data):
+            return self._from_database(narrow, wanted)
+        if isinstance(self.data, str | Path):
+            found = read_table(self.data, table=self.table, schema=narrow)
+        else:
+            found = to_arrow(self.data)[0]
+        _require(found.column_names, wanted)
+        # Nothing but counts may be asked for: then one column says how many records there are.
+        return found.select(wanted or found.column_names[:1])
+
+    def _from_database(self, schema: Schema, wanted: list[str]) -> pa.Table:
+        name = TableName.parse(str(self.table), Address.parse(str(self.data)).kind)
+        everything = read_table(str(self.data), query=f"SELECT * FROM {name.sql} WHERE 1 = 0")
+        _require(everything.column_names, wanted)
+        listed = ", ".join(quoted(column) for column in wanted or everything.column_names[:1])
+        return read_table(str(self.data), query=f"SELECT {listed} FROM {name.sql}", schema=schema)
+
+
+def open_records(data: Any, table: str | None = None) -> Records:
+    """A file, a database URL with a table, or a data frame. Nothing but what names the data is read yet."""
+    if isinstance(data, str | Path) and is_database(data):
+        address = Address.parse(str(data))
+        if not table:
+            raise ParameterError("The source is a database, but no table was named.", "Give --table NAME.")
+        return Records(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
+    if isinstance(data, str | Path):
+        path = Path(data)
+        if not path.is_file():
+            raise DataError(f"There is no file {path}.", "Check the path given as --data.")
+        with path.open("rb") as stream:
+            return Records(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
+    if table is not None:
+        raise ParameterError("A table was named, but the source is a data frame.", "Leave out the table.")
+    frame = to_arrow(data)[0]
+    return Records(frame, None, f"frame {table_digest(frame)}")
+
+
+def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, set[str]]) -> People:
+    """Columns by the schema: missing values and values outside the domain treated as it says.
+
+    `numeric` names the columns that are added up; `asked` the values that filters ask for, by column.
+    """
+    drop = np.zeros(found.num_rows, dtype=np.bool_)
+    columns: dict[str, Typed] = {}
+    for name in found.column_names:
+        if name not in numeric and name not in asked:
+            continue
+        attribute = schema[name]
+        column, absent = _typed(
+            found.column(name), attribute, schema, name in numeric, asked.get(name, set())
+        )
+        if attribute.missing is Missing.DROP_ROW:
+            drop |= absent
+        elif (name in numeric or attribute.role is Role.PROTECT) and absent.any():
+            raise DataError(
+                f"Column '{name}' has missing values.",
+                "Fill them, or set `missing: drop row` or `impute` for it in the schema.",
+            )
+        columns[name] = column
+    if drop.any():
+        columns = {name: _rows(column, ~drop) for name, column in columns.items()}
+    return People(columns, found.num_rows - int(drop.sum()))
+
+
+def _typed(
+    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, added_up: bool, asked: set[str]
+) -> tuple[Typed, NDArray[np.bool_]]:
+    """The column, imputed and cut to its domain where the schema says so, and which of its cells are missing still."""
+    if not added_up and is_labelled(attribute, asked):
+        return _labels(stored, attribute, schema, asked)
+    bounded = attribute.domain is not None
+    if not bounded:
+        attribute = attribute.model_copy(update={"domain": _WIDEST})
+    column = column_of(stored, attribute, schema)
+    assert isinstance(column, NumericColumn)
+    absent = absent_in(column)
+    if attribute.missing is Missing.IMPUTE and absent.any():
+        column, absent = filled(column, absent), np.zeros_like(absent)
+        assert isinstance(column, NumericColumn)
+    values, domain = column.values, column.domain
+    if bounded and (added_up or attribute.role is Role.PROTECT):
+        outside = (values < domain.lower) | (values > domain.upper)
+        if attribute.outside is Outside.ERROR and outside.any():
+            raise DataError(
+                f"Column '{attribute.name}' has values outside its declared domain.",
+                "Widen the domain, or set `outside: clip` for it in the schema.",
+            )
+        values = np.clip(values, domain.lower, domain.upper)
+    return Numbers(values), absent
+
+
+def _labels(
+    stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
+) -> tuple[Labels, NDArray[np.bool_]]:
+    labels = asked_labels(attribute, schema.folder)
+    text = label_text(stored, attribute, labels or ())
+    if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
+        listed = tuple(sorted(asked))
+        places = pa.compute.index_in(text, value_set=pa.array(listed, pa.large_string()))
+        codes = np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
+        absent = np.asarray(text.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return Labels(codes, listed, absent), absent & (attribute.missing is Missing.DROP_ROW)
+    column = column_of(text, attribute, schema)
+    absent = absent_in(column)
+    if attribute.missing is Missing.IMPUTE and absent.any():
+        column = filled(column, absent)
+        absent = np.zeros_like(absent)
+    if isinstance(column, NumericColumn):  # ranks of ordered labels
+        codes = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
+        return Labels(codes, labels, absent), absent
+    return Labels(column.codes, tuple(column.taxonomy.categories), absent), absent
+
+
+def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
+    if isinstance(column, Numbers):
+        return Numbers(column.values[keep])
+    return Labels(column.codes[keep], column.labels, column.missing[keep])
+
+
+def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
+    present = list(present)
+    for name in wanted:
+        if name not in present:
+            raise DataError(f"The data have no column '{name}'.", nearest(name, present))
