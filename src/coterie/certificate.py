@@ -14,7 +14,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from coterie._version import __version__
 from coterie.budget import as_text
@@ -116,6 +123,15 @@ class Promised(_Frozen):
     citation: str
     neighbours: str
     rests_on_noise: bool
+    beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Certificates from before there was a `beside` keep their canonical form, and so their signature."""
+        content: dict[str, Any] = write(self)
+        if not self.beside:
+            del content["beside"]
+        return content
 
 
 class Multiplier(_Frozen):

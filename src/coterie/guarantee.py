@@ -18,6 +18,11 @@ class Status(StrEnum):
     REFUTED = "refuted"  # claimed in the literature, and there is a counterexample
     NONE = "none"  # nothing is promised
 
+    @property
+    def proof(self) -> bool:
+        """Whether a value is proved, if perhaps a weaker one or under a condition."""
+        return self in (Status.PROVED, Status.BOUNDED, Status.CONDITIONAL)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -52,6 +57,7 @@ class Guarantee:
     citation: str
     neighbours: str = REPLACE_ONE
     rests_on_noise: bool = True  # False: a property of the groups alone, such as k-anonymity
+    beside: tuple[Guarantee, ...] = ()  # of the list of group means, say, where rows are released
 
 
 NOTHING = Guarantee(

@@ -24,7 +24,7 @@ from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
 from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
-from coterie.promise import facts_of
+from coterie.promise import facts_of, loss_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -122,7 +122,7 @@ def require_budget(home: Home, study: Study, source: Source, prepared: Prepared)
         balance = book.balance(source.population)
         raise refusal(
             "the population's lifetime budget would be exceeded",
-            requested=as_text(purpose.epsilon),
+            requested=str(purpose.loss).removeprefix("ε "),
             remaining=as_text(balance.remaining),
             limit=as_text(balance.lifetime),
         ) from None
@@ -149,11 +149,12 @@ def study_purpose(home: Home, study: Study, source: Source, prepared: Prepared) 
         SecureSampler(),
         shuffled=not study.vertical,
     )
+    guarantee = settle(recipe.promise, facts)
     return Purpose(
         population=source.population,
-        epsilon=recipe.cost(share, len(study.asked_of(home.owner))),
+        loss=loss_of(guarantee, recipe.cost(share, len(study.asked_of(home.owner)))),
         method=study.method,
-        status=settle(recipe.promise, facts).status,
+        status=guarantee.status,
         target=str((home.study(study.id) / "manifest.json").absolute()),
         fingerprint=study.id,
     )
