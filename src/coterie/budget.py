@@ -97,4 +97,4 @@ def readable(value: Fraction) -> str:
 def brief(value: Fraction) -> str:
     """Exact where that is short, else four digits: for tables."""
     text = as_text(value)
-    return text if len(text) <= 7 else f"{float(value):.4g}".replace("e-0", "e-")
+    return text if len(text) <= 7 and "/" not in text else f"{float(value):.4g}".replace("e-0", "e-")
