@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -259,3 +261,49 @@ def _gaussian_excess(rho: float, epsilon: float) -> float:
         return 0.5 * math.erfc(-value / math.sqrt(2))
 
     return cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * cdf(-shift / 2 - epsilon / shift)
+
+
+def test_the_table_in_the_manual_is_what_is_computed() -> None:
+    """Each cell of docs/how-to/keep-a-ledger.md, evaluated at ε = 0.3, δ = 1e-6, ρ = 0.02, c = 4."""
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "keep-a-ledger.md").read_text()
+    table = (
+        text.partition("<!-- conversions -->")[2].partition("<!-- /conversions -->")[0].strip().splitlines()
+    )
+    rows = {
+        cells[0]: cells[1:]
+        for cells in ([c.strip() for c in line.strip("|").split("|")] for line in table[2:])
+    }
+    e, d, r, c = 0.3, 1e-6, 0.02, 4
+    written = {
+        "2ε": (2 * e,),
+        "cε": (c * e,),
+        "4ρ": (4 * r,),
+        "c²ρ": (c * c * r,),
+        "2ε, (1+e^ε)δ": (2 * e, (1 + math.exp(e)) * d),
+        "cε, δ(e^{cε}−1)/(e^ε−1)": (c * e, d * math.expm1(c * e) / math.expm1(e)),
+    }
+    changes: dict[str, list[tuple[Relation, Callable[[Loss], Loss]]]] = {}
+    for relation in Relation:
+        others = [other for other in Relation if other is not relation]
+        name = f"{relation} → {' or '.join(others)}"
+        changes[name] = [(relation, lambda loss, other=other: under(loss, other)) for other in others]  # type: ignore[misc]
+        changes.setdefault("row → unit of at most c rows", []).append(
+            (relation, lambda loss: for_unit(loss, "person", c))
+        )
+        changes.setdefault("unit → a row inside it", []).append(
+            (relation, lambda loss: for_unit(replace(loss, unit="person", rows_per_unit=c), "row", 1))
+        )
+    assert set(changes) == set(rows)
+    for name, cells in rows.items():
+        for relation, change in changes[name]:
+            for cell, stated in zip(
+                cells, (loss(relation, e), loss(relation, rho=r), loss(relation, e, d)), strict=True
+            ):
+                if cell == "refused":
+                    with pytest.raises(LedgerError):
+                        change(stated)
+                    continue
+                then = change(stated)
+                found = [float(v) for v in (then.epsilon, then.delta, then.rho) if v is not None]
+                same = [float(v) for v in (stated.epsilon, stated.delta, stated.rho) if v is not None]
+                assert found == pytest.approx(list(written.get(cell, same)), rel=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from fractions import Fraction
 from typing import Any
 
 from coterie.budget import as_text
@@ -22,6 +23,7 @@ from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
 from coterie.guarantee import settle
 from coterie.ledger import Ledger, Purpose
+from coterie.loss import Model
 from coterie.methods import get_method
 from coterie.noise.secure import SecureSampler
 from coterie.promise import facts_of, loss_of
@@ -120,11 +122,15 @@ def require_budget(home: Home, study: Study, source: Source, prepared: Prepared)
         book.afford(purpose)
     except BudgetExceeded:
         balance = book.balance(source.population)
+        left, limit = balance.remaining, balance.lifetime
+        individual = balance.individual_remaining
+        if individual is not None and (purpose.loss.model is Model.IDP or individual < left):
+            left, limit = individual, balance.terms.individual_lifetime or Fraction(0)
         raise refusal(
             "the population's lifetime budget would be exceeded",
             requested=str(purpose.loss).removeprefix("ε "),
-            remaining=as_text(balance.remaining),
-            limit=as_text(balance.lifetime),
+            remaining=as_text(left),
+            limit=as_text(limit),
         ) from None
     except LedgerError as error:
         raise _refusal_of(error) from None
@@ -171,6 +177,9 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         known = {}
     if policy.population not in known:
         try:
-            Ledger.add_population(path, policy.population, policy.lifetime)
+            # Most methods of a study promise individual differential privacy, if anything: the lifetime limits that, too.
+            Ledger.add_population(
+                path, policy.population, policy.lifetime, individual_lifetime=policy.lifetime
+            )
         except CoterieError as error:
             raise _refusal_of(error) from None
