@@ -14,6 +14,7 @@ from coterie.io.hidden import temporary_for
 from coterie.io.publication import stage_bytes
 from coterie.ledger import Ledger, Purpose
 from coterie.ledger.storage import Storage
+from coterie.loss import Loss
 
 LENGTHS = (100, 10_000, 30_000)
 ROUNDS = 5
@@ -36,7 +37,7 @@ def run() -> Iterator[str]:
 def _release(path: Path) -> None:
     """As `coterie protect --ledger` goes about it, with two files of one byte."""
     target = path.parent / f"{uuid4().hex}.csv"
-    purpose = Purpose("patients", Fraction(1, 3), "dp-ir", "refuted", str(target), "f" * 64)
+    purpose = Purpose("patients", Loss.pure(Fraction(1, 3)), "laplace", "proved", str(target), "f" * 64)
     with Ledger.open(path) as ledger:
         ledger.pending(purpose.population, purpose.target)
         ledger.book().afford(purpose)

@@ -14,6 +14,7 @@ from coterie import Certificate, Ledger, Release, Schema, protect
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.io.staged_file import StagedFile
 from coterie.ledger import Purpose
+from coterie.loss import Loss
 from coterie.publishing import Destination, publish, publish_charged
 from coterie.signing import make_key
 from coterie.verification import released_digest
@@ -21,7 +22,7 @@ from coterie.verification import released_digest
 
 @pytest.fixture
 def make(people: pa.Table, people_schema: Schema) -> Callable[[], Release]:
-    return lambda: protect(people, people_schema, method="dp-ir", epsilon=1, k=5)
+    return lambda: protect(people, people_schema, method="laplace", epsilon=1)
 
 
 def names(folder: Path) -> list[str]:
@@ -123,7 +124,9 @@ def test_a_charge_for_every_release_and_none_for_a_failed_one(
     def release(name: str, key: Path | None = None) -> None:
         with Ledger.open(book) as ledger:
             destination = Destination(str(tmp_path / name), key=key)
-            purpose = Purpose("people", Fraction(1), "dp-ir", "", destination.shown, fingerprint=name)
+            purpose = Purpose(
+                "people", Loss.pure(Fraction(1)), "laplace", "", destination.shown, fingerprint=name
+            )
             publish_charged(make, destination, ledger, purpose)
 
     def spent() -> Fraction:

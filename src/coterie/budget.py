@@ -92,3 +92,9 @@ def readable(value: Fraction) -> str:
     """Exact; a fraction without a decimal text also gets its rough size."""
     text = as_text(value)
     return f"{text} (≈ {float(value):.4g})" if "/" in text else text
+
+
+def brief(value: Fraction) -> str:
+    """Exact where that is short, else four digits: for tables."""
+    text = as_text(value)
+    return text if len(text) <= 7 and "/" not in text else f"{float(value):.4g}".replace("e-0", "e-")

@@ -9,20 +9,30 @@ from pathlib import Path
 from coterie.errors import ParameterError
 from coterie.ledger import Purpose, without_credentials
 from coterie.methods.recipe import Method
+from coterie.promise import forecast, loss_of
 from coterie.schema import Schema
 
 
 def purpose_of(
-    recipe: Method, epsilon: Fraction, schema: Schema, *, population: str, target: str, fingerprint: str
+    recipe: Method,
+    epsilon: Fraction,
+    schema: Schema,
+    *,
+    population: str,
+    target: str,
+    fingerprint: str,
+    shuffled: bool = False,
+    clipped: bool = True,
 ) -> Purpose:
-    """`target` is `Destination.shown`. The status follows from the release, and is filled in when there is one."""
+    """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
     if not recipe.adds_noise:
         raise ParameterError(
             f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
             "Leave out the ledger, or choose a method with noise.",
         )
-    cost = recipe.cost(epsilon, len(schema.protected))
-    return Purpose(population, cost, recipe.name, "", target, fingerprint)
+    guarantee = forecast(schema, recipe, epsilon, shuffled=shuffled, clipped=clipped)
+    loss = loss_of(guarantee, recipe.cost(epsilon, len(schema.protected)))
+    return Purpose(population, loss, recipe.name, guarantee.status, target, fingerprint)
 
 
 def fingerprint_of(data: str, request: tuple[object, ...]) -> str:

@@ -23,6 +23,11 @@ class Status(StrEnum):
     REFUTED = "refuted"  # claimed in the literature, and there is a counterexample
     NONE = "none"  # nothing is promised
 
+    @property
+    def proof(self) -> bool:
+        """Whether a value is proved, if perhaps a weaker one or under a condition."""
+        return self in (Status.PROVED, Status.BOUNDED, Status.CONDITIONAL)
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

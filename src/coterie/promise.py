@@ -13,9 +13,11 @@ from coterie.budget import Number, parse_epsilon, split
 from coterie.certificate import Certificate, Digest, certify
 from coterie.columns.column import CategoryColumn, Column
 from coterie.errors import ParameterError
-from coterie.guarantee import Facts, Guarantee, settle
+from coterie.guarantee import REPLACE_ONE, Facts, Guarantee, settle
+from coterie.loss import Loss, Model, Relation
 from coterie.methods.recipe import Method
 from coterie.noise.sampler import Sampler
+from coterie.noise.secure import SecureSampler
 from coterie.schema import Missing, Role, Schema, Source
 
 
@@ -47,7 +49,7 @@ class Promise:
     """What every release carries, whatever form its rows have."""
 
     method: str
-    cost: Fraction  # what a ledger is charged
+    loss: Loss  # what a ledger is charged
     guarantee: Guarantee
     certify: Callable[[Digest], Certificate] = field(repr=False)
 
@@ -72,7 +74,7 @@ def promise(
     guarantee = settle(method.promise, facts)
     return Promise(
         method.name,
-        method.cost(budget.total, len(schema.protected)),
+        loss_of(guarantee, method.cost(budget.total, len(schema.protected)) if method.adds_noise else None),
         guarantee,
         partial(
             certify,
@@ -88,6 +90,34 @@ def promise(
             datetime.now(UTC),
         ),
     )
+
+
+_MODELS = {"differential privacy": Model.DP, "individual differential privacy": Model.IDP}
+
+
+def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
+    """What a release costs: its stated value where there is a proof of one.
+
+    A proof of individual differential privacy that stands beside the guarantee (of the list of group means, where the rows
+    show the groups) counts as such. Without any proof, the ε that the noise was calibrated for is noted, and adds up to
+    nothing.
+    """
+    stated = [guarantee, *(other for other in guarantee.beside if _MODELS.get(other.model) is Model.IDP)]
+    for statement in stated:
+        model = _MODELS.get(statement.model)
+        if model is not None and statement.status.proof:
+            assert statement.neighbours == REPLACE_ONE  # all methods for rows
+            epsilon = parse_epsilon(statement.value)
+            return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, scope=statement.scope)
+    return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
+
+
+def forecast(
+    schema: Schema, method: Method, epsilon: Fraction, *, shuffled: bool = False, clipped: bool = True
+) -> Guarantee:
+    """What a release with real noise will promise, before the table is read: its size plays no part in the value."""
+    facts = facts_of(schema, method, epsilon, 1, 1, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    return settle(method.promise, facts)
 
 
 def facts_of(

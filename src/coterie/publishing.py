@@ -162,7 +162,8 @@ def publish_charged(
     destination.refuse_early()
     ledger.book().afford(purpose)
     release = make()
-    with ledger.charge(replace(purpose, status=release.guarantee.status)) as charge:
+    stated = replace(purpose, status=release.guarantee.status, loss=release.loss)
+    with ledger.charge(stated) as charge:
         certificate, staged = _stage_all(release, destination, *_announced(charge, destination), stage_data)
         charge.publish(staged)
     return certificate

@@ -109,7 +109,7 @@ def test_a_ledger_that_is_spent_is_exit_9(
     (tmp_path / "data.csv").write_text(GOOD["data"])
     (tmp_path / "schema.yaml").write_text(GOOD["schema"])
     Ledger.add_population(tmp_path / "ledger.db", "people", "1.5")
-    charged = {"ledger": "ledger.db", "population": "people", "k": 2}
+    charged = {"ledger": "ledger.db", "population": "people", "method": "laplace", "k": None}
     assert run(*protect_arguments("data.csv", **charged)).code == 0
     names = sorted(files(tmp_path))
     refused = run(*protect_arguments("data.csv", output="two.csv", **charged))

@@ -26,11 +26,9 @@ def arguments(url: str, folder: Path) -> list[object]:
         *("protect", url, "--table", "people", "--schema", folder / "schema.yaml"),
         *(
             "--method",
-            "idp-cbls",
+            "laplace",
             "--epsilon",
             "1",
-            "--k",
-            "50",
             "--output",
             url,
             "--output-table",

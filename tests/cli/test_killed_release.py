@@ -24,7 +24,7 @@ def arguments(folder: Path) -> list[str]:
     return [
         *COMMAND,
         *("protect", str(folder / "people.csv"), "--schema", str(folder / "schema.yaml")),
-        *("--method", "idp-cbls", "--epsilon", "1", "--k", "50", "--output", str(folder / "out.csv")),
+        *("--method", "laplace", "--epsilon", "1", "--output", str(folder / "out.csv")),
         *("--internal", str(folder / "private.json")),
         *("--ledger", str(folder / "ledger.sqlite"), "--population", "people", "--json"),
     ]

@@ -92,11 +92,16 @@ def test_killed_at_several_points_and_run_again_it_gives_the_same_bytes(folder: 
     assert not list(folder.glob(".*coterie*"))
 
 
+def charged_releases(folder: Path) -> int:
+    """Of a method without a proof, which is noted and counts for nothing."""
+    return sum(entry.state.charged for entry in Ledger.inspect(folder / "ledger.sqlite").entries.values())
+
+
 def test_a_killed_run_is_charged_once_and_its_noise_is_drawn_once(folder: Path) -> None:
     Ledger.add_population(folder / "ledger.sqlite", "people", "5")
     charged = ("--ledger", "ledger.sqlite", "--population", "people")
     kill_at(folder, 4, *charged)
-    assert Ledger.inspect(folder / "ledger.sqlite").balance("people").spent == 0
+    assert charged_releases(folder) == 0
     work = folder / ".out.parquet.coterie-work"
     drawn = {path.name: path.read_bytes() for path in work.glob("attribute-[0-2]-rows-*")}
     assert drawn
@@ -105,7 +110,7 @@ def test_a_killed_run_is_charged_once_and_its_noise_is_drawn_once(folder: Path) 
     last = start(folder, *charged)
     _, said = last.communicate(timeout=240)
     assert last.returncode == 0, said
-    assert Ledger.inspect(folder / "ledger.sqlite").balance("people").spent == 1
+    assert charged_releases(folder) == 1
     verify = ["certificate", "verify", "out.parquet", "out.parquet.certificate.json"]
     code = "from coterie.cli import main; main()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -161,7 +161,7 @@ class World:
         with Client(self.url, invitation.aggregator, invitation.tls, keys) as client:
             name = client.post("/v1/enrol", form.content())["owner"]
         settle(folder, invitation, name)
-        Ledger.add_population(folder / "ledger.sqlite", "people", lifetime)
+        Ledger.add_population(folder / "ledger.sqlite", "people", lifetime, individual_lifetime=lifetime)
         return Home.open(folder)
 
     def client(self, home: Home, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:

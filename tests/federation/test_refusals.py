@@ -53,9 +53,9 @@ def test_over_budget(shared: Any) -> None:
     study = shared.study([home.owner, other.owner])
     answer = refused(shared, home, study)
     assert "budget" in (answer.reason or "")
-    assert answer.figures == {"requested": "1", "remaining": "0.5", "limit": "0.5"}
+    assert answer.figures == {"requested": "2", "remaining": "0.5", "limit": "0.5"}
     told = shared.part(study, answer.owner)["reason"]
-    assert "requested 1, remaining 0.5, limit 0.5" in told, "the administrator sees the figures too"
+    assert "requested 2, remaining 0.5, limit 0.5" in told, "the administrator sees the figures too"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from coterie.ledger import Ledger, Purpose
+from coterie.loss import Loss
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def purpose(tmp_path: Path) -> Callable[..., Purpose]:
     def make(epsilon: str | Fraction = "1", population: str = "patients", target: str = "") -> Purpose:
-        return Purpose(population, Fraction(epsilon), "dp-ir", "refuted", target or str(tmp_path / "out.csv"))
+        loss = Loss.pure(Fraction(epsilon))
+        return Purpose(population, loss, "laplace", "proved", target or str(tmp_path / "out.csv"))
 
     return make

@@ -25,6 +25,7 @@ from ledger_staged_file import StagedFile
 
 import coterie.ledger
 from coterie.ledger import Ledger, Purpose, State
+from coterie.loss import Loss
 
 PRODUCT = str(Path(coterie.ledger.__file__).parent)
 FORCED = "old bytes of an earlier release"
@@ -35,7 +36,7 @@ Step = Callable[[str], None]
 def release(directory: Path, step: Step = lambda name: None) -> None:
     """What `coterie protect … --force --ledger` does: finish what was interrupted, or make a release."""
     data, certificate = directory / "out.csv", directory / "out.json"
-    purpose = Purpose("patients", Fraction(1), "dp-ir", "refuted", str(data))
+    purpose = Purpose("patients", Loss.pure(Fraction(1)), "laplace", "proved", str(data))
     with Ledger.open(directory / "ledger.sqlite") as ledger:
         step("opened")
         if ledger.finished(purpose):

@@ -11,6 +11,7 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import BudgetExceeded
 from coterie.ledger import Ledger, Purpose, storage
+from coterie.loss import Loss
 
 storage.WAIT_SECONDS = 60.0  # the race is about the sum, not about a slow disk
 
@@ -22,7 +23,7 @@ while not gate.exists():
 try:
     with (
         Ledger.open(path) as ledger,
-        ledger.charge(Purpose("patients", epsilon, "m", "s", str(target))) as charge,
+        ledger.charge(Purpose("patients", Loss.pure(epsilon), "m", "s", str(target))) as charge,
     ):
         time.sleep(0.02)  # long enough for the others to look while this one only holds its ε
         charge.publish([StagedFile.write(target, name.encode())])

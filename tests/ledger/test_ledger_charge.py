@@ -15,6 +15,7 @@ from ledger_staged_file import StagedFile
 from coterie.budget import as_text
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.ledger import Ledger, Purpose, State, without_credentials
+from coterie.loss import Loss
 
 Make = Callable[..., Purpose]
 
@@ -106,7 +107,10 @@ def test_a_fault_after_ready_stays_charged_and_is_finished_later(
         assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
         assert ledger.finished(purpose()) is not None
         assert ledger.finished(replace(purpose(), status="not known yet")) is not None
-        assert ledger.finished(purpose("2")) is None
+        assert (
+            ledger.finished(replace(purpose(), loss=Loss.pure(Fraction(2)))) is not None
+        )  # a forecast that was off
+        assert ledger.finished(replace(purpose(), method="dp-tree")) is None
         assert ledger.finished(replace(purpose(), fingerprint="another input")) is None
         assert ledger.balance("patients").spent == 1
     assert (tmp_path / "out.csv").read_bytes() == b"a"
@@ -210,11 +214,14 @@ def test_sums_are_exact_and_the_last_crumb_can_be_spent(
     Ledger.add_population(path, "p", as_text(lifetime))
     with Ledger.open(path) as ledger:
         for number, epsilon in enumerate(epsilons):
-            with ledger.charge(Purpose("p", epsilon, "laplace", "proved", "x")) as charge:
+            with ledger.charge(Purpose("p", Loss.pure(epsilon), "laplace", "proved", "x")) as charge:
                 charge.publish([StagedFile.write(directory / f"{number}", b"x")])
         assert ledger.balance("p").spent == lifetime
         assert ledger.balance("p").remaining == 0
-        with pytest.raises(BudgetExceeded), ledger.charge(Purpose("p", Fraction(1, 10**30), "m", "s", "x")):
+        with (
+            pytest.raises(BudgetExceeded),
+            ledger.charge(Purpose("p", Loss.pure(Fraction(1, 10**30)), "m", "s", "x")),
+        ):
             pytest.fail("the block of a refused charge must not run")
 
 

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_staged_file import StagedFile
 
-from coterie.errors import LedgerError
+from coterie.errors import BudgetExceeded, LedgerError
 from coterie.ledger import Book, Ledger, Purpose, chain, storage
-from coterie.ledger.account import Account
+from coterie.ledger.account import Account, Terms
 from coterie.ledger.storage import Storage
+from coterie.loss import Loss
 
 Make = Callable[..., Purpose]
 
@@ -174,7 +175,7 @@ def test_step_by_step_and_from_the_beginning_say_the_same(path: Path, tmp_path: 
             assert content_of(ledger.book()) == content_of(Ledger.inspect(path))
         with ledger.charge(purpose("1/9")):
             assert content_of(ledger.book()) == content_of(Ledger.inspect(path))
-            assert [entry.purpose.epsilon for entry in ledger.book().unfinished()] == [Fraction(1, 9)]
+            assert [entry.purpose.loss.epsilon for entry in ledger.book().unfinished()] == [Fraction(1, 9)]
 
 
 def content_of(book: Book) -> tuple[object, ...]:
@@ -186,19 +187,23 @@ _fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 
 @given(lifetime=_fractions, steps=st.lists(st.tuples(st.sampled_from("hsg"), _fractions), max_size=12))
 def test_an_account_adds_as_fractions_do(lifetime: Fraction, steps: list[tuple[str, Fraction]]) -> None:
-    account, spent, held = Account(lifetime), Fraction(0), Fraction(0)
+    account, spent, held = Account(Terms("patients", lifetime)), Fraction(0), Fraction(0)
     for kind, epsilon in steps:
+        loss = Loss.pure(epsilon)
         if kind == "h" and spent + held + epsilon > lifetime:
+            with pytest.raises(BudgetExceeded):
+                account.afford(loss)
             with pytest.raises(ValueError):
-                account.hold(epsilon)
+                account.copy().hold((loss, loss))
         elif kind == "h":
-            account.hold(epsilon)
+            account.afford(loss)
+            account.hold((loss, loss))
             held += epsilon
         elif held >= epsilon:
-            (account.spend if kind == "s" else account.give_back)(epsilon)
+            (account.spend if kind == "s" else account.give_back)((loss, loss))
             held -= epsilon
             spent += epsilon if kind == "s" else 0
-        balance = account.balance("patients")
+        balance = account.balance()
         assert (balance.lifetime, balance.spent, balance.held) == (lifetime, spent, held)
 
 

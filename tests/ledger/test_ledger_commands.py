@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from coterie.cli.ledger import MEANING, app
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.ledger import Ledger, Purpose, State
+from coterie.loss import Loss, Model, Relation
 
 Make = Callable[..., Purpose]
 
@@ -43,10 +45,16 @@ def test_init_makes_a_ledger_and_adds_populations(tmp_path: Path) -> None:
     assert run_json("init", path, "--population", "staff", "--lifetime", "1/3") == {
         "ledger": str(path),
         "population": "staff",
+        "relation": "replace-one",
+        "unit": "row",
+        "rows_per_unit": 1,
+        "delta": None,
         "lifetime": "1/3",
         "spent": "0",
         "held": "0",
         "remaining": "1/3",
+        "individual": {"lifetime": None, "spent": "0", "held": "0", "remaining": None},
+        "refuse_unproved": False,
     }
     with pytest.raises(ParameterError):
         run("init", path, "--population", "x", "--lifetime", "0")
@@ -59,19 +67,53 @@ def test_show_tells_every_release_and_what_remains(path: Path, purpose: Make) ->
         content = run_json("show", path)
     (account,) = content["populations"]
     assert (account["spent"], account["held"], account["remaining"]) == ("17/6", "4", "19/6")
-    assert [(row["epsilon"], row["state"], row["charged"]) for row in account["releases"]] == [
+    assert [(row["loss"]["epsilon"], row["state"], row["charged"]) for row in account["releases"]] == [
         ("2.5", "released", True),
         ("1/3", "released", True),
         ("4", "reserved", False),
     ]
-    assert account["releases"][0]["method"] == "dp-ir"
-    assert account["releases"][0]["status"] == "refuted"
+    assert account["releases"][0]["method"] == "laplace"
+    assert account["releases"][0]["status"] == "proved"
     assert content["seal"] in Ledger.inspect(path).seals
 
     shown = run("show", path, "--population", "patients")
-    assert "remaining 43/6 (≈ 7.167)" in shown  # the reservation above was given back
+    assert "7.167" in shown  # the reservation above was given back
     with pytest.raises(LedgerError, match="Did you mean 'patients'"):
         run("show", path, "--population", "patient")
+
+
+def test_show_fits_on_a_terminal_and_tells_inside_from_outside(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    options = ("--delta", "1e-6", "--relation", "replace-one", "--unit", "person", "--refuse-unproved")
+    assert "at delta 0.000001" in run("init", path, "--population", "people", "--lifetime", "10", *options)
+    assert "outside the account" in run("policy", path, "--population", "people", "--accept-unproved")
+    stated = (
+        (Loss(Model.DP, Relation.ADD_REMOVE, "proved", Fraction(1, 2)), "statistics: wages", "proved"),
+        (Loss(Model.DP, Relation.REPLACE_ONE, "proved", rho=Fraction(1, 10)), "statistics: hours", "proved"),
+        (Loss.pure(Fraction(1, 4), "conditional"), "dp-copula", "conditional"),
+        (Loss(Model.IDP, Relation.REPLACE_ONE, "bounded", Fraction(2)), "idp-ls", "refuted"),
+        (Loss(Model.NONE, Relation.REPLACE_ONE, "heuristic", Fraction(1)), "idp-cbls", "heuristic"),
+    )
+    for number, (loss, method, status) in enumerate(stated):
+        target = str(tmp_path / f"released-{number}.csv")
+        release(path, Purpose("people", loss, method, status, target))
+    shown = run("show", path)
+    assert max(map(len, shown.splitlines())) <= 80
+    inside, outside = shown.split("Outside the account")
+    assert "people · replace-one, unit person" in inside
+    for words in ("ε 0.5 → 1", "ρ 0.1", "ε 2 iDP", "conditional", "released-3.csv"):
+        assert words in inside
+    assert "idp-cbls" not in inside
+    assert "idp-cbls" in outside
+    (account,) = run_json("show", path)["populations"]
+    assert (account["delta"], account["unit"], account["refuse_unproved"]) == ("0.000001", "person", False)
+    assert [row["inside"] for row in account["releases"]] == [True, True, True, True, False]
+    assert account["releases"][0]["counts"]["differential_privacy"]["epsilon"] == "1"
+    assert account["releases"][3]["counts"]["differential_privacy"] is None
+    assert account["releases"][3]["counts"]["individual"]["epsilon"] == "2"
+    assert float(Fraction(account["individual"]["spent"])) == pytest.approx(
+        2 + float(Fraction(account["spent"]))
+    )
 
 
 def test_show_changes_nothing_and_check_settles(path: Path, tmp_path: Path, purpose: Make) -> None:

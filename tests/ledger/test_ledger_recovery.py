@@ -14,6 +14,7 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
 from coterie.ledger import Ledger, Purpose, Recovered, Staged, State
+from coterie.loss import Loss
 
 Make = Callable[..., Purpose]
 ADDRESS = "postgresql://ann:secret@host/db"
@@ -208,7 +209,7 @@ def test_lock_files_of_another_ledger_are_not_swept(tmp_path: Path) -> None:
         Ledger.add_population(tmp_path / name, "p", "1")
     with (
         Ledger.open(tmp_path / "a.b") as ledger,
-        ledger.charge(Purpose("p", Fraction(1), "m", "s", "t")) as charge,
+        ledger.charge(Purpose("p", Loss.pure(Fraction(1)), "m", "s", "t")) as charge,
     ):
         Ledger.open(tmp_path / "a").close()
         (lock,) = tmp_path.glob(".*.lock")

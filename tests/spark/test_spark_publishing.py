@@ -18,6 +18,7 @@ from coterie.cli.app import app
 from coterie.cli.spark import SparkRun
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.ledger import Purpose, State
+from coterie.loss import Loss
 from coterie.publishing import Destination, publish_charged
 
 pytestmark = [
@@ -77,7 +78,7 @@ def charge_and_die(
     """As a driver that is killed between its charge and the rename: nothing is cleaned up."""
     destination = Destination(target, certificate=folder / "c.json", parts=True)
     made = SparkRun(str(folder / "in.parquet"), SCHEMA, destination, "local[2]", OPTIONS)
-    purpose = Purpose("people", Fraction(1), "laplace", "", destination.shown, "one request")
+    purpose = Purpose("people", Loss.pure(Fraction(1)), "laplace", "", destination.shown, "one request")
 
     class Killed(BaseException):
         pass

@@ -14,10 +14,12 @@ from test_release_once import confirmed, ended, planned
 from coterie import demo_population
 from coterie.io.publication import stage
 from coterie.studio.home import Home
-from coterie.studio.project import Project
+from coterie.studio.project import Choice, Project
 from coterie.studio.same_audit import audit_lines
-from release_world import CHOICE, ledger, ready_project
+from release_world import ledger, ready_project
 from shown_lines import run_lines
+
+CHOICE = Choice(method="idp-cbls", epsilon="1", k=50)
 
 World = tuple[Any, Project, Path]
 FORM = {"of": "0", "seconds": "500", "known": "4", "control": "", "rows": "400"}
@@ -34,7 +36,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Cli
 def world(studio: tuple[httpx.Client, Home], tmp_path: Path) -> World:
     client, home = studio
     ledger(tmp_path)
-    return client, ready_project(home, tmp_path), tmp_path
+    return client, ready_project(home, tmp_path, choice=CHOICE), tmp_path
 
 
 def attacked(client: Any, project: Project, **changes: str) -> str:

@@ -46,7 +46,7 @@ def test_from_plan_to_verified_files(world: World) -> None:
     client, project, folder = world
     plan = planned(client, project, folder)
     page = client.get(f"/p/{project.id}/release/confirm").text
-    assert "heuristic" in page
+    assert "proved" in page
     assert 'id="after">9<' in page
     assert "spends ε = 1 and draws the noise once" in page
     assert not (folder / "out.csv").exists(), "nothing is drawn before the confirmation"
@@ -163,7 +163,7 @@ def test_without_a_ledger(world: World) -> None:
 
 def test_a_method_without_noise_is_counted_by_no_ledger(world: World) -> None:
     client, project, folder = world
-    project.change(choice=CHOICE.model_copy(update={"method": "ir", "epsilon": ""}))
+    project.change(choice=CHOICE.model_copy(update={"method": "ir", "epsilon": "", "k": 50}))
     answer = client.post(f"/p/{project.id}/release", data=form(project, folder))
     assert "adds no noise" in answer.text
     confirmed(client, project, planned(client, project, folder, counted="none"))

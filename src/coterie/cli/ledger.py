@@ -9,10 +9,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.budget import as_text, readable
+from coterie.budget import as_text, brief
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
-from coterie.ledger import Balance, Book, Entry, Ledger, State
+from coterie.ledger import Balance, Book, Entry, Ledger, State, Terms, loss_event
+from coterie.loss import ROW, Loss, Model, Relation
 
 GUIDE = """Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.
 
@@ -22,6 +23,8 @@ GUIDE = """Every release about the same people adds up. A ledger adds, and refus
 
   3. coterie ledger show ledger.sqlite
 
+A release without a proof (heuristic, refuted) is noted outside the account; `init --refuse-unproved` refuses it.
+
 A release is charged before its file appears. If the machine stops in between, the next command that opens the
 ledger finishes that release, or gives its epsilon back when nothing was published. Nothing is charged twice.
 """
@@ -30,6 +33,7 @@ app = typer.Typer(help=GUIDE, no_args_is_help=True, rich_markup_mode="markdown")
 LedgerFile = Annotated[
     Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.sqlite.")
 ]
+Population = Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 # What a steward wants to know of each state, beside its name.
@@ -45,25 +49,96 @@ MEANING = {
 @app.command("init")
 def init_command(
     ledger: LedgerFile,
-    population: Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")],
+    population: Population,
     lifetime: Annotated[
         str,
         typer.Option(help="Epsilon that all their releases together may never pass. It cannot be changed."),
     ],
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="Lifetime delta, below 1/(number of people). Without it only releases in pure epsilon count."
+        ),
+    ] = None,
+    relation: Annotated[
+        Relation,
+        typer.Option(
+            help="Which tables count as neighbours. All methods for rows are proved for replace-one."
+        ),
+    ] = Relation.REPLACE_ONE,
+    unit: Annotated[str, typer.Option(help="Whom the promise is about: row, person, household …")] = ROW,
+    rows_per_unit: Annotated[
+        int,
+        typer.Option(
+            help="At most so many rows belong to one unit. A release proved for rows counts so many times."
+        ),
+    ] = 1,
+    individual_lifetime: Annotated[
+        str | None,
+        typer.Option(help="A limit for individual differential privacy, which has a total of its own."),
+    ] = None,
+    refuse_unproved: Annotated[
+        bool,
+        typer.Option("--refuse-unproved", help="Take no release without a proof (heuristic, refuted, none)."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add a population with its lifetime epsilon; makes the ledger if there is none.
 
-    Example: coterie ledger init ledger.sqlite --population patients --lifetime 10
+    Example: coterie ledger init ledger.sqlite --population patients --lifetime 3 --delta 1e-6
     """
-    balance = Ledger.add_population(ledger, population, lifetime)
-    if as_json:
-        print_json({"ledger": str(ledger), **_figures(balance)})
-        return
-    console.print(
-        f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(balance.lifetime)} in its lifetime. "
-        f"Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}."
+    balance = Ledger.add_population(
+        ledger,
+        population,
+        lifetime,
+        delta=delta,
+        relation=relation,
+        unit=unit,
+        rows_per_unit=rows_per_unit,
+        individual_lifetime=individual_lifetime,
+        refuse_unproved=refuse_unproved,
     )
+    if as_json:
+        print_json({"ledger": str(ledger), **figures(balance)})
+        return
+    terms = balance.terms
+    with_delta = f" at delta {as_text(terms.delta)}" if terms.delta is not None else ""
+    console.print(
+        f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(terms.lifetime)}{with_delta} in its lifetime "
+        f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}."
+    )
+    if terms.delta is None:
+        console.print(
+            "It takes releases in pure epsilon only; releases in rho or with delta need --delta here."
+        )
+
+
+@app.command("policy")
+def policy_command(
+    ledger: LedgerFile,
+    population: Population,
+    refuse_unproved: Annotated[
+        bool,
+        typer.Option(
+            "--refuse-unproved/--accept-unproved", help="Whether releases without a proof are refused."
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Refuse releases without a proof from now on, or take them again. The ledger keeps every change.
+
+    Example: coterie ledger policy ledger.sqlite --population patients --refuse-unproved
+    """
+    balance = Ledger.set_policy(ledger, population, refuse_unproved=refuse_unproved)
+    if as_json:
+        print_json({"ledger": str(ledger), **figures(balance)})
+        return
+    does = (
+        "takes no release without a proof"
+        if refuse_unproved
+        else "takes releases without a proof, outside the account"
+    )
+    console.print(f"Population [bold]{escape(population)}[/] {does}.")
 
 
 @app.command("show")
@@ -72,21 +147,18 @@ def show_command(
     population: Annotated[str | None, typer.Option(help="Only this population.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print every release with its epsilon, what is spent and what remains. Changes nothing.
+    """Print every account and release: what is spent, what remains, what is outside. Changes nothing.
 
     Example: coterie ledger show ledger.sqlite --population patients
     """
     book = Ledger.inspect(ledger)
     names = sorted(book.lifetimes) if population is None else [population]
-    balances = [book.balance(name) for name in names]
     if as_json:
-        print_json(
-            {"ledger": str(ledger), "seal": book.seal, "populations": [account(book, b) for b in balances]}
-        )
+        shown = [account for name in names for account in accounts(book, name)]
+        print_json({"ledger": str(ledger), "seal": book.seal, "populations": shown})
         return
-    for balance in balances:
-        console.print(releases_table(book, balance))
-        console.print(balance_line(balance))
+    for name in names:
+        print_population(book, name)
     console.print(
         f"Seal: {book.seal}\nNote it elsewhere; `coterie ledger check --seal` compares with it later."
     )
@@ -129,51 +201,142 @@ def _require_seal(book: Book, seal: str) -> None:
         )
 
 
-def releases_table(book: Book, balance: Balance) -> Table:
-    """Every release of one population, the promise it makes, and what became of it."""
-    table = Table(title=f"Population {escape(balance.population)}", title_justify="left", expand=False)
-    for heading in ("when (UTC)", "release", "ε", "method", "promise", "state", "target"):
-        table.add_column(heading, justify="right" if heading == "ε" else "left", overflow="fold")
-    for entry in book.releases(balance.population):
-        status = entry.purpose.status
-        meaning = MEANING[entry.state]
+def account_table(balance: Balance) -> Table:
+    """What one account promises, and what is left of it: a line for each total."""
+    terms = balance.terms
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for number, heading in enumerate(("", "lifetime ε", "spent", "held", "left")):
+        table.add_column(heading, justify="right" if number else "left", header_style="dim")
+    at = f" at δ = {brief(terms.delta)}" if terms.delta is not None else ""
+    numbers = (terms.lifetime, balance.spent, balance.held, balance.remaining)
+    table.add_row(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")
+    limit, left = terms.individual_lifetime, balance.individual_remaining
+    alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
+    if limit is not None or alone:
         table.add_row(
-            entry.reserved_at[:16].replace("T", " "),
-            entry.release[:8],
-            readable(entry.purpose.epsilon),
-            escape(entry.purpose.method),
-            styled_status(status) if status in STATUS_STYLE else escape(status),
-            f"{entry.state} ({meaning})" if meaning else str(entry.state),
-            escape(entry.purpose.target),
+            "individual DP, with the above",
+            "no limit" if limit is None else brief(limit),
+            brief(balance.individual_spent),
+            brief(balance.individual_held),
+            "" if left is None else brief(left),
         )
     return table
 
 
-def balance_line(balance: Balance) -> str:
-    held = f" · held {readable(balance.held)}" if balance.held else ""
-    return (
-        f"  lifetime {readable(balance.lifetime)} · spent {readable(balance.spent)}{held} · "
-        f"[bold]remaining {readable(balance.remaining)}[/]\n"
-    )
+def print_population(book: Book, population: str) -> None:
+    """Its accounts, then its releases: those that count, and those outside."""
+    balances = book.balances(population)
+    for balance in balances:
+        refusing = " · refuses unproved" if balance.refuses_unproved else ""
+        console.print(f"[bold]{escape(population)}[/] · {escape(str(balance.terms))}{refusing}")
+        console.print(account_table(balance))
+    entries = book.releases(population)
+    inside = [entry for entry in entries if entry.purpose.loss.model is not Model.NONE]
+    outside = [entry for entry in entries if entry.purpose.loss.model is Model.NONE]
+    if inside:
+        console.print("\n  Inside the account")
+        console.print(_releases(inside, balances[0].terms))
+    if outside:
+        console.print("\n  Outside the account: no proof. ε only says how the noise was set.")
+        console.print(_releases(outside, balances[0].terms))
+    for state in {entry.state: None for entry in entries}:
+        if MEANING[state]:
+            console.print(f"  {state}: {MEANING[state]}")
+    if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
+        console.print("  →: as it counts for the neighbours and the unit of this account")
+    if any(_condition(entry) for entry in inside):
+        console.print("  conditional: the value holds only under the condition on the certificate")
+    if any(entry.purpose.loss.model is Model.IDP for entry in inside):
+        console.print(
+            "  iDP: individual differential privacy, weaker, with a total of its own; beside a\n"
+            "       refuted promise of the rows it is about the list of group means alone"
+        )
+    if balances[0].terms.delta is not None and inside:
+        console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
+    console.print()
 
 
-def _figures(balance: Balance) -> dict[str, str]:
-    names = ("lifetime", "spent", "held", "remaining")
-    return {"population": balance.population, **{name: as_text(getattr(balance, name)) for name in names}}
+def _releases(entries: list[Entry], terms: Terms) -> Table:
+    """At most 80 characters wide where names are of a usual length; a column that says nothing new is left out."""
+    columns = {
+        "date": [entry.reserved_at[:10] for entry in entries],
+        "method": [escape(entry.purpose.method) for entry in entries],
+        "costs": [_cost(entry.purpose.loss, terms) for entry in entries],
+        "promise": [_status(entry.purpose.status) for entry in entries],
+        "state": [str(entry.state) for entry in entries]
+        if {e.state for e in entries} != {State.RELEASED}
+        else [],
+        "file": [escape(Path(entry.purpose.target).name) for entry in entries],
+    }
+    shown = {heading: cells for heading, cells in columns.items() if cells}
+    table = Table(box=None, padding=(0, 1), pad_edge=True)
+    for heading in shown:
+        table.add_column(heading, overflow="fold", header_style="dim", no_wrap=heading != "file")
+    for row in zip(*shown.values(), strict=True):
+        table.add_row(*row)
+    return table
 
 
-def account(book: Book, balance: Balance) -> dict[str, Any]:
-    return {**_figures(balance), "releases": [_release(entry) for entry in book.releases(balance.population)]}
+def _cost(loss: Loss, terms: Terms) -> str:
+    """As the release states it; and behind an arrow as the account counts it, where that is more."""
+    stated, counted = loss.amount(brief), terms.counted(loss)[1]
+    model = " iDP" if loss.model is Model.IDP else ""
+    if counted is None or counted.amount(brief) == stated:
+        return stated + model
+    pure = counted.delta is None and counted.epsilon is not None
+    return f"{stated} → {counted.amount(brief).removeprefix('ε ') if pure else counted.amount(brief)}{model}"
 
 
-def _release(entry: Entry) -> dict[str, Any]:
+def _status(status: str) -> str:
+    return styled_status(status) if status in STATUS_STYLE else escape(status)
+
+
+def _condition(entry: Entry) -> bool:
+    return entry.purpose.loss.status == "conditional"
+
+
+def figures(balance: Balance) -> dict[str, Any]:
+    """One account, exactly."""
+    terms = balance.terms
+    limit, left = terms.individual_lifetime, balance.individual_remaining
+    return {
+        "population": terms.population,
+        "relation": terms.relation,
+        "unit": terms.unit,
+        "rows_per_unit": terms.rows_per_unit,
+        "delta": None if terms.delta is None else as_text(terms.delta),
+        **{name: as_text(getattr(balance, name)) for name in ("lifetime", "spent", "held", "remaining")},
+        "individual": {
+            "lifetime": None if limit is None else as_text(limit),
+            "spent": as_text(balance.individual_spent),
+            "held": as_text(balance.individual_held),
+            "remaining": None if left is None else as_text(left),
+        },
+        "refuse_unproved": balance.refuses_unproved,
+    }
+
+
+def accounts(book: Book, population: str) -> list[dict[str, Any]]:
+    """Every account of a population, each with all releases as it counts them."""
+    entries = book.releases(population)
+    return [
+        {**figures(balance), "releases": [_release(entry, balance.terms) for entry in entries]}
+        for balance in book.balances(population)
+    ]
+
+
+def _release(entry: Entry, terms: Terms) -> dict[str, Any]:
+    loss = entry.purpose.loss
+    counted = [None if part is None else loss_event(part) for part in terms.counted(loss)]
     return {
         "release": entry.release,
-        "epsilon": as_text(entry.purpose.epsilon),
+        "loss": loss_event(loss),
+        "counts": dict(zip(("differential_privacy", "individual"), counted, strict=True)),
+        "inside": loss.model is not Model.NONE,
         "method": entry.purpose.method,
         "status": entry.purpose.status,
         "state": str(entry.state),
-        "charged": entry.state.charged,
+        "charged": entry.state.charged and loss.model is not Model.NONE,
         "target": entry.purpose.target,
         "reserved_at": entry.reserved_at,
         "changed_at": entry.changed_at,

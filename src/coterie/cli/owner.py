@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from coterie.cli.federation_guides import OWNER
 from coterie.cli.federation_output import AsJson
-from coterie.cli.ledger import account, balance_line, releases_table
+from coterie.cli.ledger import accounts, print_population
 from coterie.cli.output import console, errors, print_json
 from coterie.errors import MissingExtra
 from coterie.federation.errors import FederationError, Untrusted
@@ -159,14 +159,13 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         raise FederationError(f"Line {broken} of the diary was changed.", "Compare with a backup.")
     book = Ledger.inspect(opened.default_ledger) if opened.default_ledger.exists() else Book()
     diary = opened.journal.diary()
-    balances = [book.balance(name) for name in sorted(book.lifetimes)]
+    names = sorted(book.lifetimes)
     if as_json:
-        accounts = [account(book, balance) for balance in balances]
-        print_json({"owner": opened.owner, "populations": accounts, "diary": diary})
+        shown = [account for name in names for account in accounts(book, name)]
+        print_json({"owner": opened.owner, "populations": shown, "diary": diary})
         return
-    for balance in balances:
-        console.print(releases_table(book, balance))
-        console.print(balance_line(balance))
+    for name in names:
+        print_population(book, name)
     for entry in diary:
         rest = " · ".join(f"{n} {v}" for n, v in entry.items() if n not in ("number", "at", "event", "seal"))
         console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")

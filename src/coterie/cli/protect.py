@@ -239,6 +239,8 @@ def protect_command(
                 population=population,
                 target=destination.shown,
                 fingerprint=fingerprint_of(data, request),
+                shuffled=shuffle,
+                clipped=clip,
             )
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:

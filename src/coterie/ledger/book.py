@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -11,13 +10,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from coterie.budget import as_text, parse_epsilon
-from coterie.errors import BudgetExceeded, LedgerError, ParameterError, nearest
-from coterie.ledger.account import Account, Balance
+from coterie.errors import LedgerError, ParameterError, nearest
+from coterie.guarantee import Status
+from coterie.ledger.account import Account, Balance, Counted, Terms
 from coterie.ledger.chain import GENESIS, Event, broken
 from coterie.ledger.staging import StagedRecord
+from coterie.loss import ROW, Loss, Model, Relation
 
-# The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.
-_epsilon = lru_cache(maxsize=1024, typed=True)(parse_epsilon)
+BEFORE_UNITS = "recorded before units were kept"
 
 
 class State(StrEnum):
@@ -48,18 +48,26 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a charge is for. `status` is the guarantee status; the calibrated ε counts whatever it says.
+    """What a charge is for: `status` is that of the released object, `loss` what it costs.
 
-    `fingerprint` tells one request from another (a digest of parameters and input chosen by the caller), so
-    that a command run again after a kill recognises the release that was finished for it.
+    Both follow from public facts, and are filled in again once the release is there. `fingerprint` tells one request from
+    another (a digest of parameters and input chosen by the caller), so that a command run again after a kill recognises the
+    release that was finished for it.
     """
 
     population: str
-    epsilon: Fraction
+    loss: Loss
     method: str
     status: str
     target: str
     fingerprint: str = ""
+
+    @property
+    def proved(self) -> bool:
+        return self.loss.model is not Model.NONE and self.status in _PROOFS
+
+
+_PROOFS = frozenset(status.value for status in Status if status.proof)
 
 
 class Entry(NamedTuple):
@@ -82,10 +90,11 @@ class Book:
 
     def __init__(self) -> None:
         self.seals = [GENESIS]
-        self.lifetimes: dict[str, Fraction] = {}
         self.entries: dict[str, Entry] = {}
-        self._accounts: dict[str, Account] = {}
-        self._unfinished: dict[str, None] = {}  # a set that keeps its order
+        self._accounts: dict[str, list[Account]] = {}
+        self._refusing: set[str] = set()  # populations that take no release without a proof
+        # What each release under way counts in each account of its population.
+        self._unfinished: dict[str, list[Counted]] = {}
 
     @property
     def seal(self) -> str:
@@ -99,9 +108,9 @@ class Book:
         """As it stands now, whatever is entered later."""
         other = Book()
         other.seals = self.seals.copy()
-        other.lifetimes = self.lifetimes.copy()
         other.entries = self.entries.copy()
-        other._accounts = {name: copy(account) for name, account in self._accounts.items()}
+        other._accounts = {name: [a.copy() for a in accounts] for name, accounts in self._accounts.items()}
+        other._refusing = self._refusing.copy()
         other._unfinished = self._unfinished.copy()
         return other
 
@@ -115,21 +124,36 @@ class Book:
                 elif kind == "reserved":
                     self._reserve(event["release"], event, at)
                 elif kind == "population":
-                    self._promise(event["population"], parse_epsilon(event["lifetime"]))
+                    self._promise(terms_of(event))
+                elif kind == "policy":
+                    self._decide(event["population"], event["refuse_unproved"])
                 elif kind != "ledger":
                     raise ValueError
                 self.seals.append(seal)
-        except (KeyError, TypeError, ValueError, AttributeError, ParameterError):
+        except (KeyError, TypeError, ValueError, AttributeError, ParameterError, LedgerError):
             raise broken(len(self.seals)) from None
 
+    @property
+    def lifetimes(self) -> dict[str, Fraction]:
+        """Every population, with the lifetime ε of its first account."""
+        return {name: accounts[0].terms.lifetime for name, accounts in self._accounts.items()}
+
     def balance(self, population: str) -> Balance:
-        if population not in self.lifetimes:
+        """The account that was made first; most populations have no other."""
+        return self.balances(population)[0]
+
+    def balances(self, population: str) -> list[Balance]:
+        refusing = population in self._refusing
+        return [account.balance(refuses_unproved=refusing) for account in self._of(population)]
+
+    def _of(self, population: str) -> list[Account]:
+        if population not in self._accounts:
             raise LedgerError(
                 f"The ledger has no population '{population}'.",
-                f"{nearest(population, self.lifetimes)} A new one is made by "
+                f"{nearest(population, self._accounts)} A new one is made by "
                 "`coterie ledger init LEDGER --population NAME --lifetime EPSILON`.",
             )
-        return self._accounts[population].balance(population)
+        return self._accounts[population]
 
     def releases(self, population: str) -> list[Entry]:
         return [entry for entry in self.entries.values() if entry.purpose.population == population]
@@ -137,35 +161,57 @@ class Book:
     def unfinished(self) -> list[Entry]:
         return [self.entries[release] for release in self._unfinished]
 
-    def afford(self, purpose: Purpose) -> None:
-        """Refuse a charge that would pass the lifetime ε."""
-        balance = self.balance(purpose.population)
-        if purpose.epsilon <= balance.remaining:
-            return
-        held = f" ({as_text(balance.held)} is held by releases under way)" if balance.held else ""
-        raise BudgetExceeded(
-            f"Population '{purpose.population}' has epsilon {as_text(balance.remaining)} left of "
-            f"{as_text(balance.lifetime)}{held}; this release asks for {as_text(purpose.epsilon)}.",
-            ("Ask for a smaller epsilon, or do not release" if balance.remaining > 0 else "Do not release")
-            + ": the lifetime is a promise to the people in the table.",
-        )
+    def afford(self, purpose: Purpose) -> Balance:
+        """Refuse what an account cannot count, or no longer; else the first account with this release in it."""
+        accounts = self._of(purpose.population)
+        if purpose.population in self._refusing and not purpose.proved:
+            raise LedgerError(
+                f"Population '{purpose.population}' takes no release without a proof, and {purpose.method} is "
+                f"'{purpose.status or 'none'}' here.",
+                "Choose a method that is proved (`coterie methods`). The policy is changed by "
+                "`coterie ledger policy LEDGER --population NAME --accept-unproved`.",
+            )
+        first, *_ = [account.afford(purpose.loss) for account in accounts]
+        return first
 
-    def _promise(self, population: str, lifetime: Fraction) -> None:
-        if population in self.lifetimes:
+    def require_new(self, terms: Terms) -> None:
+        """A population may have several accounts, for other units or neighbours; all made before its first release."""
+        for account in self._accounts.get(terms.population, ()):
+            if (account.terms.unit, account.terms.relation) == (terms.unit, terms.relation):
+                raise LedgerError(
+                    f"The ledger already has population '{terms.population}', with lifetime epsilon "
+                    f"{as_text(account.terms.lifetime)} ({account.terms}).",
+                    "A lifetime is never changed; choose another name for another population.",
+                )
+        if terms.population in self._accounts and self.releases(terms.population):
+            raise LedgerError(
+                f"Population '{terms.population}' has releases already, which a new account would not hold.",
+                "All its accounts are made before its first release. Choose another name for another population.",
+            )
+
+    def _promise(self, terms: Terms) -> None:
+        self.require_new(terms)
+        self._accounts.setdefault(terms.population, []).append(Account(terms))
+
+    def _decide(self, population: str, refuse_unproved: object) -> None:
+        if population not in self._accounts or not isinstance(refuse_unproved, bool):
             raise ValueError
-        self.lifetimes[population] = lifetime
-        self._accounts[population] = Account(lifetime)
+        (self._refusing.add if refuse_unproved else self._refusing.discard)(population)
 
     def _reserve(self, release: str, event: Event, at: str) -> None:
         if release in self.entries:
             raise ValueError
-        population, epsilon = event["population"], _epsilon(event["epsilon"])
+        population = event["population"]
+        loss = _recorded(event["epsilon"]) if "loss" not in event else _loss(*map(event["loss"].get, _FIELDS))
         purpose = Purpose(
-            population, epsilon, event["method"], event["status"], event["target"], event["fingerprint"]
+            population, loss, event["method"], event["status"], event["target"], event["fingerprint"]
         )
-        self._accounts[population].hold(epsilon)
+        accounts = self._accounts[population]
+        counted = [account.terms.counted(loss) for account in accounts]
+        for account, parts in zip(accounts, counted, strict=True):
+            account.hold(parts)
         self.entries[release] = Entry(release, purpose, State.RESERVED, at, at)
-        self._unfinished[release] = None
+        self._unfinished[release] = counted
 
     def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
         _, purpose, state, since, changed, temporaries, staged = self.entries[release]
@@ -178,9 +224,118 @@ class Book:
             changed = at
             if kind == "ready":
                 staged = tuple([StagedRecord(**part) for part in event["staged"]])
-                self._accounts[purpose.population].spend(purpose.epsilon)
+                for account, counted in self._counted(release, purpose):
+                    account.spend(counted)
             else:
-                del self._unfinished[release]
                 if kind == "abandoned":
-                    self._accounts[purpose.population].give_back(purpose.epsilon)
+                    for account, counted in self._counted(release, purpose):
+                        account.give_back(counted)
+                del self._unfinished[release]
         self.entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)
+
+    def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[Account, Counted]]:
+        return zip(self._accounts[purpose.population], self._unfinished[release], strict=True)
+
+
+# How a loss and the terms of an account are written in events. Texts are exact; what is absent has its default.
+_FIELDS = (
+    "model",
+    "relation",
+    "status",
+    "epsilon",
+    "delta",
+    "rho",
+    "unit",
+    "rows_per_unit",
+    "policy",
+    "scope",
+)
+
+
+def loss_event(loss: Loss) -> dict[str, object]:
+    content = {name: getattr(loss, name) for name in _FIELDS}
+    return {
+        name: as_text(value) if isinstance(value, Fraction) else value
+        for name, value in content.items()
+        if value not in (None, "")
+    }
+
+
+# The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.
+@lru_cache(maxsize=1024, typed=True)
+def _loss(
+    model: str,
+    relation: str,
+    status: str,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    unit: str,
+    rows_per_unit: int,
+    policy: str | None,
+    scope: str | None,
+) -> Loss:
+    one, two, three = (None if text is None else parse_epsilon(text) for text in (epsilon, delta, rho))
+    kind, rows = (Model(model), Relation(relation)), _count(rows_per_unit)
+    loss = Loss(*kind, status, one, two, three, unit, rows, policy or "", scope or "")
+    require_whole(loss)
+    return loss
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _recorded(epsilon: str) -> Loss:
+    """A charge of a ledger that counted ε and nothing else."""
+    return Loss.pure(parse_epsilon(epsilon), BEFORE_UNITS)
+
+
+def require_whole(loss: Loss) -> None:
+    """ε, or ρ, or ε with δ; nothing needs to be known of a release without a proof."""
+    given = loss.epsilon is not None, loss.delta is not None, loss.rho is not None
+    if loss.model is not Model.NONE and given not in (
+        (True, False, False),
+        (True, True, False),
+        (False, False, True),
+    ):
+        raise ParameterError(
+            "A charge has an epsilon, an epsilon with delta, or a rho.", "State one of the three."
+        )
+    if loss.delta is not None and loss.delta >= 1:
+        raise ParameterError("delta is 1 or more, which promises nothing.", "Give for example 1e-6.")
+    for number, name in ((loss.epsilon, "epsilon"), (loss.delta, "delta"), (loss.rho, "rho")):
+        if number is not None:
+            parse_epsilon(number, name)
+
+
+def terms_event(terms: Terms) -> dict[str, object]:
+    optional = {"delta": terms.delta, "individual_lifetime": terms.individual_lifetime}
+    return {
+        "population": terms.population,
+        "lifetime": as_text(terms.lifetime),
+        "relation": terms.relation,
+        "unit": terms.unit,
+        "rows_per_unit": terms.rows_per_unit,
+        **{name: as_text(value) for name, value in optional.items() if value is not None},
+    }
+
+
+def terms_of(event: Event) -> Terms:
+    """Also of a population from before units were kept: replace-one, one row a person, no δ."""
+    delta, individual = (
+        parse_epsilon(event[name], name) if name in event else None
+        for name in ("delta", "individual_lifetime")
+    )
+    return Terms(
+        event["population"],
+        parse_epsilon(event["lifetime"]),
+        delta,
+        Relation(event.get("relation", Relation.REPLACE_ONE)),
+        event.get("unit", ROW),
+        _count(event.get("rows_per_unit", 1)),
+        individual,
+    )
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError
+    return value

@@ -10,15 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from uuid import uuid4
 
-from coterie.budget import Number, as_text, parse_epsilon
+from coterie.budget import Number, parse_epsilon
 from coterie.errors import LedgerError, ParameterError
-from coterie.ledger.account import Balance
-from coterie.ledger.book import Book, Entry, Purpose, State
+from coterie.ledger.account import Balance, Terms
+from coterie.ledger.book import Book, Entry, Purpose, State, loss_event, require_whole, terms_event
 from coterie.ledger.charge import Charge
 from coterie.ledger.liveness import Lock
 from coterie.ledger.recovery import Recovered, recover
 from coterie.ledger.staging import without_credentials
 from coterie.ledger.storage import Storage
+from coterie.loss import ROW, Relation, epsilon_of
 
 
 class Ledger:
@@ -49,13 +50,36 @@ class Ledger:
             storage.close()
 
     @staticmethod
-    def add_population(path: str | PathLike[str], population: str, lifetime: Number) -> Balance:
+    def add_population(
+        path: str | PathLike[str],
+        population: str,
+        lifetime: Number,
+        *,
+        delta: Number | None = None,
+        relation: str = Relation.REPLACE_ONE,
+        unit: str = ROW,
+        rows_per_unit: int = 1,
+        individual_lifetime: Number | None = None,
+        refuse_unproved: bool = False,
+    ) -> Balance:
         """Promise a population that its releases never add up to more than `lifetime`.
 
         Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised
-        protects nobody.
+        protects nobody. Without `delta` the account takes releases in pure ε only. A unit other than the row has at
+        most `rows_per_unit` rows. A second account of the same population counts for another unit or relation.
         """
-        limit = parse_epsilon(lifetime, "lifetime")
+        terms = Terms(
+            population,
+            parse_epsilon(lifetime, "lifetime"),
+            None if delta is None else parse_epsilon(delta, "delta"),
+            _relation(relation),
+            unit,
+            rows_per_unit,
+            None
+            if individual_lifetime is None
+            else parse_epsilon(individual_lifetime, "individual lifetime"),
+        )
+        _require_sound(terms)
         if not population.strip() or population != population.strip() or not population.isprintable():
             raise ParameterError(
                 "The name of a population must be printable text without spaces around it.",
@@ -64,13 +88,23 @@ class Ledger:
         storage = Storage.create(_resolved(path))
         try:
             with storage.transaction() as book:
-                if population in book.lifetimes:
-                    raise LedgerError(
-                        f"The ledger already has population '{population}', with lifetime epsilon "
-                        f"{as_text(book.lifetimes[population])}.",
-                        "A lifetime is never changed; choose another name for another population.",
-                    )
-                storage.append("population", population=population, lifetime=as_text(limit))
+                book.require_new(terms)
+                storage.append("population", **terms_event(terms))
+                if refuse_unproved:
+                    storage.append("policy", population=population, refuse_unproved=True)
+            return storage.book().balances(population)[-1]
+        finally:
+            storage.close()
+
+    @staticmethod
+    def set_policy(path: str | PathLike[str], population: str, *, refuse_unproved: bool) -> Balance:
+        """From now on refuse releases without a proof, or take them again. The ledger keeps every change."""
+        storage = Storage.open(_resolved(path))
+        try:
+            storage.require_writable()
+            with storage.transaction() as book:
+                if book.balance(population).refuses_unproved != refuse_unproved:
+                    storage.append("policy", population=population, refuse_unproved=refuse_unproved)
             return storage.book().balance(population)
         finally:
             storage.close()
@@ -84,9 +118,9 @@ class Ledger:
 
     @contextmanager
     def charge(self, purpose: Purpose) -> Iterator[Charge]:
-        """Reserve ε for one release. It is given back unless the `with` block makes the release ready."""
-        epsilon = parse_epsilon(purpose.epsilon)
-        purpose = replace(purpose, epsilon=epsilon, target=without_credentials(purpose.target))
+        """Reserve what one release costs. It is given back unless the `with` block makes the release ready."""
+        require_whole(purpose.loss)
+        purpose = replace(purpose, target=without_credentials(purpose.target))
         charge: Charge | None = None
         release = uuid4().hex
         try:
@@ -97,7 +131,7 @@ class Ledger:
                     "reserved",
                     release=release,
                     population=purpose.population,
-                    epsilon=as_text(epsilon),
+                    loss=loss_event(purpose.loss),
                     method=purpose.method,
                     status=purpose.status,
                     target=purpose.target,
@@ -112,8 +146,9 @@ class Ledger:
         """The release for this very purpose that opening the ledger has finished: do not make it again."""
         wanted = replace(purpose, target=without_credentials(purpose.target))
         for entry in (recovered.entry for recovered in self.recovered):
-            # The status follows from the method, and is not known before the release is computed.
-            if entry.state is State.RELEASED and replace(entry.purpose, status=wanted.status) == wanted:
+            # Status and loss are filled in when the release is computed; the fingerprint tells the request.
+            same = replace(entry.purpose, status=wanted.status, loss=wanted.loss) == wanted
+            if entry.state is State.RELEASED and same:
                 return entry
         return None
 
@@ -159,3 +194,28 @@ class Ledger:
 def _resolved(path: str | PathLike[str]) -> Path:
     """One name for one file, so that all processes use the same lock files."""
     return Path(path).resolve()
+
+
+def _relation(relation: str) -> Relation:
+    try:
+        return Relation(relation)
+    except ValueError:
+        raise ParameterError(
+            f"There is no neighbour relation '{relation}'.", f"Choose one of {', '.join(Relation)}."
+        ) from None
+
+
+def _require_sound(terms: Terms) -> None:
+    if terms.delta is not None:
+        if terms.delta >= 1:
+            raise ParameterError(
+                "A lifetime delta of 1 or more promises nothing.",
+                "Give for example 1e-6, below 1/(number of people).",
+            )
+        epsilon_of(1.0, 0.1)  # needs the extra: said now, not at the first release
+    if not terms.unit.isidentifier():
+        raise ParameterError("The unit is not one word.", "Write for example person or household.")
+    if isinstance(terms.rows_per_unit, bool) or terms.rows_per_unit < 1:
+        raise ParameterError("The rows per unit are not a whole number from 1 up.", "Give for example 5.")
+    if terms.unit == ROW and terms.rows_per_unit != 1:
+        raise ParameterError("A row is one row.", "Name the unit that has several: --unit household.")

@@ -24,7 +24,9 @@ from coterie.ledger.book import Book
 from coterie.ledger.chain import GENESIS, canonical, seal, verified
 
 APPLICATION_ID = 0x436F744C  # "CotL"
-VERSION = 1
+VERSION = (
+    2  # 1: charges were an ε alone; such a ledger is read as it is, and becomes 2 when it is next written
+)
 WAIT_SECONDS = 10.0
 
 _TABLES = (
@@ -159,6 +161,9 @@ class Storage:
             "SELECT number, seal FROM events ORDER BY number DESC LIMIT 1"
         ).fetchone()
         number, previous = last or (0, GENESIS)
+        if _pragma(self._connection, "user_version") != VERSION:
+            # In the same transaction: no older Coterie may add up what it cannot read.
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
         text = canonical(
             {"event": event, "at": datetime.now(UTC).isoformat(timespec="milliseconds"), **content}
         )
@@ -199,7 +204,7 @@ def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
             f"'{path}' is not a Coterie ledger.", "Name the file that `coterie ledger init` made."
         )
     version = _pragma(connection, "user_version")
-    if version != VERSION:
+    if version not in (1, VERSION):
         raise LedgerError(
             f"The ledger '{path}' has version {version}; this Coterie reads version {VERSION}.",
             "Use the version of Coterie that wrote it, or a newer one.",

@@ -45,7 +45,7 @@ class Method:
         return self.numeric if isinstance(column, NumericColumn) else self.categorical
 
     def cost(self, epsilon: Fraction, attributes: int) -> Fraction:
-        """What a ledger is charged."""
+        """The ε that all the noise together is calibrated for: it stands on the certificate."""
         return epsilon if self.splits_budget else attributes * epsilon
 
     def grouped(self, grouping: str) -> Method:

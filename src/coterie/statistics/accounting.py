@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 from coterie.budget import as_text
-from coterie.errors import MissingExtra, ParameterError
-from coterie.statistics.specification import Budget, Notion
+from coterie.errors import ParameterError
+from coterie.guarantee import Status
+from coterie.loss import Loss, Model, Relation, epsilon_of
+from coterie.statistics.specification import Budget, Notion, Specification
 
 DANGEROUS = 10.0  # ε above which the promise is empty
 LARGE_DELTA = Fraction(1, 1000)
@@ -51,15 +52,6 @@ def budget_warnings(budget: Budget) -> list[str]:
     return warnings
 
 
-def epsilon_of(rho: float, delta: float) -> float:
-    """The ε that ρ-zCDP gives at δ (the optimal Rényi conversion, valid for discrete Gaussian noise too)."""
-    accounting, rdp = _library()
-    accountant = rdp.RdpAccountant(orders=_orders(), neighboring_relation=_any_relation(accounting))
-    # ρ-zCDP and a Gaussian with σ = Δ/√(2ρ) have the same Rényi curve ρ·α.
-    accountant.compose(accounting.GaussianDpEvent(1.0 / math.sqrt(2.0 * rho)))
-    return float(accountant.get_epsilon(delta))
-
-
 @lru_cache(maxsize=128)
 def rho_for(epsilon: float, delta: float) -> float:
     """The largest ρ, rounded down, whose conversion stays within (ε, δ)."""
@@ -80,31 +72,18 @@ def rho_for(epsilon: float, delta: float) -> float:
     return math.floor(low * 10.0**digits) / 10.0**digits
 
 
-def ledger_epsilon(budget: Budget, delta: Fraction) -> Fraction:
-    """What the ledger is charged: ε itself, or the ε of ρ at the ledger's δ, rounded up to six digits."""
-    if budget.epsilon is not None:
-        return budget.epsilon
-    assert budget.rho is not None
-    converted = epsilon_of(float(budget.rho), float(delta))
-    return Fraction(math.ceil(converted * 10**6), 10**6)
+def loss_of(specification: Specification, status: Status) -> Loss:
+    """What a ledger is charged: the budget as it is, for the neighbours of the specification.
 
-
-@lru_cache(maxsize=1)
-def _orders() -> tuple[float, ...]:
-    fine = [1.0 + step / 50.0 for step in range(1, 450)]
-    return tuple(
-        fine + [float(order) for order in range(10, 512)] + [1024.0, 2048.0, 4096.0, 2.0**14, 2.0**18]
+    A release that has no proof is noted with its budget, and counts for nothing.
+    """
+    budget = specification.budget
+    return Loss(
+        Model.DP if status.proof else Model.NONE,
+        Relation(specification.neighbours.value),
+        status,
+        budget.epsilon,
+        budget.delta,
+        budget.rho,
+        scope="all released statistics",
     )
-
-
-def _any_relation(accounting: Any) -> Any:
-    return accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-
-
-def _library() -> tuple[Any, Any]:
-    try:
-        import dp_accounting
-        from dp_accounting import rdp
-    except ImportError:
-        raise MissingExtra.named("statistics", "A budget in rho or with delta") from None
-    return dp_accounting, rdp

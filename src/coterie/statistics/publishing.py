@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +16,7 @@ from coterie.io.publication import stage_bytes
 from coterie.io.staged_file import StagedFile
 from coterie.ledger import Ledger, Purpose
 from coterie.signing import sign
-from coterie.statistics.accounting import ledger_epsilon
+from coterie.statistics.accounting import loss_of
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.records import Records, open_records
 from coterie.statistics.release_store import Kept, ReleaseStore, open_store
@@ -36,8 +35,6 @@ from coterie.statistics.stored import (
 )
 from coterie.statistics.turns import my_turn
 from coterie.statistics.writing import as_csv, as_json
-
-LEDGER_DELTA = Fraction(1, 10**9)  # a budget in ρ is charged as the ε it gives at this δ
 
 _OTHER_DATA = (
     "a release of this name was drawn before, from other data: noise was drawn anew, and for people who are in both "
@@ -165,13 +162,11 @@ def _finished(
     ending = target.suffix.lower()
     content = as_csv(made) if ending == ".csv" else as_json(made)
     digest = Digest(over="file bytes", value=hashlib.sha256(content).hexdigest())
-    epsilon = as_text(ledger_epsilon(made.plan.specification.budget, LEDGER_DELTA))
     certificate = certify_statistics(
         made.plan,
         dict(made.scales),
         made.sampler,
         made.private,
-        epsilon,
         _notes(made),
         digest,
         request.digest,
@@ -183,12 +178,13 @@ def _finished(
 
 def _purpose(request: Request, source: Records, target: Path) -> Purpose:
     paid = request.paid
-    epsilon = ledger_epsilon(paid.budget, LEDGER_DELTA)
     # A ledger is never charged for seeded noise, so the noise is the real one here.
-    status = promise(paid, request.as_in_paper, private_noise=True).status.value
+    status = promise(paid, request.as_in_paper, private_noise=True).status
     fingerprint = request.fingerprint(source)
     method = f"statistics: {paid.release}"
-    return Purpose(paid.population, epsilon, method, status, str(target.absolute()), fingerprint)
+    return Purpose(
+        paid.population, loss_of(paid, status), method, status, str(target.absolute()), fingerprint
+    )
 
 
 def _parts(made: Kept, target: Path) -> list[tuple[bytes, Path]]:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.statistics.accounting import epsilon_of, total_in_currency
+from coterie.loss import epsilon_of
+from coterie.statistics.accounting import total_in_currency
 from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.composition import exact_budgets

@@ -17,7 +17,7 @@ from coterie.guarantee import Guarantee, Status
 from coterie.schema import Missing, Outside
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
-from coterie.statistics.specification import Notion, Specification
+from coterie.statistics.specification import Budget, Notion, Specification
 
 _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
@@ -57,7 +57,7 @@ class StatisticsCertificate(_Frozen):
     specification: str
     request: str  # a hash of what was asked; no function of the data
     budget: str
-    ledger_epsilon: str
+    ledger_epsilon: str | None  # of a pure budget; older certificates turned ρ into ε at δ = 1e-9
     guarantee: Promised
     bounds: dict[str, Bounds]
     measurements: tuple[CertifiedMeasurement, ...]
@@ -156,12 +156,15 @@ def _refusals(specification: Specification) -> list[str]:
     ]
 
 
+def _pure(budget: Budget) -> str | None:
+    return as_text(budget.epsilon) if budget.epsilon is not None and budget.delta is None else None
+
+
 def certify_statistics(
     plan: Plan,
     scales: dict[str, float],
     sampler: str,
     private: bool,
-    ledger_epsilon: str,
     notes: tuple[str, ...],
     digest: Digest,
     request: str,
@@ -201,7 +204,7 @@ def certify_statistics(
         specification=specification.digest,
         request=request,
         budget=str(specification.budget),
-        ledger_epsilon=ledger_epsilon,
+        ledger_epsilon=_pure(specification.budget),
         guarantee=Promised.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
         bounds=bounds,
         measurements=measurements,

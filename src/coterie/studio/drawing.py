@@ -91,5 +91,5 @@ def _make_journal(book: Path) -> None:
     new = book.with_name("journal.new")
     for left in (new, new.with_name(f"{new.name}-journal")):
         left.unlink(missing_ok=True)
-    Ledger.add_population(new, JOURNAL, 10**9)
+    Ledger.add_population(new, JOURNAL, 10**300)
     os.replace(new, book)

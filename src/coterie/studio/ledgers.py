@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.budget import readable
-from coterie.ledger import Entry, Ledger, State
+from coterie.budget import brief, readable
+from coterie.ledger import Balance, Entry, Ledger, Purpose, State, Terms
+from coterie.loss import Model
 
 MEANING = {
     State.RESERVED: "under way, or interrupted before it was charged",
@@ -21,8 +22,9 @@ MEANING = {
 class Line:
     at: str
     method: str
-    epsilon: str
+    costs: str
     counts: bool
+    outside: bool
     meaning: str
     status: str
     target: str
@@ -31,10 +33,13 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Account:
     population: str
+    terms: str
     lifetime: str
     spent: str
     held: str
     remaining: str
+    individual: str  # the total of individual differential privacy, where it differs
+    refuses_unproved: bool
     lines: tuple[Line, ...]
 
 
@@ -43,20 +48,48 @@ def accounts(ledger: Path) -> list[Account]:
     book = Ledger.inspect(ledger)
     shown = []
     for population in sorted(book.lifetimes):
-        balance = book.balance(population)
-        lines = tuple(_line(entry) for entry in book.releases(population))
-        numbers = (balance.lifetime, balance.spent, balance.held, balance.remaining)
-        lifetime, spent, held, remaining = map(readable, numbers)
-        shown.append(Account(population, lifetime, spent, held, remaining, lines))
+        for balance in book.balances(population):
+            lines = tuple(_line(entry, balance.terms) for entry in book.releases(population))
+            shown.append(_account(balance, lines))
     return shown
 
 
-def _line(entry: Entry) -> Line:
+def counted(purpose: Purpose, terms: Terms) -> str:
+    """What an account will make of a release, in words."""
+    dp, individual = terms.counted(purpose.loss)
+    if individual is None:
+        return "outside the account: there is no proof, so nothing is counted"
+    if dp is None:
+        return f"{individual} in the total of individual differential privacy, nothing in that of differential privacy"
+    return str(dp)
+
+
+def _account(balance: Balance, lines: tuple[Line, ...]) -> Account:
+    terms = balance.terms
+    numbers = (balance.lifetime, balance.spent, balance.held, balance.remaining)
+    lifetime, spent, held, remaining = map(readable, numbers)
+    alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
+    return Account(
+        terms.population,
+        str(terms) + (f", δ = {brief(terms.delta)}" if terms.delta is not None else ""),
+        lifetime,
+        spent,
+        held,
+        remaining,
+        readable(balance.individual_spent + balance.individual_held) if alone else "",
+        balance.refuses_unproved,
+        lines,
+    )
+
+
+def _line(entry: Entry, terms: Terms) -> Line:
+    counted = terms.counted(entry.purpose.loss)[1]
     return Line(
         at=entry.changed_at[:16].replace("T", " "),
         method=entry.purpose.method,
-        epsilon=readable(entry.purpose.epsilon),
+        costs=(counted or entry.purpose.loss).amount(brief),
         counts=entry.state.charged or entry.state is State.RESERVED,
+        outside=entry.purpose.loss.model is Model.NONE,
         meaning=MEANING[entry.state],
         status=entry.purpose.status,
         target=entry.purpose.target,

@@ -15,6 +15,7 @@ from coterie.errors import DataError, LedgerError, OutputError, ParameterError
 from coterie.io.address import Address, is_database
 from coterie.io.formats import WRITERS
 from coterie.ledger import Ledger, Purpose, without_credentials
+from coterie.loss import Loss
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.noise.secure import SecureSampler
@@ -179,7 +180,7 @@ def plan_of(project: Project, asked: Asked) -> Plan:
 def purpose(plan: Plan, schema: Schema, target: str) -> Purpose:
     """What the ledger is charged for; without one, an entry in the studio's own journal, which counts no ε."""
     if plan.ledger is None:
-        return Purpose(JOURNAL, Fraction(1), plan.choice.method, "", target, plan.fingerprint)
+        return Purpose(JOURNAL, Loss.pure(Fraction(1)), plan.choice.method, "", target, plan.fingerprint)
     recipe, total = recipe_of(plan.choice)
     return purpose_of(
         recipe,
@@ -188,6 +189,8 @@ def purpose(plan: Plan, schema: Schema, target: str) -> Purpose:
         population=str(plan.population),
         target=target,
         fingerprint=plan.fingerprint,
+        shuffled=plan.choice.shuffle,
+        clipped=plan.choice.clip,
     )
 
 

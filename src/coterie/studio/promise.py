@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from coterie.budget_warnings import release_warnings
 from coterie.columns import numbers
 from coterie.guarantee import Guarantee, Status, settle
+from coterie.loss import Model
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.noise.secure import SecureSampler
 from coterie.odds import DP, odds_in_words
-from coterie.promise import Budget, facts_of
+from coterie.promise import Budget, facts_of, loss_of
 from coterie.schema import Attribute, Missing, Role, Schema
 from coterie.studio.project import Choice, Project
 from coterie.table import absent_in, column_of
@@ -30,9 +31,18 @@ class Promised:
     guarantee: Guarantee
     k: int
     budget: Budget
-    cost: Fraction | None  # what a ledger is charged; None: no ε describes the release
+    cost: Fraction | None  # what the noise is calibrated for; None: no ε describes the release
     odds: str
     warnings: tuple[str, ...]  # of an ε that is useless or dangerous here
+
+    @property
+    def counted(self) -> str:
+        """What an ordinary ledger makes of it."""
+        loss = loss_of(self.guarantee, self.cost)
+        if loss.model is Model.NONE:
+            return "A ledger notes it outside the account: there is no proof, so nothing is counted."
+        where = " in its total of individual differential privacy" if loss.model is Model.IDP else ""
+        return f"A ledger counts {loss}{where}."
 
 
 def promised(choice: Choice, schema: Schema, records: int) -> Promised:

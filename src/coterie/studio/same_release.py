@@ -52,16 +52,29 @@ def release_python(project: Project, plan: Plan | Released) -> str:
     ]
     if plan.ledger is None:
         return "\n".join([*lines, "publish(make, destination)"])
-    lines[1] = "from fractions import Fraction\nfrom coterie import Ledger, Schema, protect"
-    lines[3] = (
-        "from coterie.ledger import Purpose\nfrom coterie.publishing import Destination, publish_charged"
+    choice = plan.choice
+    lines[1] = (
+        "from fractions import Fraction\nfrom coterie import Ledger, Schema, protect\n"
+        "from coterie.charging import purpose_of"
     )
-    purpose = f"Purpose({plan.population!r}, Fraction({plan.cost!r}), {plan.choice.method!r}, '', destination.shown)"
+    lines[3] = (
+        "from coterie.methods import get_method\nfrom coterie.publishing import Destination, publish_charged"
+    )
+    recipe = f"get_method({choice.method!r}).grouped({choice.grouping!r})"
+    options = {
+        "population": plan.population,
+        "fingerprint": f"release of {plan.data}, ε = {plan.cost}",
+        "shuffled": choice.shuffle,
+        "clipped": choice.clip,
+    }
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    epsilon = f"Fraction({choice.epsilon!r})"
     return "\n".join(
         [
             *lines,
+            f"purpose = purpose_of({recipe}, {epsilon}, schema, target=destination.shown, {given})",
             f"with Ledger.open({plan.ledger!r}) as ledger:",
-            f"    publish_charged(make, destination, ledger, {purpose})",
+            "    publish_charged(make, destination, ledger, purpose)",
         ]
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from coterie.budget import as_text
@@ -22,6 +23,8 @@ from coterie.federation.sealing import seal
 from coterie.federation.study import KIND, Study
 from coterie.federation.wire import now, stamp
 from coterie.ledger import Ledger, Purpose
+from coterie.loss import Model
+from coterie.promise import loss_of
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:
@@ -121,11 +124,15 @@ def require_budget(home: Home, study: Study, source: Source) -> None:
         book.afford(purpose)
     except BudgetExceeded:
         balance = book.balance(source.population)
+        left, limit = balance.remaining, balance.lifetime
+        individual = balance.individual_remaining
+        if individual is not None and (purpose.loss.model is Model.IDP or individual < left):
+            left, limit = individual, balance.terms.individual_lifetime or Fraction(0)
         raise refusal(
             "the population's lifetime budget would be exceeded",
-            requested=as_text(purpose.epsilon),
-            remaining=as_text(balance.remaining),
-            limit=as_text(balance.lifetime),
+            requested=str(purpose.loss).removeprefix("ε "),
+            remaining=as_text(left),
+            limit=as_text(limit),
         ) from None
     except LedgerError as error:
         _refuse_for(error)
@@ -140,11 +147,12 @@ def _refuse_for(error: CoterieError) -> NoReturn:
 
 def study_purpose(home: Home, study: Study, source: Source, records: int) -> Purpose:
     """What the ledger will charge, and the guarantee's status, which follows from public facts before any noise."""
+    guarantee = part_guarantee(study, home.owner, records)
     return Purpose(
         population=source.population,
-        epsilon=study.charge(home.owner),
+        loss=loss_of(guarantee, study.charge(home.owner)),
         method=study.method,
-        status=part_guarantee(study, home.owner, records).status,
+        status=guarantee.status,
         target=str((home.study(study.id) / "manifest.json").absolute()),
         fingerprint=study.id,
     )
@@ -161,6 +169,9 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         known = {}
     if policy.population not in known:
         try:
-            Ledger.add_population(path, policy.population, policy.lifetime)
+            # Most methods of a study promise individual differential privacy, if anything: the lifetime limits that, too.
+            Ledger.add_population(
+                path, policy.population, policy.lifetime, individual_lifetime=policy.lifetime
+            )
         except CoterieError as error:
             _refuse_for(error)

@@ -60,5 +60,6 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
     first = ""
     if paying.ledger and paying.lifetime:
         new = ["--population", paying.population, "--lifetime", paying.lifetime]
+        new += ["--delta", paying.delta] if paying.delta else []
         first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
     return [("Command", f"{first}{shlex.join(command)}\n{shlex.join(verify)}"), ("Python", python)]

@@ -42,7 +42,7 @@ class ReleasedStatistics(_Part):
     data: str
     certificate: str
     at: str
-    cost: str
+    cost: str  # an ε; or text with its sign, such as ρ = 0.1
     status: str
     label: str
     plan: str
@@ -50,6 +50,10 @@ class ReleasedStatistics(_Part):
     again: bool = False  # it was stored before, and nothing was spent
     ledger: str | None = None
     population: str | None = None
+
+    @property
+    def costs(self) -> str:
+        return self.cost if "=" in self.cost else f"ε = {self.cost}"
 
 
 class OnDesk(_Part):

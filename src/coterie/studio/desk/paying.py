@@ -10,19 +10,20 @@ from __future__ import annotations
 import fcntl
 import secrets
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from coterie.budget import as_text, parse_epsilon
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.io.publication import stage_bytes
-from coterie.ledger import Balance, Book, Ledger
+from coterie.ledger import Balance, Book, Ledger, Purpose, Terms
+from coterie.ledger.account import Account
 from coterie.statistics import Published, allocators, release
-from coterie.statistics.accounting import ledger_epsilon
+from coterie.statistics.accounting import loss_of
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.publishing import LEDGER_DELTA
+from coterie.statistics.specification import Specification
+from coterie.statistics.statistics_certificate import promise
 from coterie.statistics.stored import certificate_path
 from coterie.studio.counted import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
@@ -46,7 +47,8 @@ class Paying(BaseModel):
     lifetime: (
         str | None
     )  # of people whom the ledger does not know yet: promised when the release is confirmed
-    cost: str
+    delta: str | None = None  # of such people, with the lifetime
+    cost: str  # as the budget is written
 
 
 def rule_of(desk: Desk) -> str | None:
@@ -70,6 +72,7 @@ def asked_first(desk: Desk) -> dict[str, str]:
         "counted": "ledger",
         "ledger": ledger,
         "lifetime": "",
+        "delta": "",
     }
 
 
@@ -91,10 +94,9 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
             raise OutputError(
                 f"{path} exists already.", "Choose another name: the studio never overwrites a release."
             )
-    cost = ledger_epsilon(specification.budget, LEDGER_DELTA)
-    ledger, lifetime = None, None
+    ledger, new = None, None
     if form.text("counted") == "ledger":
-        ledger, lifetime = _ledger(form, specification.population, cost)
+        ledger, new = _ledger(form, purpose(specification))
     paying = Paying(
         id=secrets.token_hex(16),
         plan=chosen.digest,
@@ -103,36 +105,50 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
         population=specification.population,
         target=str(target),
         ledger=None if ledger is None else str(ledger),
-        lifetime=lifetime,
-        cost=as_text(cost),
+        lifetime=None if new is None else as_text(new.lifetime),
+        delta=None if new is None or new.delta is None else as_text(new.delta),
+        cost=str(specification.budget),
     )
     _write(desk, paying)
     return paying
 
 
-def _ledger(form: Sent, population: str, cost: Fraction) -> tuple[Path, str | None]:
-    """A ledger, and the lifetime of people who are new to it; with enough left for this release."""
+def purpose(specification: Specification) -> Purpose:
+    """What the ledger will be asked for; the library charges it when the release is made."""
+    status = promise(specification, as_in_paper=False, private_noise=True).status
+    return Purpose(
+        specification.population,
+        loss_of(specification, status),
+        f"statistics: {specification.release}",
+        status,
+        "",
+    )
+
+
+def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
+    """A ledger, and the terms of people who are new to it; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
             "No ledger was named.", "Give the path of its file, or choose that nobody counts."
         )
     path = Path(form.text("ledger")).expanduser().absolute()
     book = Ledger.inspect(path) if path.exists() else Book()
-    known = population in book.lifetimes
-    if not known and not form.text("lifetime"):
+    if asked.population in book.lifetimes:
+        book.afford(asked)
+        return path, None
+    if not form.text("lifetime"):
         raise ParameterError(
-            f"The ledger {path.name} does not know the population '{population}' yet.",
+            f"The ledger {path.name} does not know the population '{asked.population}' yet.",
             "Give the lifetime budget of these people below: it can never be changed later.",
         )
-    left = (
-        book.balance(population).remaining if known else parse_epsilon(form.text("lifetime"), "the lifetime")
-    )
-    if left < cost:
-        raise ParameterError(
-            f"This release costs ε = {as_text(cost)}, and {as_text(left)} is left for '{population}'.",
-            "Lower the budget, or release nothing more about these people.",
-        )
-    return path, None if known else as_text(left)
+    terms = _terms(asked.population, form.text("lifetime"), form.text("delta") or None)
+    Account(terms).afford(asked.loss)
+    return path, terms
+
+
+def _terms(population: str, lifetime: str, delta: str | None) -> Terms:
+    with_delta = None if delta is None else parse_epsilon(delta, "the lifetime δ")
+    return Terms(population, parse_epsilon(lifetime, "the lifetime"), with_delta)
 
 
 def planned(desk: Desk) -> Paying | None:
@@ -142,14 +158,20 @@ def planned(desk: Desk) -> Paying | None:
         return None
 
 
-def balance_of(paying: Paying) -> Balance | None:
+def balances_of(desk: Desk, paying: Paying) -> tuple[Balance, Balance | None] | None:
+    """The account now, and with this release in it; None where it is too much by now."""
     if paying.ledger is None:
         return None
-    new = paying.lifetime is not None
-    book = Book() if new and not Path(paying.ledger).exists() else Ledger.inspect(paying.ledger)
-    if new and paying.population not in book.lifetimes:
-        return Balance(paying.population, parse_epsilon(paying.lifetime or "0"), Fraction(0), Fraction(0))
-    return book.balance(paying.population)
+    asked = purpose(desk.specification())
+    if not _known(paying):
+        account = Account(_terms(paying.population, paying.lifetime or "", paying.delta))
+        return account.balance(), account.afford(asked.loss)
+    book = Ledger.inspect(paying.ledger)
+    now = book.balance(paying.population)
+    try:
+        return now, book.afford(asked)
+    except BudgetExceeded:
+        return now, None
 
 
 def _known(paying: Paying) -> bool:
@@ -177,7 +199,7 @@ def pay(desk: Desk, identity: str, command: str) -> int:
             )
         if not _known(paying):
             assert paying.ledger is not None
-            Ledger.add_population(paying.ledger, paying.population, paying.lifetime or "")
+            Ledger.add_population(paying.ledger, paying.population, paying.lifetime or "", delta=paying.delta)
         rule = rule_of(desk)
         published = release(
             desk.specification(),

@@ -15,10 +15,10 @@ from coterie.ledger import Ledger
 from coterie.odds import odds_in_words
 from coterie.studio.asking import Opened, Releasing
 from coterie.studio.forms import Form
-from coterie.studio.ledgers import Account, accounts
+from coterie.studio.ledgers import Account, accounts, counted
 from coterie.studio.pages import step_page
 from coterie.studio.plan import Plan, read_plan
-from coterie.studio.planning import FORMATS, Asked, recipe_of
+from coterie.studio.planning import FORMATS, Asked, purpose, recipe_of
 from coterie.studio.project import Project, Stale
 from coterie.studio.releases import Releases
 from coterie.studio.same_release import release_command, release_python
@@ -119,12 +119,14 @@ def confirm(project: Opened, releases: Releasing, form: Form) -> Response:
 
 
 def _confirmation(project: Project, plan: Plan, problem: CoterieError | None = None) -> Response:
-    before = after = spent = ""
+    before = after = spent = will_count = ""
     if plan.ledger is not None:
         try:
-            balance = Ledger.inspect(plan.ledger).balance(str(plan.population))
+            book = Ledger.inspect(plan.ledger)
+            balance, asked = book.balance(str(plan.population)), purpose(plan, project.schema(), plan.data)
             before, spent = readable(balance.remaining), readable(balance.spent)
-            after = readable(balance.remaining - parse_epsilon(str(plan.cost)))
+            will_count = counted(asked, balance.terms)
+            after = readable(book.afford(asked).remaining)
         except CoterieError as unreadable:
             problem = problem or unreadable
     same = [entry for entry in project.state.released if entry.choice == plan.choice]
@@ -137,6 +139,7 @@ def _confirmation(project: Project, plan: Plan, problem: CoterieError | None = N
         odds=odds_in_words(plan.draft.guarantee),
         warnings=warnings_on(plan.draft),
         remaining=before,
+        counted=will_count,
         spent=spent,
         after=after,
         same=same,

@@ -9,16 +9,17 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, RedirectResponse
 
-from coterie.budget import as_text, parse_epsilon
+from coterie.budget import as_text
 from coterie.errors import CoterieError, ParameterError
 from coterie.studio.asking import Opened
 from coterie.studio.desk import commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
-from coterie.studio.desk.paying import asked_first, balance_of, pay, plan_release, planned
+from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned, purpose
 from coterie.studio.desk.result import figures_of, read_result
 from coterie.studio.desk.shown import number as short
 from coterie.studio.desk.shown import shown
 from coterie.studio.forms import Form
+from coterie.studio.ledgers import counted
 from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Stale
 
@@ -88,13 +89,13 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
     for place, entry in enumerate(desk.state.released, 1):
         if entry.id == paying.id and problem is None:
             return RedirectResponse(f"/p/{project.id}/statistics/released/{place}", 303)
-    before = after = ""
+    before = after = will_count = ""
     try:
-        balance = balance_of(paying)
-        if balance is not None:
-            before = as_text(balance.remaining)
-            left = balance.remaining - parse_epsilon(paying.cost)
-            after = as_text(left) if left >= 0 else "not enough"
+        balances = balances_of(desk, paying)
+        if balances is not None:
+            now, then = balances
+            before, after = as_text(now.remaining), "not enough" if then is None else as_text(then.remaining)
+            will_count = f"counts as {counted(purpose(desk.specification()), now.terms)}"
     except CoterieError as unreadable:
         problem = problem or unreadable
     return step_page(
@@ -106,6 +107,7 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
         paying=paying,
         before=before,
         after=after,
+        counted=will_count,
         split=shown(desk),
         specification=desk.specification(),
         equivalent=commands.releasing(desk, paying),
