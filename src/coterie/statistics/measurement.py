@@ -89,7 +89,7 @@ class Measurement:
         detail = ""
         if self.kind is Kind.QUANTILE:
             detail = f" q={number_text(self.quantile)}"
-            detail += f" candidates={self.candidates}" if self.candidates != 1024 else ""
+            detail += f" candidates={self.cells}" if self.cells != 1024 else ""
         padded = f" m={self.at_least}" if self.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD) else ""
         return f"{self.kind.value}({what}{detail}{padded} | {self.where})"
 
