@@ -130,7 +130,7 @@ class Promised(_Frozen):
         """Certificates from before there was a `beside` keep their canonical form, and so their signature."""
         content: dict[str, Any] = write(self)
         if not self.beside:
-            del content["beside"]
+            content.pop("beside", None)
         return content
 
 
