@@ -66,7 +66,7 @@ def test_an_interrupted_release_never_answers_another_request(
     assert coterie(monkeypatch, *other) == 8
     assert "another request" in " ".join(capsys.readouterr().err.split())
     assert coterie(monkeypatch, *first) == 0
-    assert Ledger.inspect(tmp_path / "ledger").balance("p").spent == 1
+    assert Ledger.inspect(tmp_path / "ledger").balance("p").individual_spent == 2  # idp-ls: 2ε, once
 
 
 def test_a_query_never_overwrites_what_it_reads(

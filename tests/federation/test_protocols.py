@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ from coterie.certificate import Certificate
 from coterie.federation.certificate import KIND, FederatedCertificate
 from coterie.federation.envelope import signed_from
 from coterie.ledger import Ledger, State
+from coterie.loss import Loss, Model, Relation
 from coterie.signing import check_signature
 
 
@@ -26,12 +29,11 @@ def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCer
 
 
 def _charged_once(home: Any, study: Any, epsilon: str) -> None:
-    from coterie.budget import as_text
-
+    """idp-ls: what is proved of its list of group means is individual differential privacy, with 2ε."""
     entries = list(Ledger.inspect(home.default_ledger).entries.values())
-    assert [(e.purpose.fingerprint, e.state, as_text(e.purpose.epsilon)) for e in entries] == [
-        (study.id, State.RELEASED, epsilon)
-    ]
+    counts = Loss(Model.IDP, Relation.REPLACE_ONE, "bounded", 2 * Fraction(epsilon))
+    found = [(e.purpose.fingerprint, e.state, replace(e.purpose.loss, scope="")) for e in entries]
+    assert found == [(study.id, State.RELEASED, counts)]
     # The ledger knows which promise was paid for: the one on the owner's own certificate.
     manifest = signed_from((home.study(study.id) / "manifest.json").read_bytes()).document
     promised = Certificate.from_json(manifest["certificate"]).guarantee.status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from statistics_people import EVERY_KIND, RECORDS, SCHEMA, document, population
 from coterie.certificate import Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
 from coterie.ledger import Ledger
+from coterie.loss import epsilon_at
 from coterie.signing import check_signature, make_key
 from coterie.statistics import plan, read_specification, release, releasing, solve_budget
 from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
@@ -160,6 +162,59 @@ def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
     assert first.content == again.content == copied.content == (tmp_path / "copy.csv").read_bytes()
     balance = Ledger.inspect(ledger).balance("people")
     assert (balance.spent, balance.held) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "neighbours", "spent"),
+    [
+        ({"epsilon": "2"}, "add-remove", Fraction(4)),
+        ({"rho": "0.01"}, "replace-one", epsilon_at(Fraction(1, 100), Fraction(1, 10**6))),
+        ({"rho": "0.01"}, "add-remove", epsilon_at(Fraction(4, 100), Fraction(1, 10**6))),
+        ({"epsilon": "0.5", "delta": "1e-7"}, "replace-one", Fraction(1, 2)),
+        ({"epsilon": "0.5", "delta": "1e-7"}, "add-remove", Fraction(1)),
+    ],
+)
+def test_a_budget_is_charged_as_what_it_is(
+    tmp_path: Path, budget: dict[str, str], neighbours: str, spent: Fraction
+) -> None:
+    """Not every budget is an ε for replaced records: unlike ones are converted, or refused."""
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10", delta="1e-6")
+    content = document(budget=budget, neighbours=neighbours)
+    if neighbours == "add-remove":
+        del content["records"]  # under these neighbours their number is not public
+    made = release(read_specification(content), population(), tmp_path / "out.csv", ledger=ledger)
+    (entry,) = Ledger.inspect(ledger).entries.values()
+    kept = {
+        "epsilon": entry.purpose.loss.epsilon,
+        "delta": entry.purpose.loss.delta,
+        "rho": entry.purpose.loss.rho,
+    }
+    assert {name: value for name, value in kept.items() if value is not None} == {
+        name: Fraction(text) for name, text in budget.items()
+    }
+    assert entry.purpose.loss.relation == neighbours
+    assert Ledger.inspect(ledger).balance("people").spent == spent
+    assert made.certificate.ledger_epsilon == (budget["epsilon"] if set(budget) == {"epsilon"} else None)
+
+
+@pytest.mark.parametrize("budget", [{"rho": "0.01"}, {"epsilon": "1", "delta": "1e-9"}])
+def test_a_ledger_without_delta_takes_pure_budgets_only(tmp_path: Path, budget: dict[str, str]) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    Ledger.add_population(ledger, "people", "10")
+    with pytest.raises(LedgerError, match="has no lifetime delta"):
+        release(
+            read_specification(document(budget=budget)), population(), tmp_path / "out.csv", ledger=ledger
+        )
+    assert not (tmp_path / "out.csv").exists()
+    Ledger.add_population(tmp_path / "other.sqlite", "people", "10", relation="add-remove")
+    with pytest.raises(LedgerError, match="promised under replace-one"):
+        release(
+            read_specification(document()),
+            population(),
+            tmp_path / "out.csv",
+            ledger=tmp_path / "other.sqlite",
+        )
 
 
 def _release_when_told(start: Any, folder: str, name: str) -> None:

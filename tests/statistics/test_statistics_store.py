@@ -87,7 +87,7 @@ def test_with_a_ledger_and_without_one_the_same_draw_is_published(tmp_path: Path
     ]
     assert found[0].content == found[1].content
     with Ledger.open(ledger) as book:
-        assert [entry.purpose.epsilon for entry in book.book().releases("people")] == [2]
+        assert [entry.purpose.loss.epsilon for entry in book.book().releases("people")] == [2]
 
 
 def test_a_ledger_needs_no_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
