@@ -35,8 +35,6 @@ from coterie.noise.sampler import Sampler
 from coterie.schema import (
     Attribute,
     AttributeType,
-    Categories,
-    Domain,
     Missing,
     Order,
     Outside,
@@ -279,7 +277,11 @@ def certify(
         kept=facts.kept,
         sampler=sampler.name if method.adds_noise else "none: no noise was added",
         reproducible=not facts.private_noise,
-        notes=(*_notes(facts, method), *_stated(schema), *_warnings(method, facts, shares, schema)),
+        notes=(
+            *_notes(facts, method),
+            *(note for a in schema.protected for note in a.stated),
+            *_warnings(method, facts, shares, schema),
+        ),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
 
@@ -339,7 +341,7 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
         source=domain.source,
         epsilon=None if paid is None else as_text(paid),
         from_data=domain.from_data,
-        public_because=reasons_on_certificate(domain),
+        public_because=domain.reasons,
     )
 
 
@@ -355,14 +357,8 @@ def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
         order=declared.order,
         source=declared.source if public else Source.DATA,
         from_data=declared.from_data if public else None,
-        public_because=reasons_on_certificate(declared),
+        public_because=declared.reasons,
     )
-
-
-def reasons_on_certificate(public: Domain | Categories) -> str | dict[str, str] | None:
-    """Why it is public, as the schema says: for all of it, or for each part."""
-    because = public.public_because
-    return dict(because) if isinstance(because, tuple) else because
 
 
 def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
@@ -389,7 +385,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
             "method, ε and k chosen by comparing results on these data: the choice shows something of them"
         )
     if facts.parameters_public_because:
-        notes.append(f"method, ε and k: public because {facts.parameters_public_because}")
+        notes.append(facts.parameters_public_because)
     if facts.synthetic:
         notes.append(
             "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
@@ -423,17 +419,6 @@ def warnings_on(certificate: Certificate) -> tuple[str, ...]:
         certificate.k,
     )
     return tuple(warning for warning in found if warning in certificate.notes)
-
-
-def _stated(schema: Schema) -> list[str]:
-    """Why what came from the data, or what was declared, is public: as somebody said."""
-    notes = []
-    for attribute in schema.protected:
-        public = attribute.domain or attribute.categories
-        because = public.public_because if public else None
-        each = because if isinstance(because, tuple) else (("", because),) if because else ()
-        notes += [f"{attribute.name}{part and f' ({part})'}: public because {text}" for part, text in each]
-    return notes
 
 
 def json_schema() -> dict[str, Any]:

@@ -146,7 +146,7 @@ def facts_of(
         bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         parameters_from_data=parameters is not None and parameters.leaks,
-        parameters_public_because=(parameters.public_because or "") if parameters else "",
+        parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
         sizes_from_data=method.grouping.sizes is None,
         rows_may_drop=tuple(
             a.name

@@ -9,19 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from coterie.budget import parse_epsilon
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.moments import as_number, typed_bound
+from coterie.origin import Parameters as Parameters
+from coterie.origin import Public
+from coterie.origin import Source as Source
 
 
 class AttributeType(StrEnum):
@@ -58,12 +53,6 @@ class Role(StrEnum):
     PROTECT = "protect"  # goes through the method
     IDENTIFIER = "identifier"  # always dropped
     KEEP = "keep"  # released untouched, and named on the certificate
-
-
-class Source(StrEnum):
-    DECLARED = "declared"  # public knowledge, written by the user
-    DATA = "data"  # all of it is a function of the data: leaks, and the certificate says so
-    DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
 
 
 class Search(StrEnum):
@@ -122,60 +111,15 @@ def _texts(value: object) -> object:
     return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
-_LONGEST_REASON = 500
-
-
-def _reasons(value: object) -> object:
-    """One sentence for everything, or one for each part (a bound, a label)."""
-    if isinstance(value, Mapping):
-        value = tuple(value.items())
-    if isinstance(value, tuple) and value:
-        return tuple((part, _reason(text)) for part, text in value)
-    return None if value is None else _reason(value)
-
-
-def _reason(text: object) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
-    if len(text) > _LONGEST_REASON:
-        raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
-    return " ".join(text.split())
-
-
-def _written_reasons(value: object) -> object:
-    return dict(value) if isinstance(value, tuple) else value
-
-
-Reasons = Annotated[
-    str | tuple[tuple[str, str], ...] | None,
-    BeforeValidator(_reasons),
-    PlainSerializer(_written_reasons),
-]
-
-
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Public(_Frozen):
-    """What should be public knowledge. Where a value came from the data, it stays so through every edit.
-
-    Only a stated reason (`public_because`) makes it public; take the reason away, and it is from the data again.
-    """
-
-    def _unexplained(self, taken: tuple[str, ...]) -> tuple[str, ...]:
-        because: str | tuple[tuple[str, str], ...] | None = getattr(self, "public_because", None)
-        if isinstance(because, tuple):
-            known = {part for part, text in because if text.strip()}
-            return tuple(part for part in taken if part not in known)
-        return () if because and because.strip() else taken
 
 
 Side = Literal["lower", "upper"]
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
-class Domain(_Public):
+class Domain(Public):
     """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
 
     lower: Annotated[float, BeforeValidator(as_number)]
@@ -186,7 +130,6 @@ class Domain(_Public):
         None  # of the attribute's ε, for its bounds
     )
     from_data: tuple[Side, ...] | None = None  # the bounds that came from the data; `source: data` means both
-    public_because: Reasons = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -214,7 +157,7 @@ class Domain(_Public):
     @property
     def leaks(self) -> tuple[str, ...]:
         """The bounds that came from the data without a reason why they are public all the same."""
-        return self._unexplained(self.taken)
+        return self.unexplained(self.taken)
 
     @property
     def price(self) -> Fraction:
@@ -235,7 +178,7 @@ def _width(lower: float, upper: float) -> Fraction:
     return Fraction(upper) - Fraction(lower)
 
 
-class Categories(_Public):
+class Categories(Public):
     """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
 
     labels: tuple[str, ...] | None = None
@@ -244,7 +187,6 @@ class Categories(_Public):
     order: Order = Order.MARGINALITY
     most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
     from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
-    public_because: Reasons = None  # it also covers the order in which the labels are listed
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -279,7 +221,7 @@ class Categories(_Public):
     @property
     def leaks(self) -> tuple[str, ...]:
         """Those of them without a reason why they are public all the same."""
-        return self._unexplained(self.taken)
+        return self.unexplained(self.taken)
 
 
 class Attribute(_Frozen):
@@ -385,6 +327,12 @@ class Attribute(_Frozen):
         return bool(self.from_data)
 
     @property
+    def stated(self) -> list[str]:
+        """Why what is written here is public, as somebody said."""
+        public = self.domain or self.categories
+        return public.notes(self.name) if public else []
+
+    @property
     def ranked_by_frequency(self) -> bool:
         return self.categories is not None and self.categories.order is Order.FREQUENCY
 
@@ -397,17 +345,6 @@ class Attribute(_Frozen):
         return self.ranked_by_frequency or (
             listed and self.categories is not None and bool(self.categories.leaks)
         )
-
-
-class Parameters(_Public):
-    """Where method, ε and k come from, if somebody chose them by comparing results on these very data."""
-
-    source: Literal[Source.DECLARED, Source.DATA] = Source.DECLARED
-    public_because: Annotated[str | None, BeforeValidator(lambda text: text and _reason(text))] = None
-
-    @property
-    def leaks(self) -> bool:
-        return self.source is Source.DATA and bool(self._unexplained(("parameters",)))
 
 
 class Schema(_Frozen):

@@ -181,9 +181,11 @@ def _plain(attribute: Attribute) -> dict[str, Any]:
     if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
         for side in ("lower", "upper"):
             content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
-    for public in ("domain", "categories"):
-        if "from_data" in content.get(public, {}) and content[public]["source"] == Source.DECLARED:
-            del content[public]["source"]  # it would say of all what from_data denies for some
+    for public in (content[entry] for entry in ("domain", "categories") if entry in content):
+        if "from_data" in public and public["source"] == Source.DECLARED:
+            del public["source"]  # it would say of all what from_data denies for some
+        if "public_because" in public:  # after what it speaks of
+            public["public_because"] = public.pop("public_because")
     if attribute.weight != 1:
         content["weight"] = as_text(attribute.weight)
     return content

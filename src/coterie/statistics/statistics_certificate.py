@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie._version import __version__
 from coterie.budget import as_text
-from coterie.certificate import Bounds, Digest, Promised, Signature, reasons_on_certificate
+from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
 from coterie.guarantee import Guarantee, Status
 from coterie.schema import Missing, Outside
@@ -180,7 +180,7 @@ def certify_statistics(
                 upper=None if "upper" in domain.leaks else repr(domain.upper),
                 source=domain.source,
                 from_data=domain.from_data,
-                public_because=reasons_on_certificate(domain),
+                public_because=domain.reasons,
             )
     measurements = tuple(
         CertifiedMeasurement(
