@@ -25,13 +25,44 @@ from coterie.statistics.ranges import Range
 
 TRICKY = [
     *(1234501.0, 1234502.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1e-17, 0.0, 2.0**53 - 1, 2.0**53, 2.0**53 + 2),
-    *(-0.1, 1e16, 1e300, 5e-324, "1", "1.0", "1234501", "a", "a, b", "b", "= a", "a and < 5", "x) | y", '"', "'"),
-    *("", " a", "a ", "a\nb", "a\\nb", "2024-01-31", "2024-02-01", "in (a, b)", "\ud800", "²", "[a]", "all records"),
+    *(
+        -0.1,
+        1e16,
+        1e300,
+        5e-324,
+        "1",
+        "1.0",
+        "1234501",
+        "a",
+        "a, b",
+        "b",
+        "= a",
+        "a and < 5",
+        "x) | y",
+        '"',
+        "'",
+    ),
+    *(
+        "",
+        " a",
+        "a ",
+        "a\nb",
+        "a\\nb",
+        "2024-01-31",
+        "2024-02-01",
+        "in (a, b)",
+        "\ud800",
+        "²",
+        "[a]",
+        "all records",
+    ),
 ]
 VALUES = st.one_of(
     st.sampled_from(TRICKY), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=6)
 )
-COLUMNS = st.sampled_from(["a", "b", "a = b", "a, b", "a in", "(a − 5)", "a²", "a·b", "a | b", 'a"', "1", " "])
+COLUMNS = st.sampled_from(
+    ["a", "b", "a = b", "a, b", "a in", "(a − 5)", "a²", "a·b", "a | b", 'a"', "1", " "]
+)
 CONDITIONS = st.one_of(
     st.lists(VALUES, min_size=1, max_size=3, unique=True).map(lambda v: OneOf(tuple(v))),
     st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False))
@@ -58,9 +89,13 @@ def test_different_measurements_have_different_names(
     domain = Range(-10.0, 10.0)
     measured = [count(chosen) for chosen in filters]
     for chosen, column in itertools.product(filters, columns):
-        measured += [total(chosen, ((column, c),), (domain,)) for c in (0.0, centre, math.nextafter(centre, 10))]
+        measured += [
+            total(chosen, ((column, c),), (domain,)) for c in (0.0, centre, math.nextafter(centre, 10))
+        ]
         measured += [total(chosen, ((column, centre), (other, centre)), (domain,) * 2) for other in columns]
-        measured += [quantile(chosen, column, domain, q, cells) for q in (0.5, 0.5 + 1e-12) for cells in (1024, 9)]
+        measured += [
+            quantile(chosen, column, domain, q, cells) for q in (0.5, 0.5 + 1e-12) for cells in (1024, 9)
+        ]
     distinct = set(measured)
     assert len({m.name for m in distinct}) == len(distinct)
     for name in (m.name for m in distinct):
@@ -135,7 +170,7 @@ def test_each_bin_gets_its_own_count(tmp_path: Path) -> None:
     table = pa.table({"zip": [1234500.25] * 3 + [1234500.75] * 20 + [1234501.25] * 7})
     found = _released(document, table, tmp_path)
     assert list(found.values()) == [3.0, 20.0, 7.0]
-    assert list(found)[0] == "n[1234500..1234500.5]"
+    assert next(iter(found)) == "n[1234500..1234500.5]"
 
 
 def test_labels_with_commas_quotes_and_line_breaks_stay_apart(tmp_path: Path) -> None:

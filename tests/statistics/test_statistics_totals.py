@@ -41,9 +41,7 @@ def _values(document: dict[str, Any], folder: Path) -> dict[str, dict[str, float
     folder.mkdir(parents=True)
     made = release(read_specification(document), TABLE, folder / "out.csv", seed=7)
     rows = csv.DictReader(io.StringIO(made.content.decode()))
-    return {
-        row["name"]: {key: float(row[key]) for key in ("value", "lower_95", "upper_95")} for row in rows
-    }
+    return {row["name"]: {key: float(row[key]) for key in ("value", "lower_95", "upper_95")} for row in rows}
 
 
 @pytest.mark.parametrize("records", [None, 100, 500, 10_000])
@@ -54,7 +52,9 @@ def test_add_remove_counts_do_not_follow_the_planning_figure(records: int | None
         "total": {"kind": "sum", "of": "x", "by": {"g": ["a", "b"]}, "complete": True},
     }
     for extra in ({}, more, {"total": more["total"]}):
-        found = _values(_document("add-remove", records, **extra), tmp_path / f"{records}{len(extra)}{'all' in extra}")
+        found = _values(
+            _document("add-remove", records, **extra), tmp_path / f"{records}{len(extra)}{'all' in extra}"
+        )
         truth = {"n[a]": 400, "n[b]": 100, "all": 500, "total[a]": 12000, "total[b]": 3000}
         for name, row in found.items():
             unit = 100 if name.startswith("total") else 1

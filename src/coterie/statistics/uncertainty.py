@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.consistency import constraints_of, reconcile
+from coterie.statistics.consistency import Constraint, constraints_of, reconcile
 from coterie.statistics.design import Design
 from coterie.statistics.expression import Expression, Op, name
 from coterie.statistics.linear import Linear
@@ -53,53 +53,72 @@ def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tu
     return tuple(found)
 
 
-def intervals(design: Design, budgets: Array, noisy: Array, level: float = LEVEL) -> dict[str, Interval]:
-    """For each target an interval that covers the noiseless value with this probability.
-
-    `noisy` are the measurements as drawn. One measurement alone: the noise's own quantile, exact; for a chosen quantile,
-    as far as its shape is as declared. Linear targets and ratios: from the law of the noise, exact up to simulation.
-    Other equations: from replays at the drawn values, approximate where an equation bends strongly within the noise.
-    """
-    replay = _Replay.of(design, budgets, noisy)
-    constrained = {int(i) for c in constraints_of(design) for i in (*c.parts, c.whole) if i is not None}
-    found = {}
-    for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
-        inside, outside = peel(target.expression)
-        if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] not in constrained:
-            only = inputs[0]
-            reach = _reach(design.metric.quantities[only], float(budgets[only]), level)
-            at = _inside(outside, float(noisy[only]))
-            ends = [at - reach, at + reach]
-        else:
-            ends = replay.ends(inside, outside, level)
-        shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
-        possible = range_of(target.expression, {})
-        found[target.name] = Interval(max(shown[0], possible.lower), min(shown[-1], possible.upper))
-    return found
+def intervals(design: Design, budgets: Array, noisy: Array) -> dict[str, Interval]:
+    """The 95 % intervals of one release; `noisy` are the measurements as drawn."""
+    return Replay.of(design, budgets).intervals(noisy)
 
 
 @dataclass(frozen=True)
-class _Replay:
-    """`centre`: what was measured, made to add up; `moved`: how far noise takes it from the truth (draws × measurements)."""
+class Replay:
+    """How far noise takes all measurements from the truth: `moved`, draws × measurements, after adding up."""
 
-    names: tuple[str, ...]
-    centre: Array
+    design: Design
+    budgets: Array
     moved: NDArray[np.float64]
 
     @classmethod
-    def of(cls, design: Design, budgets: Array, noisy: Array) -> _Replay:
+    def of(cls, design: Design, budgets: Array) -> Replay:
         quantities = design.metric.quantities
-        uniform = points(len(quantities), 10, REPLICATES)
-        scales = design.metric.scales(budgets)
-        # Without the cut at zero, adding up is linear: the error keeps its law whatever the truth is.
-        linear = [replace(constraint, nonnegative=False) for constraint in constraints_of(design)]
-        centre = reconcile(noisy[None, :], scales, linear)[0]
+        uniform = points(len(quantities), 9, REPLICATES)
         noise = []
         for i, quantity in enumerate(quantities):
             truth, released = quantity.draw(uniform[:, i], float(budgets[i]))
             noise.append(np.broadcast_to(released - truth, (len(uniform),)))
-        moved = reconcile(centre + np.stack(noise, axis=1), scales, linear) - centre
-        return cls(tuple(quantity.name for quantity in quantities), centre, moved)
+        scales = design.metric.scales(budgets)
+        # The truth adds up already, so its noise is made to add up to nothing.
+        linear = [replace(constraint, most=0.0) for constraint in _linear_constraints(design)]
+        return cls(design, budgets, reconcile(np.stack(noise, axis=1), scales, linear))
+
+    def intervals(self, noisy: Array, level: float = LEVEL) -> dict[str, Interval]:
+        """For each target an interval that covers the noiseless value with this probability.
+
+        One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
+        declared. Linear targets and ratios: from the law of the noise, exact up to simulation. Other equations: from
+        replays at the drawn values, approximate where an equation bends strongly within the noise.
+        """
+        design = self.design
+        constraints = _linear_constraints(design)
+        centre = reconcile(noisy[None, :], design.metric.scales(self.budgets), constraints)[0]
+        drawn = _Drawn(tuple(quantity.name for quantity in design.metric.quantities), centre, self.moved)
+        constrained = {int(i) for c in constraints for i in (*c.parts, c.whole) if i is not None}
+        found = {}
+        for target, inputs in zip(design.metric.targets, design.metric.inputs, strict=True):
+            inside, outside = peel(target.expression)
+            if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] not in constrained:
+                only = inputs[0]
+                reach = _reach(design.metric.quantities[only], float(self.budgets[only]), level)
+                at = _inside(outside, float(noisy[only]))
+                ends = [at - reach, at + reach]
+            else:
+                ends = drawn.ends(inside, outside, level)
+            shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
+            possible = range_of(target.expression, {})
+            found[target.name] = Interval(max(shown[0], possible.lower), min(shown[-1], possible.upper))
+        return found
+
+
+def _linear_constraints(design: Design) -> list[Constraint]:
+    """Without the cut at zero, adding up is linear: the error keeps its law whatever the truth is."""
+    return [replace(constraint, nonnegative=False) for constraint in constraints_of(design)]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """One release: `centre`, what was measured, made to add up; and the noise that may have moved it there."""
+
+    names: tuple[str, ...]
+    centre: Array
+    moved: NDArray[np.float64]
 
     def ends(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         form = ratio_form(inside)
@@ -139,7 +158,7 @@ class _Replay:
             edge, step = middle, side * max(abs(middle), 1.0) * 1e-6
             while side * edge < side * limit and within(edge + step) and abs(step) < 1e300:
                 edge, step = edge + step, 2.0 * step
-            for _ in range(30):
+            for _ in range(20):
                 step /= 2.0
                 edge = edge + step if within(edge + step) else edge
             ends.append(edge)

@@ -24,7 +24,7 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
     choice = Choice(**made["choice"]).model_copy(update={"shuffle": False})
     entry = project.state.released[made["of"] - 1] if made["of"] else None
     described = ["--schema", str(project.schema_path)]
-    options = ["--known", f"{made['known']:g}", "--seconds", str(made["seconds"])]
+    options = ["--known", repr(made["known"]), "--seconds", str(made["seconds"])]
     if made["control"]:
         options += ["--control", made["control"]]
     commands, call = [], [f"known={made['known']!r}", f"seconds={made['seconds']}"]

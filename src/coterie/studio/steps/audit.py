@@ -29,7 +29,7 @@ def audit(project: Opened, jobs: Running, of: Annotated[int | None, Query(ge=0)]
     asked = dict(last["parameters"]) if last else _usual()
     if of is not None and of <= len(project.state.released):
         asked["of"] = of
-    return _shown(project, jobs, {**asked, "known": f"{100 * asked['known']:g}"})
+    return _shown(project, jobs, {**asked, "known": f"{100 * asked['known']:.12g}"})
 
 
 @router.post("/p/{project}/audit")

@@ -1,0 +1,162 @@
+"""95 % intervals cover the truth in at least 95 % of releases, for every kind of figure and at every edge.
+
+Error rate: a right interval fails with probability 1e-3 per figure (binomial, 500 releases, fixed seed). An interval
+30 % too narrow covers about 88 % under Laplace noise and is rejected with probability .997: tested below.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+from coterie.statistics import Plan, plan, read_specification, releasing
+from coterie.statistics.computing import compute
+from coterie.statistics.drawing import Noise
+from coterie.statistics.releasing import evaluate
+from coterie.statistics.sources import open_source
+from coterie.statistics.uncertainty import Interval, Replay
+
+RUNS = 500
+LEAST = int(binom.ppf(1e-3, RUNS, 0.95))
+SIZES = {"a": 0, "b": 1, "c": 3, "d": 12, "e": 36, "f": 948}
+RELATIONS = ["replace-one", "add-remove"]
+MEDIAN = {
+    "kind": "median",
+    "of": "x",
+    "shape": {"distribution": "normal", "mean": 30, "std": 15},
+    "expected": 30,
+}
+GROUPS = {"g": ["d", "e", "f"]}
+
+pytestmark = pytest.mark.statistical
+
+
+@lru_cache
+def table(seed: int = 1) -> pa.Table:
+    draw = np.random.Generator(np.random.PCG64(seed))
+    group = np.repeat(list(SIZES), list(SIZES.values()))
+    smoker = draw.choice(["yes", "no"], len(group), p=[0.1, 0.9])
+    return pa.table({"g": group, "s": smoker, "x": np.clip(draw.normal(30, 15, len(group)), 0, 100)})
+
+
+def planned(
+    relation: str, epsilon: str, statistics: dict[str, Any], equations: dict[str, str] | None = None
+) -> Plan:
+    schema = {"g": {"role": "keep"}, "s": {"role": "keep"}}
+    bounded = {"x": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    document = {
+        "coterie_statistics": 1,
+        "release": "r",
+        "population": "p",
+        "schema": {"coterie_schema": 1, "attributes": {**schema, **bounded}},
+        "neighbours": relation,
+        "budget": {"epsilon": epsilon},
+        "statistics": statistics,
+        "equations": equations or {},
+        "records": 1000,
+    }
+    return plan(read_specification(document), "square-root", report_losses=False)
+
+
+def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Interval]]]:
+    """The truth, and the intervals of many releases."""
+    design = chosen.design
+    with open_source(table()) as source:
+        exact = compute(design, source)
+    silent = {m.name: 1e-9 for m in design.measurements}
+    clean = releasing._noisy(design, exact, silent, Noise.seeded(0))
+    statistics, equations = evaluate(design, clean)
+    scales = releasing._release_scales(design, chosen.budgets)
+    noisy = releasing._noisy(design, exact, scales, Noise.seeded(3), releases=RUNS)
+    replay = Replay.of(design, np.array([float(budget) for budget in chosen.budgets]))
+    found = {name: float(value[0]) for name, value in {**statistics, **equations}.items()}
+    return found, [replay.intervals(row) for row in noisy]
+
+
+def hits(truth: dict[str, float], drawn: list[dict[str, Interval]], width: float = 1.0) -> dict[str, int]:
+    counted = dict.fromkeys(drawn[0], 0)
+    for found in drawn:
+        for name, interval in found.items():
+            assert np.isfinite([interval.lower, interval.upper]).all()
+            middle, reach = (interval.lower + interval.upper) / 2, (interval.upper - interval.lower) / 2
+            counted[name] += abs(truth[name] - middle) <= width * reach + 1e-6
+    return counted
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+@pytest.mark.parametrize("complete", [True, False])
+def test_small_and_empty_cells_are_covered(relation: str, epsilon: str, complete: bool) -> None:
+    """Was: 50 to 71 % for cells of 1 to 36 records at ε = .1 with `complete: true`."""
+    statistics = {
+        "n": {"kind": "count", "by": {"g": list(SIZES)}, "complete": complete},
+        "all": {"kind": "count"},
+    }
+    chosen = planned(relation, epsilon, statistics, {"gap": "n[e] - n[d]", "few": "n[a] + n[b] + n[c]"})
+    truth, drawn = released(chosen)
+    counted = hits(truth, drawn)
+    assert min(counted.values()) >= LEAST, counted
+    if epsilon == "0.1":  # on steps of one, narrow and right may hold the same whole numbers
+        narrow = hits(truth, drawn, width=0.7)
+        assert narrow["n[f]"] < LEAST, narrow
+        # Where nothing is cut off, intervals are not too wide either.
+        assert counted["n[f]"] <= binom.ppf(1 - 1e-3, RUNS, 0.97)
+    assert all(
+        found["n[a]"].upper > found["n[a]"].lower for found in drawn
+    )  # never a point where noise was added
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+@pytest.mark.parametrize("route", ["direct", "sums"])
+def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, route: str) -> None:
+    kinds: dict[str, Any] = {kind: {"kind": kind, "of": "x"} for kind in ("sum", "mean", "variance", "std")}
+    kinds["proportion"] = {"kind": "proportion", "that": {"s": "yes"}}
+    statistics = {name: {**entry, "by": GROUPS, "route": route} for name, entry in kinds.items()}
+    counted = hits(*released(planned(relation, epsilon, statistics)))
+    assert min(counted.values()) >= LEAST, counted
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_mean_from_sums_is_not_covered_by_narrower_intervals(relation: str) -> None:
+    statistics = {"mean": {"kind": "mean", "of": "x", "by": {"g": ["f"]}, "route": "sums"}}
+    truth, drawn = released(planned(relation, "1", statistics))
+    assert hits(truth, drawn)["mean[f]"] >= LEAST
+    assert hits(truth, drawn, width=0.7)["mean[f]"] < LEAST
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+def test_equations_are_covered(relation: str, epsilon: str) -> None:
+    statistics = {"n": {"kind": "count", "by": GROUPS, "expected": {"d": 12, "e": 36, "f": 948}}}
+    equations = {
+        "ratio": "n[e] / n[f]",
+        "small": "n[d] / n[e]",
+        "root": "sqrt(n[e]) + n[d]",
+        "product": "n[d] * n[e]",
+        "share": "min(max(n[d] / n[e], 0), 1)",
+    }
+    counted = hits(*released(planned(relation, epsilon, statistics, equations)))
+    assert min(counted.values()) >= LEAST, counted
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+def test_a_median_is_covered_over_tables_of_its_shape(relation: str, epsilon: str) -> None:
+    """Its interval is about tables of the declared shape, so every release has its own table."""
+    chosen = planned(relation, epsilon, {"mid": MEDIAN})
+    replay = Replay.of(chosen.design, np.array([float(budget) for budget in chosen.budgets]))
+    scales, covered = releasing._release_scales(chosen.design, chosen.budgets), 0
+    runs = 150
+    for seed in range(runs):
+        with open_source(table(seed)) as source:
+            exact = compute(chosen.design, source)
+        (row,) = releasing._noisy(chosen.design, exact, scales, Noise.seeded(seed))
+        found = replay.intervals(row)["mid"]
+        covered += found.lower <= float(np.median(table(seed)["x"].to_numpy())) <= found.upper
+    assert covered >= binom.ppf(1e-3, runs, 0.95)
