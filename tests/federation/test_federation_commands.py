@@ -81,7 +81,7 @@ def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) ->
     assert said["study"]["state"] == "RELEASED"
     code, said, _ = coterie("owner", "ledger", "--home", homes[0].folder, "--json")
     assert said["populations"][0]["spent"] == "1"
-    assert [(r["method"], r["status"]) for r in said["populations"][0]["releases"]] == [("idp-ls", "bounded")]
+    assert [(r["method"], r["status"]) for r in said["populations"][0]["releases"]] == [("idp-ls", "refuted")]
     assert [entry["event"] for entry in said["diary"]][-1] == "copied"
     # For people, not for programs.
     assert "RELEASED" in coterie("aggregator", "study", "show", folder)[1]
@@ -89,9 +89,9 @@ def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) ->
     assert "typed" in coterie("owner", "inspect", "--home", homes[0].folder)[1]
     shown = coterie("owner", "ledger", "--home", homes[0].folder)[1]
     assert "remaining 2" in shown
-    assert "bounded" in shown
+    assert "refuted" in shown
     _, said, _ = coterie("ledger", "show", homes[0].default_ledger, "--json")
-    assert said["populations"][0]["releases"][0]["status"] == "bounded"
+    assert said["populations"][0]["releases"][0]["status"] == "refuted"
 
 
 def test_cancel_refuse_and_leave(coterie: Any, shared: Any) -> None:

@@ -46,7 +46,7 @@ def test_from_plan_to_verified_files(world: World) -> None:
     client, project, folder = world
     plan = planned(client, project, folder)
     page = client.get(f"/p/{project.id}/release/confirm").text
-    assert "heuristic" in page
+    assert "refuted" in page
     assert 'id="after">9<' in page
     assert "spends ε = 1 and draws the noise once" in page
     assert not (folder / "out.csv").exists(), "nothing is drawn before the confirmation"
