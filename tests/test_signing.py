@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from coterie import Certificate, Schema, protect
+from coterie import Attribute, Certificate, Domain, Role, Schema, protect
 from coterie.errors import CertificateError, OutputError, ParameterError
 from coterie.signing import check_signature, make_key, sign
 
@@ -116,3 +116,33 @@ def test_what_is_no_key_is_refused(certificate: Certificate, key: Path) -> None:
     for path in (bad, key.parent / "missing", key):
         with pytest.raises(ParameterError, match="public key file cannot be read"):
             check_signature(signed, path)
+
+
+BEFORE = sorted((Path(__file__).parent / "certificates").glob("before-beside-*.json"))
+
+
+@pytest.mark.parametrize("path", BEFORE, ids=lambda path: path.stem)
+def test_certificates_from_before_there_was_a_beside_still_verify(path: Path) -> None:
+    """Written and signed by the code of before: they parse, verify, and are written again as they were."""
+    certificate = Certificate.from_json(path.read_bytes())
+    assert check_signature(certificate, None) is not None
+    assert certificate.guarantee.beside == ()
+    assert json.loads(certificate.to_json()) == json.loads(path.read_bytes())
+    weaker = certificate.guarantee.model_copy(update={"beside": (certificate.guarantee,)})
+    with pytest.raises(CertificateError):
+        check_signature(certificate.model_copy(update={"guarantee": weaker}), None)
+
+
+def test_what_stands_beside_is_signed_and_survives_writing(tmp_path: Path) -> None:
+    make_key(tmp_path / "key")
+    schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
+    release = protect(
+        {"x": [0.0, 0.1, 0.2, 0.8, 0.9, 1.0]}, schema, method="idp-cbls-joint", epsilon="1", k=3
+    )
+    signed = Certificate.from_json(sign(release.certificate, tmp_path / "key").to_json())
+    assert check_signature(signed, tmp_path / "key.pub") is not None
+    assert signed.guarantee.status == "refuted"
+    assert [(b.status, b.value) for b in signed.guarantee.beside] == [("proved", "1")]
+    alone = signed.guarantee.model_copy(update={"beside": ()})
+    with pytest.raises(CertificateError):
+        check_signature(signed.model_copy(update={"guarantee": alone}), None)

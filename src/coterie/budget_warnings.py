@@ -9,6 +9,7 @@ from coterie.methods.recipe import Method
 from coterie.odds import most_sure, share_in_words
 
 LARGE = 10  # ε above it protects nobody in practice
+_OFFERED = 3  # no larger ε is recommended
 _USEFUL = Fraction(1, 10)  # noise a tenth as wide as the domain leaves something to read
 _NAMES = 4  # of attributes in one sentence
 
@@ -71,7 +72,7 @@ def too_small(
         f" and {len(drowned) - _NAMES} more" if len(drowned) > _NAMES else ""
     )
     help_ = []
-    if cost * ratio / _USEFUL <= LARGE:
+    if cost * ratio / _USEFUL <= _OFFERED:
         help_.append(f"ε = {_short(cost * ratio / _USEFUL)}")
     if method.fixed_k is None:
         # The noise falls as k rises.
@@ -80,7 +81,7 @@ def too_small(
     advice = (
         f"{' or '.join(help_)} would make it about a tenth"
         if help_
-        else f"no ε up to {LARGE} and no k make it a tenth with {records:,} records: protect fewer attributes, or publish "
+        else f"no ε up to {_OFFERED} and no k make it a tenth with {records:,} records: protect fewer attributes, or publish "
         "statistics instead"
     )
     return (

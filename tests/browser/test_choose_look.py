@@ -57,7 +57,7 @@ def test_the_slider_moves_the_odds_by_keyboard(chosen: Page, browser: Any) -> No
 def test_settings_change_the_label_of_every_card(chosen: Page) -> None:
     page = chosen
     pick(page, "dp-mdav")
-    assert "not differentially private" in page.one("#summary").text
+    assert "not private, whatever ε" in page.one("#summary").text
     page.one("#shuffle").click()
     until(lambda: "8-DP" in page.one("#summary").text, "the label of a shuffled release")
     assert page.one("#method-dp-mdav").is_selected()
@@ -82,7 +82,7 @@ def test_moving_epsilon_on_look_restarts_by_itself(chosen: Page, browser: Any) -
     browser.execute_script("window.here = true; document.getElementById('epsilon-slider').focus()")
     before = page.one("#preview").text
     page.press(*[LEFT] * 20)
-    until(lambda: "heuristic" in page.one("#promise").text and _epsilon(page) == "0.1", "ε = 0.1")
+    until(lambda: "refuted" in page.one("#promise").text and _epsilon(page) == "0.1", "ε = 0.1")
     until(
         lambda: page.one("#preview").text not in ("", before) and not page.all("#preview .job"), "new figures"
     )

@@ -210,7 +210,7 @@ def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
     assert verdict(found, best_cells(found)).top.cell.method == methods[-1]
     write_comparison(found, table(), tmp_path, title="six")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Not drawn, for want of room: idp-ls, k = 5." in text
+    assert "Not drawn, for want of room: idp-cbls, k = 5." in text
 
 
 def test_less_error_without_noise_is_not_denied() -> None:

@@ -13,7 +13,7 @@ from coterie._version import __version__
 from coterie.budget import as_text
 from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
-from coterie.guarantee import Guarantee, Status
+from coterie.guarantee import CHOSEN_BLIND, Guarantee, Status
 from coterie.schema import Missing, Outside
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
@@ -119,7 +119,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         status=status,
         scope="all released statistics and everything computed from them",
         label=label,
-        assumptions=(*assumptions, *conditions),
+        assumptions=(*assumptions, *conditions, CHOSEN_BLIND),
         citation="docs/guarantees/statistics.md; 002 chapter 5",
         neighbours=_NEIGHBOURS[specification.neighbours],
     )
