@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from coterie.budget import parse_epsilon
+from coterie.dialect import Dialect
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.moments import as_number, typed_bound
 
@@ -278,6 +279,7 @@ class Schema(_Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
+    dialect: Dialect = Dialect()  # of text files
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -294,6 +296,11 @@ class Schema(_Frozen):
     @property
     def protected(self) -> tuple[Attribute, ...]:
         return self.with_role(Role.PROTECT)
+
+    @property
+    def with_default_dialect(self) -> Schema:
+        """The same for a text file that Coterie wrote, whatever the original looked like."""
+        return self.model_copy(update={"dialect": Dialect()})
 
     @property
     def folder(self) -> Path:

@@ -52,11 +52,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "attributes"}
+    unknown = set(document) - {"coterie_schema", "dialect", "attributes"}
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema` and `attributes` stand at the top.",
+            "Only `coterie_schema`, `dialect` and `attributes` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -66,14 +66,19 @@ def schema_from(document: object) -> Schema:
         )
     attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
     try:
-        return Schema(attributes=tuple(attributes))
+        return Schema(attributes=tuple(attributes), dialect=document.get("dialect") or {})
     except ValidationError as error:
         raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
 
 
 def schema_document(schema: Schema) -> dict[str, Any]:
     attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
-    return {"coterie_schema": SCHEMA_VERSION, "attributes": attributes}
+    dialect = schema.dialect.model_dump(exclude_defaults=True)
+    return {
+        "coterie_schema": SCHEMA_VERSION,
+        **({"dialect": dialect} if dialect else {}),
+        "attributes": attributes,
+    }
 
 
 def schema_text(schema: Schema) -> str:

@@ -54,6 +54,8 @@ def pay_for_bounds(
     if not spent:
         return Paid(checked, schema, {}, dict(shares))
     known = {name: columns[name].attribute for name in spent}
-    found_schema = Schema(attributes=tuple(known.get(a.name, a) for a in schema.attributes))
+    found_schema = schema.model_copy(
+        update={"attributes": tuple(known.get(a.name, a) for a in schema.attributes)}
+    )
     left = {name: share - spent.get(name, Fraction(0)) for name, share in shares.items()}
     return Paid(replace(checked, columns=columns, values_clipped=clipped), found_schema, spent, left)

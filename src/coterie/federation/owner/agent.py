@@ -88,7 +88,7 @@ class Agent:
         self.say(
             "refused",
             study,
-            f"Refused: {cause.problem}" if isinstance(cause, CoterieError) else refused.problem,
+            f"Refused: {cause.located}" if isinstance(cause, CoterieError) else refused.problem,
         )
         self.home.journal.note("refused", study=study, reason=refused.reason, **refused.figures)
         try:

@@ -34,7 +34,7 @@ def note_approval(home: Home, wanted: dict[str, Any], source: Source) -> None:
     except Refusal as refused:
         cause = refused.__cause__
         problem = (
-            cause.problem if isinstance(cause, CoterieError) else f"This would be {_small(refused.problem)}"
+            cause.located if isinstance(cause, CoterieError) else f"This would be {_small(refused.problem)}"
         )
         raise Refused(
             problem, "Nothing was said to the aggregator: mend it and approve again, or refuse."

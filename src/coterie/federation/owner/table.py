@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,8 +15,6 @@ from coterie.io.reading import read_table
 from coterie.methods import get_method
 from coterie.schema import Schema
 from coterie.table import check
-
-_ROW = re.compile(r",? (the )?first in row \d+")
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
         ids = None if id_column is None else checked_ids(id_column, identifier)
     except CoterieError as error:
         # In which row is told on this machine only: the order of the owner's rows is its own business.
-        raise refusal(_ROW.sub("", error.problem).rstrip(".")) from error
+        raise refusal(error.problem.rstrip(".")) from error
     return Prepared(chosen, schema, ids)
 
 

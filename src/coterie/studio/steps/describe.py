@@ -86,7 +86,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         wrong |= unusable(project, attributes)
         if wrong:
             raise _summary(wrong)
-        text = Schema(attributes=tuple(attributes)).to_yaml()
+        text = project.schema().model_copy(update={"attributes": tuple(attributes)}).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
         if wanted:
@@ -148,7 +148,8 @@ def _fill(project: Project, form: Sent, rows: list[Row], wanted: list[Row]) -> N
         except CoterieError as error:
             problem = problem or error
     attributes, _ = described(rows)
-    project.change(project.state.version, schema=Schema(attributes=tuple(attributes)).to_yaml())
+    schema = project.schema().model_copy(update={"attributes": tuple(attributes)})
+    project.change(project.state.version, schema=schema.to_yaml())
     if problem is not None:
         raise problem
 

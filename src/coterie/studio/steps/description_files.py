@@ -84,4 +84,4 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
 
 
 def _told(error: CoterieError, status: int) -> Response:
-    return JSONResponse({"problem": error.problem, "advice": error.advice}, status)
+    return JSONResponse({"problem": error.located, "advice": error.advice}, status)

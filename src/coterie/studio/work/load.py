@@ -54,14 +54,17 @@ def _read(project: Project, parameters: dict[str, Any]) -> pa.Table:
         if origin.kind != "upload":
             raise
         # The person knows the file by the name that it was uploaded with, not by that of the studio's copy.
-        raise DataError(error.problem.replace(source, origin.shown), error.advice) from None
+        shown = error.problem.replace(source, origin.shown)
+        raise DataError(shown, error.advice, detail=error.detail) from None
 
 
 def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str]]:
     """The description that there is, for the columns that there are now; which of them are new, and which went."""
     old = {attribute.name: attribute for attribute in described.attributes}
     now = [attribute.name for attribute in drafted.attributes]
-    schema = Schema(attributes=tuple(old.get(a.name, a) for a in drafted.attributes))
+    schema = described.model_copy(
+        update={"attributes": tuple(old.get(a.name, a) for a in drafted.attributes)}
+    )
     return (
         schema.to_yaml(),
         [name for name in now if name not in old],
