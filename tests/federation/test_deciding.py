@@ -60,7 +60,7 @@ def test_in_which_row_stays_here(shared: Any) -> None:
     study = shared.study(["row-a", "row-b"])
     [(event, _, text)] = Look(shared, home).once()
     assert (event, "row 17" in text) == ("refused", True), "the owner must find it"
-    assert shared.part(study, "row-a")["reason"] == "Column 'age' misses 1 value(s)"
+    assert shared.part(study, "row-a")["reason"] == "Column 'age' has missing values"
 
 
 def test_an_approval_can_be_taken_back(shared: Any) -> None:

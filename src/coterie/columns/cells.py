@@ -135,7 +135,7 @@ def numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     column = _plain(column)
     kind = column.type
     if is_text(kind):
-        column = text_as_numbers(column, attribute)
+        column = _text_as_numbers(column, attribute)
     elif pa.types.is_decimal(kind):
         # Arrow's own way rounds differently for every scale, and the most precise cell decides the scale.
         column = column.cast(pa.string()).cast(pa.float64())
@@ -190,20 +190,16 @@ def _doubles(column: pa.ChunkedArray) -> Floats:
     return chunks[0] if len(chunks) == 1 else np.concatenate(chunks)
 
 
-def text_as_numbers(column: pa.ChunkedArray, attribute: Attribute, decimal: str = ".") -> pa.ChunkedArray:
+def _text_as_numbers(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     """Text as doubles: 12, 1.5, -0.5, .5, 1e3, NaN; spaces around it do not count."""
-    trimmed = pointed = without_marks(column, attribute)
-    if decimal == ",":
-        # A point is no decimal mark in such a file: 1.500 may be meant as a thousand and a half.
-        dotted = pc.match_substring(trimmed, ".")
-        pointed = pc.if_else(dotted, "x", pc.replace_substring(trimmed, ",", "."))
+    trimmed = without_marks(column, attribute)
     try:
-        return pointed.cast(pa.float64())
+        return trimmed.cast(pa.float64())
     except pa.ArrowInvalid:
         pass
-    texts = pointed.to_pylist()
+    texts = trimmed.to_pylist()
     row = next(row for row, text in enumerate(texts, start=1) if text is not None and not is_number(text))
-    commas = decimal == "." and pc.any(pc.match_substring_regex(trimmed, r"^[+-]?[0-9]+,[0-9]+$")).as_py()
+    commas = pc.any(pc.match_substring_regex(trimmed, r"^[+-]?[0-9]+,[0-9]+$")).as_py()
     raise DataError(
         f"Column '{attribute.name}' holds text that is not a number.",
         "Its numbers have a decimal comma: write `dialect: {decimal: ','}` in the schema, or decimal points."

@@ -45,7 +45,7 @@ class Pseudonyms:
 
 
 def checked_ids(column: pa.ChunkedArray, name: str) -> tuple[str, ...]:
-    """One normalised id a row; ids that are missing or appear twice are refused with their count."""
+    """One normalised id a row; ids that are missing or appear twice are refused."""
     if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
         raise DataError(
             f"Column '{name}' holds {column.type}, which is no identifier.",
@@ -54,16 +54,14 @@ def checked_ids(column: pa.ChunkedArray, name: str) -> tuple[str, ...]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     ids = tuple(normalised(text) for text in pc.fill_null(column.cast(pa.string()), "").to_pylist())
-    missing = sum(not text for text in ids)
-    if missing:
+    if not all(ids):
         raise DataError(
-            f"Identifier column '{name}' misses {missing} value(s).",
+            f"Identifier column '{name}' has missing values.",
             "Every row needs an id: drop or fill them.",
         )
-    repeated = len(ids) - len(set(ids))
-    if repeated:
+    if len(set(ids)) < len(ids):
         raise DataError(
-            f"Identifier column '{name}' has {repeated} id(s) that appear more than once.",
+            f"Identifier column '{name}' has ids that appear more than once.",
             "Give one row a person.",
         )
     return ids

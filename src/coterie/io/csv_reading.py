@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from coterie.columns.cells import is_number, text_as_numbers
+from coterie.columns.cells import is_number, without_marks
 from coterie.dialect import DELIMITERS, Dialect
 from coterie.errors import DataError
 from coterie.io.names import check_names
@@ -35,8 +35,11 @@ _LONGEST_HEADER = 1 << 20
 Content = bytes | mmap.mmap
 
 
-def read_csv(path: Path, schema: Schema | None = None) -> pa.Table:
-    dialect = schema.dialect if schema else Dialect()
+def read_csv(
+    path: Path, schema: Schema | None = None, *, dialect: Dialect | None = None, as_text: bool = False
+) -> pa.Table:
+    """By the schema and its dialect; without one, types are inferred (or not: `as_text`)."""
+    dialect = dialect or (schema.dialect if schema else Dialect())
     content = _content(path, dialect)
     header, delimiter = _header(path, content, dialect)
     check_names(header)
@@ -64,7 +67,7 @@ def read_csv(path: Path, schema: Schema | None = None) -> pa.Table:
 
     try:
         if schema is None:
-            table = parsed({})
+            table = parsed(dict.fromkeys(header, pa.string()) if as_text else {})
         else:
             types = {name: _arrow_type(name, schema) for name in header}
             try:
@@ -82,7 +85,9 @@ def read_csv(path: Path, schema: Schema | None = None) -> pa.Table:
     for field in table.schema:
         if pa.types.is_binary(field.type):
             raise _not_utf8(f"Column '{field.name}' of {path}")
-    return table if schema is None else _typed(table, schema, dialect)
+    if schema is not None:
+        return _typed(table, schema, dialect)
+    return _with_dates(table, dialect) if dialect.date_format and not as_text else table
 
 
 def _arrow_type(name: str, schema: Schema) -> pa.DataType:
@@ -101,19 +106,35 @@ def _is_number(attribute: Attribute) -> bool:
 
 
 def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
-    """Numbers that are text still, and dates in the file's own format, as everybody else writes them."""
+    """Numbers with a decimal comma that are text still, and dates in the file's own format, as others write them."""
     for attribute in schema.attributes:
         place = table.schema.get_field_index(attribute.name)
         if place < 0:
             continue
         column = table.column(place)
-        if _is_number(attribute) and not pa.types.is_floating(column.type):
-            column = text_as_numbers(column, attribute, dialect.decimal)
+        if _is_number(attribute) and pa.types.is_string(column.type) and dialect.decimal == ",":
+            # A point is no decimal mark in such a file: 1.500 may be meant as a thousand and a half.
+            texts = without_marks(column, attribute)
+            column = pc.if_else(
+                pc.match_substring(texts, "."), "not a number", pc.replace_substring(texts, ",", ".")
+            )
         elif dialect.date_format and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
             column = _as_iso(column, dialect)
         else:
             continue
         table = table.set_column(place, attribute.name, column)
+    return table
+
+
+def _with_dates(table: pa.Table, dialect: Dialect) -> pa.Table:
+    """Columns of dates in the file's own format as dates, where all cells are."""
+    for place, column in enumerate(table.columns):
+        if pa.types.is_string(column.type) and column.null_count < len(column):
+            try:
+                days = _as_iso(column, dialect).cast(pa.date32())
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(place, table.column_names[place], days)
     return table
 
 

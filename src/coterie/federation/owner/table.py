@@ -27,12 +27,21 @@ class Prepared:
 
 
 def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
+    schema = study.schema_for(owner)
+    # The owner's own column names, and no column that the study does not ask for, decide how cells are read.
+    named = schema.model_copy(
+        update={
+            "attributes": tuple(
+                a.model_copy(update={"name": source.columns.get(a.name, a.name)}) for a in schema.attributes
+            ),
+            "dialect": source.dialect,
+        }
+    )
     try:
-        table = read_table(source.data, table=source.table, query=source.query)
+        table = read_table(source.data, table=source.table, query=source.query, schema=named)
     except CoterieError as error:
         # The cause may name a path or a host: it is shown on this machine, and is not part of the reason.
         raise refusal(f"the owner's table cannot be read: {type(error).__name__}") from error
-    schema = study.schema_for(owner)
     columns = {}
     for attribute in schema.attributes:
         columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
