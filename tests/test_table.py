@@ -56,36 +56,40 @@ def test_numbers_of_every_kind_come_in(column: object) -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (["1", f"{SECRET} EUR", "3"], "text that is not a number, first in row 2"),
-        (["1", "2", "1_000"], "first in row 3"),  # a number to Python, not to Arrow
-        (["1", "٣", "2"], "first in row 2"),
-        ([1.0, None, SECRET], "misses 1 value(s), the first in row 2"),
-        ([math.nan, 1.0, math.nan], "misses 2 value(s), the first in row 1"),
-        (["1", "", SECRET.__repr__()], "misses 1 value(s), the first in row 2"),
-        ([1.0, SECRET, math.inf], "1 infinite value(s), the first in row 3"),
-        ([1.0, -math.inf, -math.inf], "2 infinite value(s), the first in row 2"),
-        ([1.0, -SECRET, 2e5], "2 value(s) outside its declared domain"),
+        (["1", f"{SECRET} EUR", "3"], "text that is not a number. The first is in row 2."),
+        (["1", "2", "1_000"], "The first is in row 3"),  # a number to Python, not to Arrow
+        (["1", "٣", "2"], "The first is in row 2"),
+        ([1.0, None, SECRET], "has missing values. The first is in row 2."),
+        ([math.nan, 1.0, math.nan], "has missing values. The first is in row 1."),
+        (["1", "", SECRET.__repr__()], "has missing values. The first is in row 2."),
+        (
+            [1.0, SECRET, math.inf],
+            "infinity, or a number beyond the range of doubles. The first is in row 3.",
+        ),
+        ([1.0, -math.inf, -math.inf], "The first is in row 2."),
+        ([1.0, -SECRET, 2e5], "has values outside its declared domain"),
         ([True, False, True], "not numbers"),
         ([b"1", b"2", b"3"], "not numbers"),
         ([[1.0], [2.0], [3.0]], "not numbers"),
-        ([2**60, 1, 2], "2^53"),
-        ([None, None, None], "misses 3 value(s)"),
-        ([1.0], "one row"),
-        ([], "is empty"),
+        ([None, None, None], "has missing values"),
+        ([1.0], "fewer than two rows"),
+        ([], "fewer than two rows"),
     ],
 )
 def test_each_bad_column_is_refused(values: list[object], says: str) -> None:
     with pytest.raises(DataError) as caught:
         _check(values)
-    assert says in caught.value.problem
+    assert says in caught.value.located
     assert caught.value.advice
     assert "73193" not in str(caught.value).replace("_", "")
 
 
 def test_integers_must_be_whole() -> None:
-    with pytest.raises(DataError, match=r"1 value\(s\) have a fraction, the first in row 2"):
+    with pytest.raises(DataError, match=r"has values with a fraction\. The first is in row 2"):
         _check([1.0, 2.5, 3.0], type=AttributeType.INTEGER)
     assert _check([1.0, 2.0], type=AttributeType.INTEGER).tolist() == [1.0, 2.0]
+    with pytest.raises(DataError, match=r"2\^53"):
+        _check([2**60, 1, 2], type=AttributeType.INTEGER)
 
 
 def test_a_protected_attribute_needs_a_domain() -> None:

@@ -11,7 +11,8 @@
     └── MissingExtra         an optional part of Coterie is not installed           exit 10
 
 Exit 0 is success, 1 an unexpected fault (a bug: please report it), 2 a command line that cannot be read.
-A message never holds a value of the data: counts, row numbers and names of columns only.
+A message never holds a value of the data, nor a count of it. `problem` and `advice` name columns and public numbers
+only, and may leave the machine; `detail` says in which row to look, and is for the person at the keyboard.
 """
 
 from __future__ import annotations
@@ -22,14 +23,23 @@ from typing import ClassVar
 
 
 class CoterieError(Exception):
-    """What is wrong (`problem`) and what to do about it (`advice`)."""
+    """What is wrong (`problem`), what to do about it (`advice`), and where to look on this machine (`detail`).
+
+    Certificates, logs and messages to other parties hold `problem` and `advice` only: `detail` may name a row.
+    """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, problem: str, advice: str) -> None:
-        super().__init__(f"{problem} {advice}")
+    def __init__(self, problem: str, advice: str, *, detail: str = "") -> None:
+        super().__init__(" ".join(part for part in (problem, detail, advice) if part))
         self.problem = problem
         self.advice = advice
+        self.detail = detail
+
+    @property
+    def located(self) -> str:
+        """The problem and where it is: for the screen of whoever holds the table."""
+        return f"{self.problem} {self.detail}".rstrip()
 
 
 class SchemaError(CoterieError):

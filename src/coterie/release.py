@@ -108,7 +108,7 @@ def protect(
         # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
         return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
     budget = Budget.of(epsilon, schema, recipe)
-    table, restore = to_arrow(data)
+    table, restore = to_arrow(data, schema)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
     k = recipe.check_k(k, checked.records, budget.mean)

@@ -11,42 +11,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
+from coterie.attribute_type import AttributeType as AttributeType
 from coterie.budget import parse_epsilon
+from coterie.dialect import Dialect
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.moments import as_number, typed_bound
 from coterie.origin import Parameters as Parameters
 from coterie.origin import Public
 from coterie.origin import Source as Source
-
-
-class AttributeType(StrEnum):
-    CONTINUOUS = "continuous"
-    INTEGER = "integer"
-    DATE = "date"  # a number of days in a declared range
-    TIMESTAMP = "timestamp"  # a number of seconds in a declared range
-    ORDINAL = "ordinal"  # categories with an order: their ranks are numbers
-    CATEGORICAL = "categorical"
-    BOOLEAN = "boolean"
-
-    @property
-    def has_zero(self) -> bool:
-        """Whether 0 means nothing of it: a date or a rank counts from a place that somebody chose."""
-        return self in (AttributeType.CONTINUOUS, AttributeType.INTEGER)
-
-    @property
-    def labelled(self) -> bool:
-        """Whether its values are labels without a number of their own."""
-        return self in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
-
-    @property
-    def ranged(self) -> bool:
-        """Whether the public domain is a range with two bounds."""
-        return self in (
-            AttributeType.CONTINUOUS,
-            AttributeType.INTEGER,
-            AttributeType.DATE,
-            AttributeType.TIMESTAMP,
-        )
 
 
 class Role(StrEnum):
@@ -352,6 +324,7 @@ class Schema(_Frozen):
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
     parameters: Parameters | None = None
+    dialect: Dialect = Dialect()  # of text files
     _folder: Path = PrivateAttr(default=Path())  # taxonomy files are named relative to the schema's own place
 
     @model_validator(mode="after")
@@ -368,6 +341,11 @@ class Schema(_Frozen):
     @property
     def protected(self) -> tuple[Attribute, ...]:
         return self.with_role(Role.PROTECT)
+
+    @property
+    def with_default_dialect(self) -> Schema:
+        """The same for a text file that Coterie wrote, whatever the original looked like."""
+        return self.model_copy(update={"dialect": Dialect()})
 
     @property
     def folder(self) -> Path:

@@ -52,11 +52,11 @@ def schema_from(document: object) -> Schema:
             "This is not a Coterie schema.",
             "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
         )
-    unknown = set(document) - {"coterie_schema", "attributes", "parameters"}
+    unknown = set(document) - {"coterie_schema", "dialect", "attributes", "parameters"}
     if unknown:
         raise SchemaError(
             f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
-            "Only `coterie_schema`, `attributes` and `parameters` stand at the top.",
+            "Only `coterie_schema`, `dialect`, `attributes` and `parameters` stand at the top.",
         )
     version = document.get("coterie_schema", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
@@ -67,7 +67,11 @@ def schema_from(document: object) -> Schema:
     attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
     try:
         return Schema.model_validate(
-            {"attributes": tuple(attributes), "parameters": document.get("parameters")}
+            {
+                "attributes": tuple(attributes),
+                "parameters": document.get("parameters"),
+                "dialect": document.get("dialect") or {},
+            }
         )
     except ValidationError as error:
         raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
@@ -75,7 +79,12 @@ def schema_from(document: object) -> Schema:
 
 def schema_document(schema: Schema) -> dict[str, Any]:
     attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
-    document: dict[str, Any] = {"coterie_schema": SCHEMA_VERSION, "attributes": attributes}
+    dialect = schema.dialect.model_dump(exclude_defaults=True)
+    document: dict[str, Any] = {
+        "coterie_schema": SCHEMA_VERSION,
+        **({"dialect": dialect} if dialect else {}),
+        "attributes": attributes,
+    }
     if schema.parameters is not None:  # at the end: the studio's results do not depend on it
         document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)
     return document

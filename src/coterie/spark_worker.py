@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +21,7 @@ from coterie.errors import CoterieError, DataError, OutputError
 from coterie.large_chain import SamplerAt, chain
 from coterie.methods.recipe import Method
 from coterie.schema import Role, Schema
-from coterie.table import column_of, with_policies
+from coterie.table import column_of, located, with_policies
 
 _FAULT = "COTERIE-FAULT "
 # Words of Java, Hadoop and Spark about storage, and what they mean. The first that is found is told.
@@ -86,17 +85,13 @@ def check_rows(
             columns = {like.attribute.name: _read(table, like, schema) for like in likes}
             checked = with_policies(table, columns, schema, least=0)
         except DataError as error:
-            raise DataError(_located(error.problem, before), error.advice) from None
+            # An executor does not know how many rows other partitions have: it says what it counts.
+            raise located(error, "row {} of a partition", before) from None
         before += len(table)
         out = {short: checked.kept[name].combine_chunks() for name, short in kept.items()}
         for place, like in enumerate(likes):
             out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
         yield pa.RecordBatch.from_pydict(out)
-
-
-def _located(problem: str, before: int) -> str:
-    """An executor does not know how many rows other partitions have: it says what it counts."""
-    return re.sub(r"(?<=first in row )\d+", lambda row: f"{int(row[0]) + before} of a partition", problem)
 
 
 def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
@@ -125,7 +120,7 @@ def faults_in_words(
         try:
             yield from work(batches)
         except CoterieError as error:
-            content = json.dumps([type(error).__name__, error.problem, error.advice])
+            content = json.dumps([type(error).__name__, error.problem, error.advice, error.detail])
             raise RuntimeError(f"{_FAULT}{content}") from None
 
     return guarded
@@ -142,8 +137,8 @@ def told() -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         text = str(error)
         if _FAULT in text:
-            kind, problem, advice = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
-            raise getattr(errors, kind)(problem, advice) from None
+            kind, problem, advice, detail = json.loads(text.split(_FAULT, 1)[1].split("\n", 1)[0])
+            raise getattr(errors, kind)(problem, advice, detail=detail) from None
         if "No space left on device" in text:
             raise OutputError(
                 "A disk is full: Spark had no room for its parts, or for what it sorts.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from coterie.columns import categories, numbers
+from coterie.columns import categories, cells, numbers
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.io.names import check_names
 from coterie.schema import Attribute, Missing, Role, Schema
-from coterie.table import absent_in, column_of, filled, same_columns
+from coterie.table import absent_in, column_of, filled, located, same_columns
 
 BATCH = 1 << 17
 _FEW = 1 << 12  # rows of kept columns, whose texts may be of any length
@@ -74,14 +73,7 @@ class StreamedTable:
                 like = like or column
                 yield self._policies(column, attribute, first)
             except DataError as error:
-                raise DataError(self._located(error.problem, first, len(batch)), error.advice) from None
-
-    def _located(self, problem: str, first: int, count: int) -> str:
-        """What is wrong in one batch, in the row numbers of the file; later batches were not looked at."""
-        if count == self.rows:
-            return problem
-        problem = re.sub(r"(?<=first in row )\d+", lambda row: str(int(row[0]) + first), problem)
-        return f"{problem.rstrip('.')} (among rows {first + 1:,} to {first + count:,})."
+                raise located(error, f"row {{}} of {self.path}", first) from None
 
     def rows_of(self, attributes: Sequence[Attribute]) -> Iterator[list[Column]]:
         """Several attributes side by side."""
@@ -149,11 +141,7 @@ class StreamedTable:
         keep = self._keep(first, len(absent))
         if absent.any() and attribute.missing is not Missing.DROP_ROW:
             if attribute.missing is not Missing.IMPUTE:
-                name, count = attribute.name, int(absent.sum())
-                raise DataError(
-                    f"Column '{name}' misses {count} value(s), the first in row {numbers.first(absent)}.",
-                    f"Fill them, or write another policy for '{name}' in the schema, such as `missing: drop row`.",
-                )
+                raise cells.missing_values(attribute.name, absent)
             column = filled(column, absent)
         if keep is not None:
             column = column.rows(keep)
@@ -177,7 +165,7 @@ class StreamedTable:
             size = self._few([attribute.name]) if attribute.role is Role.KEEP else 0
             for first, batch in self._batches([attribute.name], size):
                 if attribute.role is Role.KEEP:
-                    absent = numbers.kept_gaps(batch.column(0), attribute)
+                    absent = cells.kept_gaps(batch.column(0), attribute)
                 else:
                     column = self._column(batch.column(0), attribute, like)
                     like, absent = like or column, absent_in(column)

@@ -1,10 +1,11 @@
 """table + Schema → columns that the chain can trust: in their domain, complete, no row half there.
 
-Messages name columns, rows and counts; never a value.
+What a cell means is said in coterie.columns.cells. Messages name columns; never a value, and never a count of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.columns import categories, numbers
+from coterie.columns import categories, cells, numbers
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema import Attribute, AttributeType, Missing, Role, Schema
@@ -44,8 +45,9 @@ class Checked:
 def check(table: pa.Table, schema: Schema) -> Checked:
     same_columns(table.column_names, schema)
     if table.num_rows < 2:
-        found = "is empty" if table.num_rows == 0 else "has one row"
-        raise DataError(f"The table {found}.", "A group to hide in needs at least two records.")
+        raise DataError(
+            "The table has fewer than two rows.", "A group to hide in needs at least two records."
+        )
     if not schema.protected:
         raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
     read = _each(lambda a: column_of(table.column(a.name), a, schema), schema.protected, table.num_rows)
@@ -59,7 +61,7 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
     kept = {a.name: table.column(a.name) for a in schema.with_role(Role.KEEP)}
     absences = _each(absent_in, columns.values(), table.num_rows)
     gaps = dict(zip(columns, absences, strict=True))
-    gaps |= {name: numbers.kept_gaps(column, schema[name]) for name, column in kept.items()}
+    gaps |= {name: cells.kept_gaps(column, schema[name]) for name, column in kept.items()}
     drop = np.zeros(table.num_rows, dtype=np.bool_)
     for name, absent in gaps.items():
         if not absent.any():
@@ -70,10 +72,7 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
         elif attribute.missing is Missing.IMPUTE and name in columns:
             columns[name] = filled(columns[name], absent)
         elif attribute.role is Role.PROTECT:  # a kept column is released as it is, gaps included
-            raise DataError(
-                f"Column '{name}' misses {int(absent.sum())} value(s), the first in row {numbers.first(absent)}.",
-                f"Fill them, or write another policy for '{name}' in the schema, such as `missing: drop row`.",
-            )
+            raise cells.missing_values(name, absent)
     if drop.any():
         keep = ~drop
         if keep.sum() < least:
@@ -110,6 +109,12 @@ def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> 
 
 def absent_in(column: Column) -> NDArray[np.bool_]:
     return np.isnan(column.values) if isinstance(column, NumericColumn) else column.codes < 0
+
+
+def located(error: DataError, place: str, before: int) -> DataError:
+    """What is wrong in a piece of a table that has `before` rows above it; `place` is such as 'row {} of a partition'."""
+    detail = re.sub(r"row (\d+)(?=\.$)", lambda row: place.format(f"{int(row[1]) + before:,}"), error.detail)
+    return DataError(error.problem, error.advice, detail=detail)
 
 
 def filled(column: Column, absent: NDArray[np.bool_]) -> Column:

@@ -62,7 +62,7 @@ def test_an_order_that_does_not_fit(order: list[int]) -> None:
 
 def test_a_control_group_of_members_is_refused() -> None:
     overlapping = pa.concat_tables([normals(80, 3, 5), PEOPLE.slice(0, 20)])
-    with pytest.raises(DataError, match="20 of its 100 rows"):
+    with pytest.raises(DataError, match="more of its rows stand in the original"):
         audit_release(PEOPLE, RELEASED, SCHEMA, control=overlapping)
 
 
@@ -70,7 +70,7 @@ def test_a_control_group_with_a_members_name_is_refused() -> None:
     people, schema = mixed(300, 1), mixed_schema()
     release = protect(people, schema, method="ir", epsilon=1, k=5, seed=1).table
     control = pa.concat_tables([mixed(100, 2), people.slice(7, 1)])
-    with pytest.raises(DataError, match="1 of its 101 people") as caught:
+    with pytest.raises(DataError, match="people of the same 'name'") as caught:
         audit_release(people, release, schema, control=control)
     assert "person 1" not in str(caught.value)  # no value of the data
 
@@ -157,7 +157,7 @@ def test_a_release_with_an_identifier() -> None:
 
 def test_a_release_with_gaps() -> None:
     gaps = RELEASED.set_column(0, "a0", pa.array([None, *RELEASED["a0"].to_pylist()[1:]], pa.float64()))
-    with pytest.raises(DataError, match="misses 1 value"):
+    with pytest.raises(DataError, match="has missing values"):
         audit_release(PEOPLE, gaps, SCHEMA)
 
 

@@ -79,7 +79,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
 ) -> None:
     people.write_bytes(PEOPLE.encode().replace(b"person 7,", b"person 7,extra,"))
     load(page, people)
-    assert "Line 9 of" in page.problem()
+    assert "Line 9 has" in page.problem()
     screenshot("load-ragged")
     people.write_bytes(PEOPLE.replace("north", "nörth").encode("latin-1"))
     page.submit("Read it again")
@@ -99,7 +99,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     assert page.field("Lower bound of age").get_attribute("value") == "0"
     page.fill("Upper bound of age", "50")
     page.submit("Save and check the table")
-    page.sees("holds text that is not a number, first in row 4")
+    page.sees("holds text that is not a number. The first is in row 4")
     page.click("More about age")
     page.fill("Texts that mean missing, one a line of age", "?")
     page.choose("Missing cells of age", "drop row")

@@ -41,8 +41,8 @@ CASES: dict[str, tuple[dict[str, Any], int, list[str]]] = {
         ["row 2", "drop row"],
     ),
     "nan": ({"data": "x\n1\nnan\n3\n"}, 4, ["row 2", "drop row"]),
-    "infinite": ({"data": "x\n1\ninf\n3\n"}, 4, ["infinite", "row 2"]),
-    "outside": ({"data": "x\n1\n7777\n8888\n"}, 4, ["2 value(s) outside", "clip"]),
+    "infinite": ({"data": "x\n1\ninf\n3\n"}, 4, ["infinity", "row 2"]),
+    "outside": ({"data": "x\n1\n7777\n8888\n"}, 4, ["values outside", "clip"]),
     "no domain": (_schema("{lower: , upper: }"), 3, ["no domain", "bounds"]),
     "inverted domain": (_schema("{lower: 9, upper: 1}"), 3, ["inverted", "swap"]),
     "empty domain": (_schema("{lower: 9, upper: 9}"), 3, ["empty", "widen"]),
@@ -56,8 +56,8 @@ CASES: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "epsilon nan": ({"epsilon": "nan"}, 5, ["not a finite number"]),
     "epsilon text": ({"epsilon": "much"}, 5, ["not a finite number"]),
     "empty file": ({"data": ""}, 4, ["empty"]),
-    "header only": ({"data": "x\n"}, 4, ["empty"]),
-    "one row": ({"data": "x\n1\n"}, 4, ["one row"]),
+    "header only": ({"data": "x\n"}, 4, ["fewer than two rows"]),
+    "one row": ({"data": "x\n1\n"}, 4, ["fewer than two rows"]),
     "duplicate columns": ({"data": "x,x\n1,2\n2,3\n"}, 4, ["'x'", "own name"]),
     "unknown method": ({"method": "idp-cbl"}, 5, ["Did you mean 'idp-cbls'?", "coterie methods"]),
     "no such schema": ({"schema_file": "none.yaml"}, 3, ["cannot be read"]),
@@ -95,7 +95,7 @@ def test_bad_input(
         assert error["exit_code"] == code
         assert error["problem"]
         assert error["advice"]
-        message = f"{error['problem']} {error['advice']}"
+        message = f"{error['problem']} {error.get('detail', '')} {error['advice']}"
     for words in says:
         assert words in message
     for secret in ("secret7", "7777", "8888"):

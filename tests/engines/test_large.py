@@ -161,7 +161,7 @@ def one_column(values: object) -> tuple[pa.Table, Schema]:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([0.5, None, 0.5], "misses 1 value"),
+        ([0.5, None, 0.5], "has missing values"),
         ([0.5, 7.0, 0.5], "outside its declared domain"),
         ([[0.5], [0.1], [0.2]], "not numbers"),
         ([{"a": 1}, {"a": 2}, {"a": 3}], "not numbers"),
@@ -180,7 +180,7 @@ def test_a_fault_far_down_is_told_with_its_own_row(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("coterie.streamed_columns.BATCH", 100)
     table, schema = one_column([None if row == 249 else 0.5 for row in range(300)])
     pq.write_table(table, tmp_path / "in.parquet")
-    with pytest.raises(DataError, match=r"the first in row 250 \(among rows 201 to 300\)"):
+    with pytest.raises(DataError, match="The first is in row 250 of "):
         run(tmp_path / "in.parquet", schema, k=3)
 
 

@@ -68,7 +68,6 @@ def test_sqlite_faults(sqlite_url: str, tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()  # SQLite would have made it
     (tmp_path / "bad.db").write_text(CANARY * 200)
     assert "not a SQLite database" in refusal(f"sqlite:///{tmp_path}/bad.db", table="x").problem
-    assert "numbers first and text later" in refusal(sqlite_url, table="mixed").problem
     assert "refuses the query" in refusal(sqlite_url, query=f"SELEC '{CANARY}'").problem
     assert "'age'" in refusal(sqlite_url, query='SELECT age, age FROM "the people"').problem
 
@@ -140,7 +139,7 @@ def test_postgresql_types(postgres_url: str) -> None:
         "f": "float",
         "price": "decimal128(10, 2)",
         "free": "double",
-        "odd": "double",
+        "odd": "decimal128(10, 2)",
         "big": "double",
         "t": "string",
         "d": "date32[day]",
@@ -153,7 +152,7 @@ def test_postgresql_types(postgres_url: str) -> None:
     assert all(not field.metadata for field in table.schema)
     row = table.to_pylist()[0]
     assert (row["x"], row["price"], row["free"]) == (0.1, Decimal("12.50"), 1.25)
-    assert row["odd"] != row["odd"]
+    assert row["odd"] is None, "NaN is a missing value, and changes nobody's type"
     assert row["u"] == "00000000-0000-0000-0000-000000000001"
     assert set(table.to_pylist()[1].values()) == {None}
     empty = read_table(postgres_url, query='SELECT price FROM "All Types" WHERE false')

@@ -82,13 +82,14 @@ def test_labels_are_text_where_the_schema_says_so(tmp_path: Path) -> None:
     assert read_table(path, schema=schema).to_pydict() == {
         "code": ["12", "7.5"],
         "day": ["2020-01-02", "2021-01-02"],
-        "n": [1, 2],
-    }
+        "n": ["1", "2"],
+    }, "kept columns are released as they stand"
 
 
 def test_empty_rows_columns_and_margins(tmp_path: Path) -> None:
     rows = [[None] * 4, [None, "a", "b", None], [None, 1, 2, None], [None] * 4, [None, 3, None, None]]
-    assert read_table(book(tmp_path, *rows)).to_pydict() == {"a": [1, 3], "b": [2, None]}
+    found = read_table(book(tmp_path, *rows)).to_pydict()
+    assert found == {"a": [1, None, 3], "b": [2, None, None]}, "emptying its last cell must not drop a person"
     alone = write_xlsx(tmp_path / "one.xlsx", {"One": [["a"], [1], [None], [3]]})
     assert read_table(alone).to_pydict() == {"a": [1, None, 3]}, "an empty cell is a person"
     assert read_table(book(tmp_path, [2020, "b"], [1, 2])).column_names == ["2020", "b"]

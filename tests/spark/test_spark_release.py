@@ -179,7 +179,7 @@ def test_faults_of_the_data_come_back_as_themselves(spark: Any) -> None:
     schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
     with pytest.raises(DataError, match="outside its declared domain"):
         protect(frame_of(spark, pa.table({"x": [0.1, 0.2, 77.0]}), 1), schema, method="laplace", epsilon=1)
-    with pytest.raises(DataError, match="the first in row 2 of a partition"):
+    with pytest.raises(DataError, match="The first is in row 2 of a partition"):
         protect(frame_of(spark, pa.table({"x": [0.1, None, 0.2]}), 1), schema, method="laplace", epsilon=1)
     nested = frame_of(spark, pa.table({"x": [[0.1], [0.2]]}), 1)
     with pytest.raises(DataError, match="not numbers"):

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from coterie.statistics.sources import open_source
 from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification, releasing
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
 from coterie.statistics.releasing import evaluate
-from coterie.statistics.sources import open_source
 from coterie.statistics.uncertainty import Interval, Replay
 
 RUNS = 500

@@ -328,7 +328,7 @@ def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
         "1 value is outside its bounds: cut to them",
         "1 value is missing. Choose",
         "1 value is missing: these rows are left out",
-        "has 1 value(s) that are not among its 2 labels",
+        "has values that are not among its labels",
         "holds text that is not a number",
         "still open",
     ):

@@ -6,7 +6,7 @@ the domain stay, and an integer attribute may have fractions, because other tool
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.attacks.evidence import Seen, Values
-from coterie.columns import categories, numbers
+from coterie.columns import categories, cells, numbers
 from coterie.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema import Attribute, AttributeType, Role, Schema
@@ -75,7 +75,7 @@ def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) 
         absent = found.codes < 0
     if absent.any():
         raise DataError(
-            f"Column '{attribute.name}' of the release misses {int(absent.sum())} value(s).",
+            f"Column '{attribute.name}' of the release has missing values.",
             "Give the release as it was published; Coterie's releases have no gaps in protected columns.",
         )
     return found
@@ -90,7 +90,7 @@ def side_by_side(original: Side, release: Side, control: Side | None, schema: Sc
             seen.append(_protected(attribute, original.columns[name], release.columns[name], other))
         elif attribute.role is Role.KEEP:
             other = None if control is None else control.kept[name]
-            seen.append(_kept(name, original.kept[name], release.kept[name], other))
+            seen.append(_kept(attribute, original.kept[name], release.kept[name], other))
     return tuple(seen)
 
 
@@ -131,15 +131,12 @@ def _values(column: Column) -> Values:
     return np.asarray(values, dtype=np.float64)
 
 
-def _kept(name: str, *columns: pa.ChunkedArray | None) -> Seen:
+def _kept(attribute: Attribute, *columns: pa.ChunkedArray | None) -> Seen:
     """A column released untouched: numbers by their own range, everything else equal or not."""
     present = [column for column in columns if column is not None]
-    numeric = all(
-        (pa.types.is_integer(c.type) or pa.types.is_floating(c.type)) and not c.null_count for c in present
-    )
-    if numeric:
-        found = [np.asarray(c.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) for c in present]
-    else:
+    name, found = attribute.name, _kept_numbers(present, attribute)
+    numeric = found is not None
+    if found is None:
         texts = [c.cast(pa.large_string()) for c in present]
         encoded = pc.dictionary_encode(
             pa.chunked_array([x for t in texts for x in t.chunks])
@@ -158,3 +155,14 @@ def _kept(name: str, *columns: pa.ChunkedArray | None) -> Seen:
         upper,
         protected=False,
     )
+
+
+def _kept_numbers(columns: Sequence[pa.ChunkedArray], attribute: Attribute) -> list[Values] | None:
+    """Complete numbers, where the schema calls them such. (An undescribed kept column may hold anything.)"""
+    if not attribute.type.has_zero:
+        return None
+    try:
+        found = [cells.numbers(column, attribute) for column in columns]
+    except DataError:
+        return None
+    return None if any(np.isnan(values).any() for values in found) else found

@@ -59,7 +59,7 @@ def audit_method(
         raise ParameterError("A population and its schema belong together.", "Give both, or neither.")
     if runs < 100:
         raise ParameterError("Fewer than 100 runs show nothing about ε.", "Give runs of at least 100.")
-    table = demo_population() if population is None else to_arrow(population)[0]
+    table = demo_population() if population is None else to_arrow(population, schema)[0]
     described = demo_schema() if schema is None else schema
     if table.num_rows < 10:
         raise DataError("The population has fewer than ten people.", "Give a larger table.")
@@ -70,7 +70,9 @@ def audit_method(
         return repeated(part, described, method=method, epsilon=total, k=k, shuffle=shuffle)
 
     guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
-    pair = None if neighbours is None else (to_arrow(neighbours[0])[0], to_arrow(neighbours[1])[0])
+    pair = None
+    if neighbours is not None:
+        pair = to_arrow(neighbours[0], described)[0], to_arrow(neighbours[1], described)[0]
     evidence = MethodEvidence(
         method=method,
         epsilon=as_text(total),

@@ -60,9 +60,10 @@ def audit_release(
     if not 0 <= known < 1:
         raise ParameterError("The share of known people is not between 0 and 1.", "Give for example 0.04.")
     clock = Clock(positive(seconds))
-    table, strangers = to_arrow(original)[0], None if control is None else to_arrow(control)[0]
+    table = to_arrow(original, schema)[0]
+    strangers = None if control is None else to_arrow(control, schema)[0]
     people = read_people(table, schema)
-    rows = read_release(to_arrow(released)[0], schema)
+    rows = read_release(to_arrow(released, schema)[0], schema)
     others = None if strangers is None else read_people(strangers, schema)
     attributes = side_by_side(people, rows, others, schema)
     if strangers is not None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.attacks.evidence import Seen
+from coterie.columns.cells import text_of
 from coterie.errors import DataError
 from coterie.schema import Role, Schema
 
@@ -21,14 +22,13 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
 
     for attribute in schema.with_role(Role.IDENTIFIER):
         if attribute.name in control.column_names and attribute.name in original.column_names:
-            mine = set(original.column(attribute.name).cast(pa.string()).to_pylist())
-            shared = sum(
-                1 for value in control.column(attribute.name).cast(pa.string()).to_pylist() if value in mine
+            mine, theirs = (
+                {text_of(value) for value in table.column(attribute.name).to_pylist()} - {None}
+                for table in (original, control)
             )
-            if shared:
+            if mine & theirs:
                 raise DataError(
-                    f"The control group overlaps the release: {shared} of its {control.num_rows} people are in the original "
-                    f"(same '{attribute.name}').",
+                    f"The control group overlaps the release: both have people of the same '{attribute.name}'.",
                     _ADVICE,
                 )
             return
@@ -40,8 +40,7 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
     # Pr(at least `shared` of so many people) by the incomplete beta function.
     if shared and betainc(shared, len(controls) - shared + 1, doubles) < _ERROR_RATE:
         raise DataError(
-            f"The control group overlaps the release: {shared} of its {len(controls)} rows stand in the original too "
-            f"(about {doubles * len(controls):.0f} would by chance).",
+            "The control group overlaps the release: more of its rows stand in the original than would by chance.",
             _ADVICE,
         )
 

@@ -22,6 +22,7 @@ from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
 from coterie.io.publication import stage_bytes
 from coterie.io.reading import read_table
+from coterie.population import demo_schema
 from coterie.report.audit_figure import audit_figure
 from coterie.report.audit_page import audit_page, shown
 from coterie.report.style import as_png
@@ -101,7 +102,7 @@ def release_command(
     with _progress(quiet=as_json) as tell:
         audit = audit_release(
             read_table(original, table=table, query=query, schema=schema),
-            read_table(released, schema=schema),
+            read_table(released, schema=schema.with_default_dialect),
             schema,
             control=None if control is None else read_table(control, schema=schema),
             known=known,
@@ -140,14 +141,17 @@ def method_command(
     _refuse_early(output, force=force)
     if (data is None) != (schema_file is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
-    pair = None if neighbours is None else (read_table(neighbours[0]), read_table(neighbours[1]))
+    schema = demo_schema() if schema_file is None else Schema.from_yaml(schema_file)
+    pair = None
+    if neighbours is not None:
+        pair = read_table(neighbours[0], schema=schema), read_table(neighbours[1], schema=schema)
     with _progress(quiet=as_json) as tell:
         audit = audit_method(
             name,
             epsilon=epsilon,
             k=k,
-            population=None if data is None else read_table(data),
-            schema=None if schema_file is None else Schema.from_yaml(schema_file),
+            population=None if data is None else read_table(data, schema=schema),
+            schema=None if schema_file is None else schema,
             shuffle=shuffle,
             known=known,
             runs=runs,

@@ -75,7 +75,7 @@ def evaluate_command(
     schema = Schema.from_yaml(schema_file)
     found = evaluate(
         read_table(original, table=table, query=query, schema=schema),
-        read_table(released, schema=schema),
+        read_table(released, schema=schema.with_default_dialect),
         schema,
         measures=chosen,
         settings=settings,

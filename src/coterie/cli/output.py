@@ -38,9 +38,11 @@ def print_error(
 ) -> None:
     if as_json:
         content = {"error": name or type(error).__name__, "problem": error.problem, "advice": error.advice}
+        if error.detail:
+            content["detail"] = error.detail
         errors.print_json(json.dumps({**content, "exit_code": exit_code or error.exit_code}))
     else:
-        errors.print(f"[bold #D55E00]Error:[/] {escape(error.problem)}\n       {escape(error.advice)}")
+        errors.print(f"[bold #D55E00]Error:[/] {escape(error.located)}\n       {escape(error.advice)}")
 
 
 def styled_status(status: str) -> str:

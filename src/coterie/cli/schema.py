@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from coterie.cli.output import console, print_json
 from coterie.errors import ParameterError, SchemaError
+from coterie.io.dialect_guess import guess_dialect
 from coterie.io.draft import draft_schema
 from coterie.io.publication import stage_bytes
 from coterie.io.reading import read_table
@@ -43,7 +44,9 @@ def draft(
     """Write a commented draft schema. Bounds are left open: fill them from public knowledge."""
     if bounds_from_data is not None and not 1 <= bounds_from_data < float("inf"):
         raise ParameterError("--bounds-from-data must be a number from 1 up.", "The papers use 1.5.")
-    text = draft_schema(read_table(data, table=table, query=query), bounds_from_data=bounds_from_data)
+    dialect = guess_dialect(data)
+    found = read_table(data, table=table, query=query, dialect=dialect)
+    text = draft_schema(found, bounds_from_data=bounds_from_data, dialect=dialect)
     stage_bytes(text.encode(), output, force=force, inputs=((data, table) if table else data,)).publish()
     schema = Schema.from_yaml(output)
     still_open = [attribute.name for attribute in schema.protected if _is_open(attribute)]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from coterie.columns import cells
 from coterie.columns.column import CategoryColumn, Codes, Floats, NumericColumn
-from coterie.columns.numbers import without_marks
 from coterie.columns.released_type import released_field
-from coterie.errors import DataError, SchemaError
+from coterie.errors import SchemaError
 from coterie.schema import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.taxonomy.declared import declared_taxonomy
 from coterie.taxonomy.distance import distance_matrix
@@ -26,12 +24,11 @@ from coterie.taxonomy.tree import Edge, Taxonomy
 
 MISSING_LABEL = "(missing)"
 _BOOLEAN = ("false", "true")
-_TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 
 
 def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
     taxonomy = _domain(attribute, folder)
-    codes = _codes(column, taxonomy.categories, attribute)
+    codes = cells.codes(column, taxonomy.categories, attribute)
     if attribute.missing is Missing.OWN_CATEGORY:
         taxonomy, codes = _with_missing(taxonomy, codes, attribute)
     distance = distance_matrix(taxonomy)
@@ -43,7 +40,7 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
 
 def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
     """More of a column whose beginning is known already: the domain is not built again."""
-    codes = _codes(column, like.taxonomy.categories, like.attribute)
+    codes = cells.codes(column, like.taxonomy.categories, like.attribute)
     if like.attribute.missing is Missing.OWN_CATEGORY:
         codes[codes < 0] = like.taxonomy.categories.index(MISSING_LABEL)
     return codes
@@ -57,7 +54,7 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
         raise SchemaError(
             f"Attribute '{attribute.name}' has fewer than two labels.", "List all labels of its domain."
         )
-    codes = _codes(column, labels, attribute).astype(np.float64)
+    codes = cells.codes(column, labels, attribute).astype(np.float64)
     codes[codes < 0] = np.nan
     field, restore = _released(attribute, labels)
     domain = Domain(lower=0, upper=len(labels) - 1)
@@ -98,40 +95,6 @@ def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
             "Group the labels, or raise `most:` in its categories if there really are so many.",
         )
     return taxonomy
-
-
-def _codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) -> Codes:
-    kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise DataError(
-            f"Column '{attribute.name}' holds {kind}, which has no labels.", "Convert it to text first."
-        )
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-    encoded = pc.dictionary_encode(without_marks(column, attribute)).combine_chunks()
-    found = encoded.dictionary.to_pylist()
-    if attribute.type is AttributeType.BOOLEAN:
-        found = [_TRUTH.get(label.casefold(), label) for label in found]
-    known = {label: code for code, label in enumerate(labels)}
-    # An empty cell is a missing value; -2 marks a label that nobody declared.
-    lookup = np.array(
-        [known.get(label, -1 if label == "" else -2) for label in found] or [-1], dtype=np.int32
-    )
-    places = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    codes = np.where(places < 0, np.int32(-1), lookup[places]).astype(np.int32)
-    unknown = codes == -2
-    if unknown.any():
-        row = int(unknown.argmax())
-        folded = {label.casefold(): label for label in reversed(labels)}
-        close = get_close_matches(found[places[row]].casefold(), folded, n=3, cutoff=0.3)
-        near = [folded[label] for label in close] or list(labels[:3])
-        raise DataError(
-            f"Column '{attribute.name}' has {int(unknown.sum())} value(s) that are not among its {len(labels)} labels, "
-            f"the first in row {row + 1}.",
-            f"The nearest labels are: {', '.join(near)}. "
-            "Correct the values, declare the label, or name what marks a missing value (`missing_marks`).",
-        )
-    return codes
 
 
 def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tuple[Taxonomy, Codes]:

@@ -88,7 +88,7 @@ def compare(
     progress: Progress | None = None,
 ) -> Comparison:
     """Run the grid. With `folder`, finished cells are kept there and an interrupted run goes on from them."""
-    table, _ = to_arrow(data)
+    table, _ = to_arrow(data, schema)
     settings = settings or Settings()
     checked = check(table, schema)
     check_classes(checked, settings)

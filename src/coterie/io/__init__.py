@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coterie.io.dialect_guess import guess_dialect
     from coterie.io.digest import table_digest
     from coterie.io.draft import draft_schema
     from coterie.io.frames import to_arrow
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Staged",
     "draft_schema",
+    "guess_dialect",
     "read_table",
     "resume_table",
     "stage",
@@ -22,7 +24,13 @@ __all__ = [
     "to_arrow",
 ]
 
-_PLACES = {"table_digest": "digest", "draft_schema": "draft", "to_arrow": "frames", "read_table": "reading"}
+_PLACES = {
+    "table_digest": "digest",
+    "draft_schema": "draft",
+    "guess_dialect": "dialect_guess",
+    "to_arrow": "frames",
+    "read_table": "reading",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,21 +1,24 @@
 """A table or a query of a database in, as Arrow.
 
-PostgreSQL's NUMERIC arrives as text. `numeric(p, s)` with p ≤ 38 becomes decimal128(p, s), which is exact; a
-bare `numeric`, or one that holds NaN or an infinity, becomes float64. UUID, JSON and other types of the
-vendor become text. MONEY is refused: the driver hands over its smallest unit, not saying how many digits
-that has.
+PostgreSQL's NUMERIC arrives as text. `numeric(p, s)` with p ≤ 38 becomes decimal128(p, s), which is exact; any other
+becomes float64. The declaration decides that, no cell does; NaN is a missing value. UUID, JSON and other types of the
+vendor become text. MONEY is refused: the driver hands over its smallest unit, not saying how many digits that has.
 """
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.columns.cells import stored
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import Address, TableName
 from coterie.io.database import connected, driver_faults, sqlstate, table_names
+from coterie.io.names import check_names
 
 _WIDEST_DECIMAL128 = 38
 
@@ -32,11 +35,31 @@ def read_database(url: str, *, table: str | None, query: str | None) -> pa.Table
     if address.path is not None and not address.path.is_file():
         # SQLite would make an empty database of any name.
         raise DataError(f"There is no database file {address.path}.", "Check the path in the address.")
+    name = None if query is not None else TableName.parse(table or "", address.kind)
+    statement = query if name is None else f"SELECT * FROM {name.sql}"
+    assert statement is not None
     with connected(address) as connection:
-        if query is not None:
-            return fetch(connection, address, query, None)
-        name = TableName.parse(table or "", address.kind)
-        return fetch(connection, address, f"SELECT * FROM {name.sql}", name)
+        if address.path is None:
+            return fetch(connection, address, statement, name)
+        return _sqlite_cells(connection, address, statement, name)
+
+
+def _sqlite_cells(connection: Any, address: Address, statement: str, name: TableName | None) -> pa.Table:
+    """Cell by cell: SQLite's columns have no type, and the driver takes that of the first rows for all others."""
+    try:
+        with closing(sqlite3.connect(f"{address.path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            cursor = opened.execute(statement)
+            names = [column[0] for column in cursor.description or ()]
+            rows = cursor.fetchall()
+    except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
+        raise _told(connection, address, name, error) from None
+    if not names:
+        raise ParameterError("The query returns no columns.", "Write one SELECT.")
+    check_names(names)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+    return pa.table(
+        {column: stored(column, list(cells)) for column, cells in zip(names, columns, strict=True)}
+    )
 
 
 def fetch(connection: Any, address: Address, statement: str, name: TableName | None) -> pa.Table:
@@ -62,11 +85,6 @@ def _told(connection: Any, address: Address, name: TableName | None, error: Exce
         return DataError(f"The database {address.shown} is locked.", "Wait until the other program is done.")
     if code == "42501":
         return DataError("This user may not read that table.", "Ask the database's administrator for SELECT.")
-    if "Type mismatch in column" in text:
-        return DataError(
-            "A column of the SQLite table holds numbers first and text later.",
-            "Correct the table, or cast that column in a query: SELECT CAST(column AS REAL) AS column, …",
-        )
     if name is not None and (code in ("42P01", "3F000") or "no such table" in text):
         return DataError(
             f"The database {address.shown} has no table '{name}'.",
@@ -92,7 +110,7 @@ def plain_types(table: pa.Table) -> pa.Table:
         if isinstance(field.type, pa.BaseExtensionType):
             column = _stored(column)
         if kind == b"numeric":
-            column = _number(column, int(field.metadata.get(b"POSTGRESQL:typmod", b"-1")))
+            column = _number(field.name, column, int(field.metadata.get(b"POSTGRESQL:typmod", b"-1")))
         columns.append(column)
         fields.append(pa.field(field.name, column.type))
     return pa.table(columns, schema=pa.schema(fields))
@@ -106,11 +124,15 @@ def _stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
 
 
-def _number(column: pa.ChunkedArray, modifier: int) -> pa.ChunkedArray:
+def _number(name: str, column: pa.ChunkedArray, modifier: int) -> pa.ChunkedArray:
     # PostgreSQL packs numeric(p, s) as ((p << 16) | s) + 4, and -1 where neither was declared.
     precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0xFFFF
-    if modifier >= 4 and precision <= _WIDEST_DECIMAL128 and scale <= precision:
-        ordinary = pc.all(pc.match_substring_regex(column, r"^-?[0-9.]+$")).as_py()
-        if ordinary is not False:  # None: there is no value at all
-            return pc.cast(column, pa.decimal128(precision, scale))
-    return pc.cast(column, pa.float64())
+    numbers = pc.if_else(pc.equal(pc.utf8_lower(column), "nan"), pa.scalar(None, column.type), column)
+    try:
+        if modifier >= 4 and precision <= _WIDEST_DECIMAL128 and scale <= precision:
+            return pc.cast(numbers, pa.decimal128(precision, scale))
+        return pc.cast(numbers, pa.float64())
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"Column '{name}' holds numbers that its declared type does not allow.", "Correct the table."
+        ) from None

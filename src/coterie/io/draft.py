@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
+from coterie.dialect import Dialect
 from coterie.errors import DataError, ParameterError
 from coterie.io.names import check_names
 from coterie.moments import LARGEST_BOUND
@@ -36,7 +37,9 @@ _OPENING = f"""\
 # outside (a value beyond the domain): error or clip.
 # Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
 coterie_schema: {SCHEMA_VERSION}
-attributes:
+"""
+_GUESSED = """\
+# How the text file writes its cells, guessed from its rows. Check it, and write `source: declared`.
 """
 _FOUND = "found in the data: confirm"
 _LEAK = """\
@@ -46,16 +49,33 @@ _LEAK = """\
 """
 
 
-def draft_schema(table: pa.Table, *, bounds_from_data: float | None = None) -> str:
-    """YAML text that `Schema.from_yaml` reads; a factor f sets the bounds [0, f·max], as the papers do."""
+def draft_schema(
+    table: pa.Table, *, bounds_from_data: float | None = None, dialect: Dialect | None = None
+) -> str:
+    """YAML text that `Schema.from_yaml` reads; a factor f sets the bounds [0, f·max], as the papers do.
+
+    `dialect` is how the table's text file was read (coterie.io.dialect_guess); it becomes part of the schema.
+    """
     check_names(table.column_names)
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
     factor = None if bounds_from_data is None else _checked(bounds_from_data)
-    return _OPENING + "".join(
-        f"  {_key(name)}:\n{_attribute(column, factor)}"
-        for name, column in zip(table.column_names, table.columns, strict=True)
+    return (
+        _OPENING
+        + _dialect(dialect)
+        + "attributes:\n"
+        + "".join(
+            f"  {_key(name)}:\n{_attribute(column, factor)}"
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        )
     )
+
+
+def _dialect(dialect: Dialect | None) -> str:
+    content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
+    if not content:
+        return ""
+    return _GUESSED + yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
 
 
 def _checked(factor: float) -> Fraction:

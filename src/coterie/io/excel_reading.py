@@ -1,15 +1,13 @@
 """A sheet of a workbook in (.xlsx, .xlsm, .xls, .ods): one header row, empty cells are nulls.
 
-A column is what its cells are: numbers (integers where all are whole), truth values, dates, moments, or text. Where
-they differ, it is text, each number as it would stand in a CSV file (12, not 12.0): `NA` among numbers makes no
-error here, and the schema may name it in `missing_marks`. Cells with an error such as #N/A count as empty, and
-formulas as the value that was stored with them.
+A cell is what coterie.columns.cells makes of it: `NA` among numbers makes no error here, and the schema may name it in
+`missing_marks`. Cells with an error such as #N/A count as empty, and formulas as the value that was stored with them.
+Without a schema a column is what its cells are: numbers (integers where all are whole), truth values, dates or text.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,23 +15,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.columns.cells import EXACT, stored, text_of
 from coterie.errors import DataError, MissingExtra, nearest
 from coterie.io.names import check_names
+from coterie.schema import Schema
 
 _ROWS_AT_ONCE = 1 << 14  # cells arrive as Python objects: never all at once
-_EXACT = 2**53  # integers beyond it are not exact as doubles, which is all that a sheet holds
-_TYPES = {
-    float: pa.float64(),
-    int: pa.float64(),
-    bool: pa.bool_(),
-    dt.date: pa.date32(),
-    dt.datetime: pa.timestamp("us"),
-    str: pa.string(),
-}
 
 
-def read_sheet(path: Path, text: Collection[str] = (), sheet: str | None = None) -> pa.Table:
-    """The named sheet, or the first visible one. Columns named in `text` become text, whatever their cells are."""
+def read_sheet(path: Path, schema: Schema | None = None, sheet: str | None = None) -> pa.Table:
+    """The named sheet, or the first visible one. With a schema, all columns but protected numbers become text."""
     try:
         import python_calamine as calamine
     except ImportError:
@@ -58,7 +49,7 @@ def read_sheet(path: Path, text: Collection[str] = (), sheet: str | None = None)
             f"Sheet '{named}' of {path} has merged cells: which rows they speak of cannot be told.",
             "Unmerge them, and leave one header row above the data.",
         )
-    return _table(rows, f"Sheet '{named}' of {path}", text)
+    return _table(rows, f"Sheet '{named}' of {path}", schema)
 
 
 def _chosen(book: Any, path: Path, sheet: str | None) -> str:
@@ -77,21 +68,19 @@ def _chosen(book: Any, path: Path, sheet: str | None) -> str:
     return sheet
 
 
-def _table(rows: Iterator[list[Any]], where: str, text: Collection[str]) -> pa.Table:
+def _table(rows: Iterator[list[Any]], where: str, schema: Schema | None) -> pa.Table:
     header: list[Any] = next((row for row in rows if any(cell != "" for cell in row)), [])
     if not header:
         raise DataError(f"{where} is empty.", "Give a sheet with a header row and at least one row of data.")
-    names = [_text(cell) or "" for cell in header]
-    pieces: list[list[pa.Array]] = [[] for _ in names]
-    # In a sheet of one column an empty row is an empty cell: dropping it would drop a person.
-    alone = len(names) == 1
-    people = (row for row in rows if alone or any(cell != "" for cell in row))
-    while some := list(islice(people, _ROWS_AT_ONCE)):
-        for column, cells in zip(pieces, zip(*some, strict=True), strict=True):
-            column.append(_piece(cells))
+    names = [text_of(cell) or "" for cell in header]
+    pieces: list[list[pa.ChunkedArray]] = [[] for _ in names]
+    while some := list(islice(rows, _ROWS_AT_ONCE)):
+        for name, column, cells in zip(names, pieces, zip(*some, strict=True), strict=True):
+            column.append(stored(name, [None if cell == "" else cell for cell in cells]))
+    numbers = None if schema is None else {a.name for a in schema.protected if a.type.has_zero}
     columns = {}
     for place, (name, parts) in enumerate(zip(names, pieces, strict=True), start=1):
-        joined = _joined(parts, as_text=name in text)
+        joined = _joined(parts, as_text=numbers is not None and name not in numbers)
         if not name and joined.null_count == len(joined):
             continue  # formatted, but nothing in it
         columns[place] = (name, joined)
@@ -99,54 +88,21 @@ def _table(rows: Iterator[list[Any]], where: str, text: Collection[str]) -> pa.T
     return pa.table([column for _, column in columns.values()], names=[name for name, _ in columns.values()])
 
 
-def _piece(cells: tuple[Any, ...]) -> pa.Array:
-    """Some cells of a column: typed where they are of one kind, else text."""
-    values = [None if cell == "" else cell for cell in cells]
-    types = {_TYPES.get(kind, pa.string()) for kind in set(map(type, values)) - {type(None)}}
-    if types == {pa.date32(), pa.timestamp("us")}:  # a moment at midnight arrives as a date
-        types, values = {pa.timestamp("us")}, [_moment(value) for value in values]
-    if len(types) == 1 and types != {pa.string()}:
-        return pa.array(values, types.pop())
-    return pa.array([_text(value) for value in values], pa.string()) if types else pa.nulls(len(values))
-
-
-def _joined(parts: list[pa.Array], *, as_text: bool) -> pa.ChunkedArray:
+def _joined(parts: list[pa.ChunkedArray], *, as_text: bool) -> pa.ChunkedArray:
+    """One column of several pieces: typed where all are alike, else text."""
     types = {part.type for part in parts} - {pa.null()}
-    if not types:
-        return pa.chunked_array(parts, pa.null())
-    if types == {pa.date32(), pa.timestamp("us")}:
-        types = {pa.timestamp("us")}
     if len(types) > 1 or as_text:
         types, parts = {pa.string()}, [_as_text(part) for part in parts]
-    kind = types.pop()
-    whole = pa.chunked_array([part.cast(kind) for part in parts], kind)
+    kind = types.pop() if types else pa.null()
+    whole = pa.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
     if pa.types.is_float64(kind):
         all_whole = pc.all(pc.equal(pc.floor(whole), whole)).as_py()
-        if all_whole and pc.max(pc.abs(whole)).as_py() <= _EXACT:
+        if all_whole and pc.max(pc.abs(whole)).as_py() <= EXACT:
             return whole.cast(pa.int64())
     return whole
 
 
-def _as_text(part: pa.Array) -> pa.Array:
+def _as_text(part: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(part.type) or pa.types.is_null(part.type):
         return part.cast(pa.string())
-    return pa.array([_text(value) for value in part.to_pylist()], pa.string())
-
-
-def _text(value: Any) -> str | None:
-    """As it would stand in a CSV file; nothing for an empty cell."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float | int):
-        return str(int(value)) if float(value).is_integer() and abs(value) <= _EXACT else repr(value)
-    if isinstance(value, dt.datetime | dt.date):
-        return value.isoformat(sep=" ") if isinstance(value, dt.datetime) else value.isoformat()
-    return str(value)
-
-
-def _moment(value: dt.date | dt.datetime | None) -> dt.datetime | None:
-    if value is None or isinstance(value, dt.datetime):
-        return value
-    return dt.datetime.combine(value, dt.time())
+    return pa.chunked_array([[text_of(value) for value in part.to_pylist()]], pa.string())

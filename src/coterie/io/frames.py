@@ -16,33 +16,38 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
+from coterie.columns.cells import stored
 from coterie.errors import DataError, ParameterError
 from coterie.io.names import check_names
+from coterie.schema import Role, Schema
 
 Restore = Callable[[pa.Table, Container[str]], Any]  # the released table, and its columns that are untouched
 
 _ACCEPTED = "Give a pandas or polars DataFrame, a pyarrow Table, or a dict of equally long lists."
 
 
-def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
-    """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again."""
+def to_arrow(frame: Any, schema: Schema | None = None) -> tuple[pa.Table, Restore]:
+    """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again.
+
+    Frames may hold Python objects of any kind in a column. With a schema, each such cell is read for itself, as
+    coterie.columns.cells says; in a kept column, which is released as it is, they must be of one kind.
+    """
     if isinstance(frame, dict):
-        return _from_dict(frame), lambda table, kept: table.to_pydict()
+        return _from_dict(frame, schema), lambda table, kept: table.to_pydict()
     if isinstance(frame, pa.RecordBatch):
-        return to_arrow(pa.Table.from_batches([frame]))
+        return to_arrow(pa.Table.from_batches([frame]), schema)
     if isinstance(frame, pa.Table):
         check_names(frame.column_names)
         return frame, lambda table, kept: table
     if nw.dependencies.is_pandas_dataframe(frame):
         check_names(frame.columns)
+        table = pa.table({name: _from_series(name, frame[name], schema) for name in frame.columns})
         dtypes = frame.dtypes
-        return _from_pandas(frame), lambda table, kept: _to_pandas(table, kept, dtypes)
+        return table, lambda released, kept: _to_pandas(released, kept, dtypes)
     if nw.dependencies.is_polars_dataframe(frame):
         check_names(frame.columns)
-        for name, dtype in frame.schema.items():
-            if str(dtype) == "Object":
-                raise _mixed(name, frame[name])
-        return frame.to_arrow(), lambda table, kept: nw.from_arrow(table, backend="polars").to_native()
+        restore = lambda table, kept: nw.from_arrow(table, backend="polars").to_native()  # noqa: E731
+        return _from_polars(frame, schema), restore
     if isinstance(nw.from_native(frame, pass_through=True), nw.LazyFrame):
         raise ParameterError(
             "The table is a lazy frame.", "Call its .collect() first, or give a file's path."
@@ -50,22 +55,54 @@ def to_arrow(frame: Any) -> tuple[pa.Table, Restore]:
     raise ParameterError(f"A {type(frame).__name__} is not a table that Coterie knows.", _ACCEPTED)
 
 
-def _from_dict(columns: dict[Any, Any]) -> pa.Table:
+def _from_dict(columns: dict[Any, Any], schema: Schema | None) -> pa.Table:
     check_names(columns)
-    arrays = {name: _array(name, values) for name, values in columns.items()}
+    arrays = {}
+    for name, values in columns.items():
+        if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+            raise ParameterError(f"Column '{name}' is a {type(values).__name__}, not a list.", _ACCEPTED)
+        typed = hasattr(values, "dtype") and values.dtype != object
+        arrays[name] = _array(name, values) if typed else _cells(name, values, schema)
     if len({len(array) for array in arrays.values()}) > 1:
         raise DataError("The lists have different lengths.", "Give each column one entry a row.")
     return pa.table(arrays)
 
 
-def _array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        raise ParameterError(f"Column '{name}' is a {type(values).__name__}, not a list.", _ACCEPTED)
+def _from_series(name: str, series: Any, schema: Schema | None) -> pa.Array | pa.ChunkedArray:
+    if series.dtype == object:
+        return _cells(name, series.tolist(), schema)
     try:
-        return pa.array(values)
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # such as categories of several kinds
+        return _cells(name, series.tolist(), schema)
+
+
+def _from_polars(frame: Any, schema: Schema | None) -> pa.Table:
+    objects = [name for name, dtype in frame.schema.items() if str(dtype) == "Object"]
+    try:
+        arrays = {name: frame[name].to_arrow() for name in frame.columns if name not in objects}
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        raise DataError("The polars frame cannot be read.", _ACCEPTED) from None
+    arrays |= {name: _cells(name, frame[name].to_list(), schema) for name in objects}
+    return pa.table({name: arrays[name] for name in frame.columns})
+
+
+def _cells(name: str, values: Any, schema: Schema | None) -> pa.Array | pa.ChunkedArray:
+    described = {} if schema is None else {attribute.name: attribute.role for attribute in schema.attributes}
+    if described.get(name, Role.KEEP) is Role.KEEP:
+        return _array(name, values)
+    return stored(name, values)
+
+
+def _array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        array = pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Arrow's message quotes the value.
         raise _mixed(name, values) from None
+    if pa.types.is_binary(array.type) and any(isinstance(value, str) for value in values):
+        raise _mixed(name, values)  # Arrow would make bytes of the texts
+    return array
 
 
 def _mixed(name: str, values: Any) -> DataError:
@@ -76,18 +113,10 @@ def _mixed(name: str, values: Any) -> DataError:
             continue
         seen.add(float if isinstance(value, int | float) and not isinstance(value, bool) else type(value))
         if len(seen) > 1:
-            return DataError(f"Column '{name}' mixes kinds of values, first in row {row}.", advice)
+            return DataError(
+                f"Column '{name}' mixes kinds of values.", advice, detail=f"The first such row is {row}."
+            )
     return DataError(f"Column '{name}' cannot be read as numbers, text, dates or truth values.", advice)
-
-
-def _from_pandas(frame: Any) -> pa.Table:
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        pass
-    for name in frame.columns:
-        _array(name, frame[name])
-    raise DataError("The pandas frame cannot be read.", _ACCEPTED)
 
 
 def _to_pandas(table: pa.Table, kept: Container[str], dtypes: Any) -> Any:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
 
+from coterie.dialect import Dialect
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import is_database
 from coterie.io.csv_reading import read_csv
 from coterie.io.excel_reading import read_sheet
 from coterie.io.formats import READERS, ending, ending_advice, ending_problem
 from coterie.io.names import check_names
-from coterie.schema import AttributeType, Schema
-
-NUMBERS = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+from coterie.schema import Schema
 
 
 def read_table(
@@ -25,12 +23,13 @@ def read_table(
     table: str | None = None,
     query: str | None = None,
     schema: Schema | None = None,
+    dialect: Dialect | None = None,
 ) -> pa.Table:
     """Read CSV, Parquet, Arrow or a spreadsheet (by the file's ending), or a database's `table` or `query` (by URL).
 
-    In a workbook `table` names the sheet; the first visible one is read otherwise. CSV knows no types. With a `schema`,
-    labels and moments of CSV and spreadsheets are read as text: 01234 keeps its zero, and no single cell can change the
-    type of a whole column, which the release would show.
+    In a workbook `table` names the sheet; the first visible one is read otherwise. With a `schema`, text files are read
+    by its dialect, numbers as numbers and everything else as text: 01234 keeps its zero, and no cell can change how
+    another one is read. Without one, the types are a guess, good for a draft. `dialect` overrides the schema's.
     """
     if is_database(source):
         from coterie.io.database_reading import read_database
@@ -43,13 +42,12 @@ def read_table(
                 "A table or a query was named, but the source is a file.",
                 "Leave them out, or give a database URL (postgresql://… or sqlite:///…).",
             )
-        as_text = [a.name for a in schema.attributes if a.type not in NUMBERS] if schema else []
-        found = _read_file(Path(source), as_text, table)
+        found = _read_file(Path(source), schema, table, dialect)
     check_names(found.column_names)
     return found
 
 
-def _read_file(path: Path, as_text: Collection[str], sheet: str | None) -> pa.Table:
+def _read_file(path: Path, schema: Schema | None, sheet: str | None, dialect: Dialect | None) -> pa.Table:
     reader = READERS.get(ending(path))
     if path.is_dir():
         raise DataError(f"{path} is a folder.", "Give one file.")
@@ -61,8 +59,8 @@ def _read_file(path: Path, as_text: Collection[str], sheet: str | None) -> pa.Ta
         if path.is_file() and path.stat().st_size == 0:
             raise DataError(f"{path} is empty.", "Give a file with a header and at least one row.")
         if reader is read_sheet:
-            return read_sheet(path, as_text, sheet)
-        return read_csv(path, as_text) if reader is read_csv else reader(path)
+            return read_sheet(path, schema, sheet)
+        return read_csv(path, schema, dialect=dialect) if reader is read_csv else reader(path)
     except OSError as error:
         raise DataError(
             f"{path} cannot be read ({_reason(error)}).", "Check its permissions and the disk."

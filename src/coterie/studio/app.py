@@ -51,7 +51,7 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
 
     @app.exception_handler(CoterieError)
     async def _coterie(request: Request, error: CoterieError) -> Response:
-        return refusal(400, error.problem, error.advice)
+        return refusal(400, error.located, error.advice)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

@@ -60,11 +60,12 @@ def loading_lines(project: Project) -> list[tuple[str, str]]:
     source, named = source_of(project)
     command = wrapped(["coterie", "schema", "draft", source, *named, "--output", "schema.yaml"])
     python = [
-        "from coterie.io import draft_schema, read_table",
+        "from coterie.io import draft_schema, guess_dialect, read_table",
         "",
-        f"table = read_table({source!r}{given_options(named)})",
+        f"dialect = guess_dialect({source!r})",
+        f"table = read_table({source!r}{given_options(named)}, dialect=dialect)",
         f"print(table.num_rows, table.num_columns, table.slice(0, {SHOWN}))",
-        "print(draft_schema(table))",
+        "print(draft_schema(table, dialect=dialect))",
     ]
     return [("Command", command), ("Python", "\n".join(python))]
 

@@ -174,4 +174,4 @@ def _begin(project: Project, jobs: Jobs, address: str = "") -> Response:
 
 
 def _told(error: CoterieError, status: int) -> Response:
-    return JSONResponse({"problem": error.problem, "advice": error.advice}, status)
+    return JSONResponse({"problem": error.located, "advice": error.advice}, status)

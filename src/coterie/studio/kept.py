@@ -10,13 +10,15 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
 
+from coterie.dialect import Dialect
 from coterie.errors import DataError
 from coterie.io.formats import ending
-from coterie.io.reading import NUMBERS, read_table
+from coterie.io.reading import read_table
 from coterie.schema import Schema
 
 _UNTYPED = (".csv", ".csv.gz", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods")
@@ -79,10 +81,13 @@ def typed(
     guessed: pa.Table, schema: Schema, source: Path, sheet: str | None, seen: str | None, cache: Path
 ) -> pa.Table:
     """The table as the command reads it with this schema. `seen`: the stamp of the source when it was loaded."""
-    text = sorted(a.name for a in schema.attributes if a.type not in NUMBERS)
-    if not is_untyped(source) or all(_is_text(guessed, name) for name in text):
+    numbers = {a.name: a.missing_marks for a in schema.protected if a.type.has_zero}
+    dialect = schema.dialect.model_dump(exclude={"source"})
+    if not is_untyped(source) or (schema.dialect == Dialect() and _as_described(guessed, numbers)):
         return guessed
-    made_from = hashlib.sha256(json.dumps([text, seen, str(source), sheet]).encode()).hexdigest()
+    moments = {a.name: a.type for a in schema.attributes if a.type.ranged} if dialect["date_format"] else {}
+    content = [numbers, moments, dialect, seen, str(source), sheet]
+    made_from = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     found = kept(cache, made_from)
     if found is not None:
         return found
@@ -96,6 +101,11 @@ def typed(
     return found
 
 
-def _is_text(table: pa.Table, name: str) -> bool:
-    """Read as text already, or not in the table at all."""
-    return name not in table.column_names or table.schema.field(name).type == pa.string()
+def _as_described(table: pa.Table, numbers: Collection[str]) -> bool:
+    """Whether the guess was right: protected numbers are numbers, and everything else is text."""
+    return all(
+        pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        if field.name in numbers
+        else field.type == pa.string()
+        for field in table.schema
+    )

@@ -120,7 +120,7 @@ class Releases:
         try:
             draw(project, plan, destination, progress)
         except CoterieError as error:
-            problem, advice = error.problem, error.advice
+            problem, advice = error.located, error.advice
         except Exception as error:
             # An exception's own text may hold data values: name its kind only.
             problem = f"Something went wrong inside Coterie ({type(error).__name__})."

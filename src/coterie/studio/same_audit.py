@@ -49,7 +49,7 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
         call += ["in_order=True", *([f"k={choice.k}"] if choice.k else [])]
     else:
         released = entry.data
-        lines.append(f"released = read_table({entry.data!r}, schema=schema)")
+        lines.append(f"released = read_table({entry.data!r}, schema=schema.with_default_dialect)")
         lines.append(f"certificate = Certificate.from_json(open({entry.certificate!r}, 'rb').read())")
         call.append("certificate=certificate")
         if entry.choice.shuffle and entry.internal:

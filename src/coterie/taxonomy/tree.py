@@ -138,12 +138,12 @@ class Taxonomy:
         codes = np.fromiter((self._codes.get(value, -1) for value in values), np.int32, len(values))
         unknown = np.flatnonzero(codes < 0)
         if len(unknown):
-            # The value itself is data and stays out of the message; labels of the taxonomy are public.
+            # The value is data: neither it nor what resembles it is shown. Labels of the taxonomy are public.
+            shown = ", ".join(f"'{label}'" for label in sorted(self.categories)[:8])
             raise DataError(
-                f"{len(unknown)} values are not categories of the taxonomy, the first at position "
-                f"{unknown[0] + 1}.",
-                f"The nearest labels are: {_near(str(values[int(unknown[0])]), self.categories)}. "
-                "Correct the values, or add their labels to the taxonomy.",
+                "Values are not categories of the taxonomy.",
+                f"Its labels are such as {shown}. Correct the values, or add their labels to the taxonomy.",
+                detail=f"The first is at position {unknown[0] + 1}.",
             )
         return codes
 

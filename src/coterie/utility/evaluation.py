@@ -41,7 +41,9 @@ def evaluate(
     """Measure a release (pandas, polars, pyarrow). Measures that need linked rows are skipped where rows moved."""
     settings = settings or Settings()
     chosen = [get_measure(name) for name in measures] if measures else list(all_measures().values())
-    pair = bring_together(to_arrow(original)[0], to_arrow(released)[0], schema, shuffled=shuffled)
+    pair = bring_together(
+        to_arrow(original, schema)[0], to_arrow(released, schema)[0], schema, shuffled=shuffled
+    )
     found: dict[str, Measured] = {}
     for measure in chosen:
         if measure.needs_linkage and pair.unlinked is not None:

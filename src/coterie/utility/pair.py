@@ -66,7 +66,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     try:
         after = as_they_are(released, _without_identifiers(schema))
     except (DataError, SchemaError) as error:  # there are two files: say which one
-        raise type(error)(f"In the release: {error.problem}", error.advice) from None
+        raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None
     if after.records != released.num_rows:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
@@ -88,8 +88,7 @@ def _values(column: Column) -> Floats:
 
 def as_they_are(table: pa.Table, schema: Schema) -> Checked:
     """The columns as they are, not as a policy would clip or refuse them; then the declared domain again."""
-    opened = Schema(attributes=tuple(_opened(attribute) for attribute in schema.attributes))
-    opened._folder = schema.folder
+    opened = schema.model_copy(update={"attributes": tuple(map(_opened, schema.attributes))})
     checked = check(table, opened)
     for name, column in checked.columns.items():
         if isinstance(column, NumericColumn) and schema[name].type.ranged:
@@ -113,9 +112,8 @@ def _opened(attribute: Attribute) -> Attribute:
 
 
 def _without_identifiers(schema: Schema) -> Schema:
-    rest = Schema(attributes=tuple(a for a in schema.attributes if a.role is not Role.IDENTIFIER))
-    rest._folder = schema.folder
-    return rest
+    rest = tuple(a for a in schema.attributes if a.role is not Role.IDENTIFIER)
+    return schema.model_copy(update={"attributes": rest})
 
 
 def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> None:

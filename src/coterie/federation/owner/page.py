@@ -102,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._decide(form)
         except CoterieError as error:
-            self._show(f"{error.problem} {error.advice}")
+            self._show(f"{error.located} {error.advice}")
             return
         self._redirect({})
 

@@ -9,6 +9,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from coterie.budget import as_text, parse_epsilon
+from coterie.dialect import Dialect
 from coterie.errors import CoterieError
 from coterie.federation.envelope import Document, validated
 from coterie.federation.errors import FederationError
@@ -69,6 +70,7 @@ class Source(Document):
     columns: dict[str, str] = Field(
         default_factory=dict
     )  # attribute of the study → the owner's own name of that column
+    dialect: Dialect = Dialect()  # how the owner's own text file writes its cells
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False
     # Signed with the answer: the number of rows of this table is no secret, and may be printed on the joined certificate.

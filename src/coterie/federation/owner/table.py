@@ -40,8 +40,17 @@ def prepare_table(study: Study, owner: str, source: Source) -> Prepared:
 
 
 def _prepared(study: Study, owner: str, source: Source) -> Prepared:
-    table = read_table(source.data, table=source.table, query=source.query)
     schema = study.schema_for(owner)
+    # The owner's own column names, and no column that the study does not ask for, decide how cells are read.
+    named = schema.model_copy(
+        update={
+            "attributes": tuple(
+                a.model_copy(update={"name": source.columns.get(a.name, a.name)}) for a in schema.attributes
+            ),
+            "dialect": source.dialect,
+        }
+    )
+    table = read_table(source.data, table=source.table, query=source.query, schema=named)
     columns = {}
     for attribute in schema.attributes:
         columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))

@@ -91,7 +91,8 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         wrong |= unusable(project, attributes)
         if wrong:
             raise _summary(wrong)
-        text = project.marked(Schema(attributes=tuple(attributes))).to_yaml()
+        described_now = project.schema().model_copy(update={"attributes": tuple(attributes)})
+        text = project.marked(described_now).to_yaml()
         if text != project.schema().to_yaml() or form.version != project.state.version:
             project.change(form.version, schema=text)
         if wanted:
@@ -153,7 +154,7 @@ def _fill(project: Project, form: Sent, rows: list[Row], wanted: list[Row]) -> N
         except CoterieError as error:
             problem = problem or error
     attributes, _ = described([_without_half(row) for row in rows])
-    schema = marked(Schema(attributes=tuple(attributes)), None, filled)
+    schema = marked(project.schema().model_copy(update={"attributes": tuple(attributes)}), None, filled)
     project.change(project.state.version, schema=schema.to_yaml())
     if problem is not None:
         raise problem

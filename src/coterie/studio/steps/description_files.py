@@ -74,9 +74,10 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
     ]
     python = [
         "from coterie import Schema",
-        "from coterie.io import draft_schema, read_table",
+        "from coterie.io import draft_schema, guess_dialect, read_table",
         "",
-        f"draft = draft_schema(read_table({source!r}{given}))",
+        f"dialect = guess_dialect({source!r})",
+        f"draft = draft_schema(read_table({source!r}{given}, dialect=dialect), dialect=dialect)",
         f"schema = Schema.from_yaml({schema!r})",
         f"table = read_table({source!r}{given}, schema=schema)",
     ]
@@ -84,4 +85,4 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
 
 
 def _told(error: CoterieError, status: int) -> Response:
-    return JSONResponse({"problem": error.problem, "advice": error.advice}, status)
+    return JSONResponse({"problem": error.located, "advice": error.advice}, status)

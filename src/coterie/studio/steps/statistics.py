@@ -167,7 +167,7 @@ def move(project: Opened, form: Form) -> Response:
             value = round(value / grid) * grid
         desk.move(form.version, form.text("name"), value, tuple(form.several("locked")))
     except CoterieError as error:
-        return JSONResponse({"problem": error.problem, "advice": error.advice}, 400)
+        return JSONResponse({"problem": error.located, "advice": error.advice}, 400)
     return JSONResponse({**shown(desk), "equivalent": [text for _, text in commands.planning(desk)]})
 
 

@@ -80,7 +80,7 @@ def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Au
         raise CertificateError(
             "The released data were changed since they were certified.", "Put the original file back."
         )
-    released = read_table(entry.data, table=entry.table, schema=schema)
+    released = read_table(entry.data, table=entry.table, schema=schema.with_default_dialect)
     order = _order(entry) if certificate.release.shuffled else None
     return audit_release(
         project.typed_table(), released, schema, certificate=certificate, order=order, **shared

@@ -49,7 +49,7 @@ def _checked(
     try:
         checked = column_of(column, attribute, schema)
     except CoterieError as error:
-        return _told("stops", error.problem, _on_the_page(error.advice))
+        return _told("stops", error.located, _on_the_page(error.advice))
     absent, notes = absent_in(checked), []
     if absent.any():
         if attribute.missing is Missing.ERROR:

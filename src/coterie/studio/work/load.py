@@ -8,7 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coterie.dialect import Dialect
 from coterie.errors import DataError
+from coterie.io.dialect_guess import guess_dialect
 from coterie.io.draft import draft_schema
 from coterie.io.reading import read_table
 from coterie.population import demo_population, demo_schema
@@ -29,10 +31,11 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     if project.state.origin.kind == "demo":
         table, draft = demo_population(), demo_schema().to_yaml()
     else:
-        table = _read(project, parameters)
+        dialect = _declared_dialect(project) or guess_dialect(parameters["source"])
+        table = _read(project, parameters, dialect)
         if not table.num_rows:
             raise DataError("The table has a header but no rows.", "Load one with at least two records.")
-        draft = draft_schema(table)
+        draft = draft_schema(table, dialect=dialect)
     tell(0.6, "Keeping a copy on this machine")
     digest = keep(table, project.table_path)
     tell(0.8, "Looking at the columns")
@@ -43,25 +46,44 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         draft, new, gone = fitted(project.schema(), Schema.from_yaml(draft))
     project.change(loaded=loaded, schema=draft)
     columns = [_column(name, table[name]) for name in table.column_names]
-    return {"columns": columns, "new": new, "gone": gone}
+    return {
+        "columns": columns,
+        "new": new,
+        "gone": gone,
+        "guessed": _guessed(Schema.from_yaml(draft).dialect),
+    }
 
 
-def _read(project: Project, parameters: dict[str, Any]) -> pa.Table:
+def _declared_dialect(project: Project) -> Dialect | None:
+    """What somebody wrote; a guess is made again with the file."""
+    dialect = project.schema().dialect if project.schema_path.exists() else Dialect()
+    return None if dialect == Dialect() or dialect.source == "data" else dialect
+
+
+def _guessed(dialect: Dialect) -> str:
+    content = dialect.model_dump(exclude_defaults=True, exclude={"source"})
+    words = ", ".join(f"{name.replace('_', ' ')} {value or 'none'}" for name, value in content.items())
+    return words if dialect.source == "data" else ""
+
+
+def _read(project: Project, parameters: dict[str, Any], dialect: Dialect) -> pa.Table:
     source, origin = parameters["source"], project.state.origin
     try:
-        return read_table(source, table=parameters["table"], query=parameters["query"])
+        return read_table(source, table=parameters["table"], query=parameters["query"], dialect=dialect)
     except DataError as error:
         if origin.kind != "upload":
             raise
         # The person knows the file by the name that it was uploaded with, not by that of the studio's copy.
-        raise DataError(error.problem.replace(source, origin.shown), error.advice) from None
+        shown = error.problem.replace(source, origin.shown)
+        raise DataError(shown, error.advice, detail=error.detail) from None
 
 
 def fitted(described: Schema, drafted: Schema) -> tuple[str, list[str], list[str]]:
     """The description that there is, for the columns that there are now; which of them are new, and which went."""
     old = {attribute.name: attribute for attribute in described.attributes}
     now = [attribute.name for attribute in drafted.attributes]
-    schema = Schema(attributes=tuple(old.get(a.name, a) for a in drafted.attributes))
+    attributes = tuple(old.get(a.name, a) for a in drafted.attributes)
+    schema = described.model_copy(update={"attributes": attributes, "dialect": drafted.dialect})
     return (
         schema.to_yaml(),
         [name for name in now if name not in old],
@@ -110,5 +132,5 @@ def _note(column: pa.ChunkedArray) -> str:
         )
     commas = pc.sum(pc.match_substring_regex(column, _COMMA_NUMBER)).as_py() or 0
     if commas >= filled / 2:
-        return "Its numbers have a decimal comma, so it was read as text. Save the table with decimal points."
+        return "Its numbers have a decimal comma, so it was read as text. Write all numbers one way."
     return ""

@@ -36,7 +36,7 @@ def _done(
         content = json.dumps(made, allow_nan=False)
         stage_bytes(content.encode(), folder / f"{kind}.json", force=True, private=True).publish()
     except CoterieError as error:
-        return {"state": "failed", "problem": error.problem, "advice": error.advice}
+        return {"state": "failed", "problem": error.located, "advice": error.advice}
     except Exception as error:
         # An exception's own text may hold data values: name its kind only.
         return {
