@@ -24,8 +24,6 @@ def canonical(text: str) -> str:
 
 def label_text(column: pa.ChunkedArray, attribute: Attribute, labels: Sequence[str]) -> pa.ChunkedArray:
     """Texts, with nulls for missing cells; a text that is a declared label stays as it is."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         return column  # the reader of labels says what is wrong with it

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.columns.column import NumericColumn
@@ -170,23 +171,40 @@ def _typed(
 def _labels(
     stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
 ) -> tuple[Labels, NDArray[np.bool_]]:
+    """Each distinct cell is read once."""
     labels = asked_labels(attribute, schema.folder)
-    text = label_text(stored, attribute, labels or ())
+    plain = stored.cast(stored.type.value_type) if pa.types.is_dictionary(stored.type) else stored
+    encoded = pc.dictionary_encode(plain, null_encoding="encode").combine_chunks()
+    places = encoded.indices.to_numpy(zero_copy_only=False)
+    text = label_text(pa.chunked_array([encoded.dictionary]), attribute, labels or ())
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
-        listed = tuple(sorted(asked))
-        places = pa.compute.index_in(text, value_set=pa.array(listed, pa.large_string()))
-        codes = np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
-        absent = np.asarray(text.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        return Labels(codes, listed, absent), absent & (attribute.missing is Missing.DROP_ROW)
-    column = column_of(text, attribute, schema)
+        labels = tuple(sorted(asked))
+        found = pc.index_in(text, value_set=pa.array(labels, pa.large_string()))
+        codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        absent = text.is_null().to_numpy(zero_copy_only=False)
+        dropped = absent & (attribute.missing is Missing.DROP_ROW)
+    else:
+        codes, labels, absent = _declared_codes(text, attribute, schema, labels)
+        dropped = absent
+    return Labels(codes[places], labels, absent[places]), dropped[places]
+
+
+def _declared_codes(
+    text: pa.ChunkedArray, attribute: Attribute, schema: Schema, labels: tuple[str, ...]
+) -> tuple[NDArray[np.int32], tuple[str, ...], NDArray[np.bool_]]:
+    try:
+        column = column_of(text, attribute, schema)
+    except DataError:  # its row would be that of a distinct cell
+        raise DataError(
+            f"Column '{attribute.name}' has values that are not among its labels.",
+            "Correct the values, declare the label, or name what marks a missing value (`missing_marks`).",
+        ) from None
     absent = absent_in(column)
     if attribute.missing is Missing.IMPUTE and absent.any():
-        column = filled(column, absent)
-        absent = np.zeros_like(absent)
+        column, absent = filled(column, absent), np.zeros_like(absent)
     if isinstance(column, NumericColumn):  # ranks of ordered labels
-        codes = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
-        return Labels(codes, labels, absent), absent
-    return Labels(column.codes, tuple(column.taxonomy.categories), absent), absent
+        return np.where(np.isnan(column.values), -1, column.values).astype(np.int32), labels, absent
+    return column.codes, tuple(column.taxonomy.categories), absent
 
 
 def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
