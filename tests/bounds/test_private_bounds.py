@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from coterie import CoterieError, Schema, protect
 from coterie.bounds.grid import candidates
-from coterie.bounds.quantile import interval_scores
+from coterie.bounds.quantile import interval_scores, private_domain
 from coterie.errors import ParameterError, SchemaError
+from coterie.noise.seeded import SeededSampler
 
 WIDE = {"lower": -1e6, "upper": 1e9, "source": "dp"}
 
@@ -101,6 +102,22 @@ def test_the_choice_is_private_and_uses_up_its_epsilon_nowhere_beyond() -> None:
                 odds.append(weights / weights.sum())
             worst = max(worst, float(np.abs(np.log(odds[0] / odds[1])).max()))
     assert 0.4 < worst <= epsilon
+
+
+def test_records_that_share_a_public_bound_are_found_there() -> None:
+    """5,000 values at the lower end of the range: all intervals had one score, and any of them was chosen."""
+    attribute = Schema.from_dict(
+        {
+            "coterie_schema": 1,
+            "attributes": {"x": {"role": "protect", "domain": {"lower": 0, "upper": 1e6, "source": "dp"}}},
+        }
+    )["x"]
+    grid = candidates(attribute, attribute.bounds())
+    for end, place in ((0.0, 1), (1e6, -2)):
+        found = private_domain(
+            np.full(5000, end), attribute, attribute.bounds(), Fraction(20), SeededSampler(1)
+        )
+        assert (found.upper if end == 0 else found.lower) == grid[place]
 
 
 def test_bounds_outside_all_data_are_as_rare_as_promised() -> None:

@@ -34,10 +34,14 @@ def private_domain(
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
         above = len(ordered) - np.searchsorted(ordered, grid, side="right")
+        above[0] = len(
+            ordered
+        )  # the first interval holds its lower end too: records may share the public bound
         scores = interval_scores(above[:-1], above[1:], beyond)
         upper = float(grid[1:][_chosen(scores, each, sampler, f"{attribute.name}: upper bound")])
     if widest.search is not Search.UPPER:
         below = np.searchsorted(ordered, grid, side="left")
+        below[-1] = len(ordered)
         scores = interval_scores(below[1:], below[:-1], beyond)
         lower = float(grid[:-1][_chosen(scores, each, sampler, f"{attribute.name}: lower bound")])
     if lower >= upper:  # the two draws crossed: only the public range is left to say

@@ -294,7 +294,7 @@ def codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) 
 
     A label is compared as text; where that finds none, as a number: 1, 1.0 and 1.00 are the label `1`.
     """
-    texts, places = _distinct(column, attribute)
+    texts, places = distinct(column, attribute)
     if attribute.type is AttributeType.BOOLEAN:
         texts = [None if text is None else _TRUTH.get(text.casefold(), text) for text in texts]
     known = {canonical_number(label): code for code, label in reversed(list(enumerate(labels)))}
@@ -318,7 +318,7 @@ def codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) 
     return found
 
 
-def _distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | None], NDArray[np.int64]]:
+def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | None], NDArray[np.int64]]:
     """The texts of the distinct cells, and for each row which of them it has (-1: null)."""
     column = _plain(column)
     kind = column.type

@@ -16,11 +16,12 @@ from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
 def _promise(facts: Facts) -> Guarantee:
-    listed: Guarantee | None = dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted")
+    proved = dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted")
+    listed: Guarantee | None = proved
     if facts.labelled and rows_show_groups(facts):
         listed = None  # 001 Algorithm 2 pays for one cluster; one record moves many
     elif facts.labelled and facts.k > 1 and facts.clusters > 1:
-        listed = _per_cluster(facts, listed)
+        listed = _per_cluster(facts, proved)
     return on_rows(facts, listed, "001 Lemma 3 and 004 Lemma 4 claim ε-DP")
 
 

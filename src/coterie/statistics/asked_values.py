@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from coterie.columns.categories import MISSING_LABEL
+from coterie.columns.cells import canonical_number as canonical
 from coterie.errors import SchemaError
 from coterie.moments import as_number, typed_bound
 from coterie.schema import Attribute, AttributeType, Missing, Schema
 from coterie.statistics.filters import Between, Condition, Filter, OneOf, Value
-from coterie.statistics.label_text import canonical
 from coterie.statistics.specification import Specification
 from coterie.taxonomy.declared import declared_taxonomy
 
@@ -54,7 +54,7 @@ def asked_texts(condition: Condition, attribute: Attribute) -> set[str]:
     """Texts that a column without declared labels is asked for."""
     if isinstance(condition, Between):
         return set()
-    return {canonical(value) for value in condition.values if isinstance(value, str)}
+    return {canonical(value.strip()) for value in condition.values if isinstance(value, str)}
 
 
 def asked_labels(attribute: Attribute, folder: Path) -> tuple[str, ...] | None:
@@ -103,7 +103,7 @@ def _number(value: Value, attribute: Attribute) -> Value:
 
 
 def _label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -> str:
-    text = value if isinstance(value, str) else canonical(repr(value))
+    text = value.strip() if isinstance(value, str) else canonical(repr(value))
     if text in attribute.missing_marks:
         return MISSING_LABEL if attribute.missing is Missing.OWN_CATEGORY else MISSING
     if labels is None or text in labels:

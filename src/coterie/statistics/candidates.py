@@ -79,4 +79,4 @@ def distances(
     """
     upto = np.cumsum(counts, axis=-1)
     total = upto[..., -1:] * quantile
-    return np.maximum(np.maximum((upto - counts) * one - total, total - upto * one), 0)
+    return np.asarray(np.maximum(np.maximum((upto - counts) * one - total, total - upto * one), 0))

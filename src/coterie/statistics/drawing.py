@@ -101,10 +101,10 @@ class Noise:
                 int(exponential_mechanism(scores[None, :], epsilon, float(reach), self.sampler, stream)[0])
                 for _ in range(times)
             ]
-            return released[chosen]
+            return np.asarray(released[chosen])
         weights = np.cumsum(np.exp(-float(epsilon) / (2.0 * reach) * (scores - scores.min())))
         places = np.searchsorted(weights, self._uniform(times, stream) * weights[-1], side="right")
-        return released[np.minimum(places, len(released) - 1)]
+        return np.asarray(released[np.minimum(places, len(released) - 1)])
 
     def _uniform(self, count: int, stream: str) -> NDArray[np.float64]:
         words = self.sampler.uniform_words(count, stream)

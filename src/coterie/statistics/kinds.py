@@ -19,6 +19,7 @@ from coterie.statistics.filters import Between, Condition, Filter
 from coterie.statistics.records import Labels, Numbers, People, Typed
 from coterie.statistics.value_grid import Places
 
+Cell = tuple[str | None, float | None]
 _HALF = 27  # bits: columns on their grid have at most 54
 _MOST_CODES = 1 << 22  # codes that are counted into a table; more are sorted
 
@@ -110,12 +111,10 @@ def _compact(codes: NDArray[np.int64], limit: int) -> tuple[NDArray[np.int64], N
     return present, place[codes]
 
 
-def _pieces(
-    column: Typed, conditions: Sequence[Condition]
-) -> tuple[NDArray[np.int64], list[tuple[str | None, float | None]]]:
+def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], list[Cell]]:
     """The column cut into pieces in which no condition changes its answer, and a cell (text, number) of each."""
     if isinstance(column, Labels):
-        cells = [(label, _number(label)) for label in column.labels]
+        cells: list[Cell] = [(label, _number(label)) for label in column.labels]
         codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
         return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
     assert isinstance(column, Numbers)

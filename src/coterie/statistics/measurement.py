@@ -28,7 +28,7 @@ from coterie.statistics.sensitivity import (
 from coterie.statistics.value_grid import ValueGrid
 
 _FINE = 32  # measurements that are not counts have 2^32 or more steps to their sensitivity
-_SMALLEST, _LARGEST = Fraction(10) ** -300, Fraction(10) ** 300
+_SMALLEST, _LARGEST = Fraction(10) ** -140, Fraction(10) ** 140  # planning squares them as doubles
 SHARES = ValueGrid.of(0.0, 1.0)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.columns import cells
 from coterie.columns.column import NumericColumn
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import Address, TableName, is_database, quoted
@@ -24,7 +25,6 @@ from coterie.io.frames import to_arrow
 from coterie.io.reading import read_table
 from coterie.schema import Attribute, Domain, Missing, Outside, Role, Schema
 from coterie.statistics.asked_values import asked_labels, is_labelled
-from coterie.statistics.label_text import label_text
 from coterie.table import absent_in, column_of, filled
 
 _WIDEST = Domain(lower=-9e289, upper=9e289)  # for a column without bounds, which is only compared
@@ -75,7 +75,7 @@ class Records:
         """These columns as they are stored, read by the schema."""
         wanted = sorted(set(columns))
         described = [attribute for attribute in schema.attributes if attribute.name in wanted]
-        narrow = Schema(attributes=tuple(described)) if described else schema
+        narrow = schema.model_copy(update={"attributes": tuple(described)}) if described else schema
         if isinstance(self.data, str | Path) and is_database(self.data):
             return self._from_database(narrow, wanted)
         if isinstance(self.data, str | Path):
@@ -171,21 +171,22 @@ def _labels(
     stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
 ) -> tuple[Labels, NDArray[np.bool_]]:
     labels = asked_labels(attribute, schema.folder)
-    text = label_text(stored, attribute, labels or ())
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
-        listed = tuple(sorted(asked))
-        places = pa.compute.index_in(text, value_set=pa.array(listed, pa.large_string()))
-        codes = np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int32)
-        absent = np.asarray(text.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        return Labels(codes, listed, absent), absent & (attribute.missing is Missing.DROP_ROW)
-    column = column_of(text, attribute, schema)
+        texts, places = cells.distinct(stored, attribute)
+        labels = tuple(sorted(asked))
+        known = {label: code for code, label in enumerate(labels)}
+        # The last entry is for place -1: a cell without any value.
+        found = [-1 if text is None else known.get(cells.canonical_number(text), -1) for text in texts]
+        codes = np.array([*found, -1], dtype=np.int32)[places]
+        absent = np.array([*(text is None for text in texts), True])[places]
+        return Labels(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
+    column = column_of(stored, attribute, schema)
     absent = absent_in(column)
     if attribute.missing is Missing.IMPUTE and absent.any():
-        column = filled(column, absent)
-        absent = np.zeros_like(absent)
+        column, absent = filled(column, absent), np.zeros_like(absent)
     if isinstance(column, NumericColumn):  # ranks of ordered labels
-        codes = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
-        return Labels(codes, labels, absent), absent
+        ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
+        return Labels(ranks, labels, absent), absent
     return Labels(column.codes, tuple(column.taxonomy.categories), absent), absent
 
 

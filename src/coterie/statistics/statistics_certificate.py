@@ -15,6 +15,7 @@ from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
 from coterie.guarantee import CHOSEN_BLIND, Guarantee, Status
 from coterie.schema import Missing, Outside
+from coterie.statistics.asked_values import filters_of
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
 from coterie.statistics.specification import Budget, Notion, Specification
@@ -129,7 +130,10 @@ def _conditions(specification: Specification) -> list[str]:
     conditions = []
     if specification.disjoint:
         conditions.append("the groups declared disjoint share no record in any possible table")
-    used = sorted({column for statistic in specification.statistics for column in statistic.columns})
+    used = sorted(
+        {column for statistic in specification.statistics for column in statistic.columns}
+        | {column for chosen in filters_of(specification) for column, _ in chosen.conditions}
+    )
     dropped = [name for name in used if specification.schema[name].missing is Missing.DROP_ROW]
     if dropped and specification.neighbours is Neighbours.REPLACE_ONE:
         conditions.append(f"which records miss a value in {', '.join(dropped)} is public")

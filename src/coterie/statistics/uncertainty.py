@@ -145,15 +145,15 @@ class _Drawn:
         limits = range_of(outside, {}) if outside.op is not Op.NAME else range_of(inside, {})
         low, high = _tails(b_moved, level)
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
-            ends = (limits.lower, limits.upper)
-            return [*(end for end in ends if math.isfinite(end)), *self._bent(inside, outside, level)]
+            both = (limits.lower, limits.upper)
+            return [*(end for end in both if math.isfinite(end)), *self._bent(inside, outside, level)]
         middle = min(max(a / b, limits.lower), limits.upper)
 
         def within(ratio: float) -> bool:
             low, high = _tails(a_moved - ratio * b_moved, level)
             return low <= (middle - ratio) * b <= high
 
-        ends = []
+        ends: list[float] = []
         for side, limit in ((-1.0, limits.lower), (1.0, limits.upper)):
             edge, step = middle, side * max(abs(middle), 1.0) * 1e-6
             while side * edge < side * limit and within(edge + step) and abs(step) < 1e300:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.budget_warnings import release_warnings
-from coterie.columns import numbers
+from coterie.columns import cells
 from coterie.guarantee import Guarantee, Status, settle
 from coterie.loss import Model
 from coterie.methods import get_method
@@ -93,7 +93,7 @@ def _complete_rows(folder: Path, digest: str, schema_text: str) -> int:
 
 def _gaps(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> NDArray[np.bool_]:
     if attribute.role is Role.KEEP:
-        return numbers.kept_gaps(column, attribute)
+        return cells.kept_gaps(column, attribute)
     return absent_in(column_of(column, attribute, schema))
 
 
