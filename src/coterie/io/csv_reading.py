@@ -212,7 +212,7 @@ def _header(path: Path, content: Content, dialect: Dialect) -> tuple[list[str], 
     possible = [dialect.delimiter] if dialect.delimiter else [d for d in DELIMITERS if d != dialect.decimal]
     try:
         text = start.decode(errors="surrogateescape")
-        splits = {
+        splits: dict[str, list[str]] = {
             delimiter: next((row for row in _rows(text, dialect, delimiter) if row), [])
             for delimiter in possible
         }

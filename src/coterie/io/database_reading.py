@@ -46,6 +46,7 @@ def read_database(url: str, *, table: str | None, query: str | None) -> pa.Table
 
 def _sqlite_cells(connection: Any, address: Address, statement: str, name: TableName | None) -> pa.Table:
     """Cell by cell: SQLite's columns have no type, and the driver takes that of the first rows for all others."""
+    assert address.path is not None
     try:
         with closing(sqlite3.connect(f"{address.path.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             cursor = opened.execute(statement)

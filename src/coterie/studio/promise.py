@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.columns import numbers
+from coterie.columns import cells
 from coterie.guarantee import Guarantee, Status, settle
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -79,7 +79,7 @@ def _complete_rows(folder: Path, digest: str, schema_text: str) -> int:
 
 def _gaps(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> NDArray[np.bool_]:
     if attribute.role is Role.KEEP:
-        return numbers.kept_gaps(column, attribute)
+        return cells.kept_gaps(column, attribute)
     return absent_in(column_of(column, attribute, schema))
 
 

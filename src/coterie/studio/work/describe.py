@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.columns.column import NumericColumn
-from coterie.columns.numbers import kept_gaps
+from coterie.columns.cells import kept_gaps
 from coterie.errors import CoterieError
 from coterie.schema import Attribute, Missing, Outside, Role, Schema
 from coterie.studio.project import Project
