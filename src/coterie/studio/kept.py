@@ -102,10 +102,9 @@ def typed(
 
 
 def _as_described(table: pa.Table, numbers: Collection[str]) -> bool:
-    """Whether the guess was right: protected numbers are numbers, and everything else is text."""
+    """Whether the guess says the same: everything is text, which is read as what is declared, or a protected number."""
     return all(
-        pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        if field.name in numbers
-        else field.type == pa.string()
+        field.type == pa.string()
+        or (field.name in numbers and (pa.types.is_integer(field.type) or pa.types.is_floating(field.type)))
         for field in table.schema
     )
