@@ -136,4 +136,6 @@ def _to_pandas(table: pa.Table, kept: Container[str], dtypes: Any) -> Any:
         # Straight from Arrow, not through `frame`, where a missing value has made integers inexact floats.
         if hasattr(dtype, "__from_arrow__"):
             frame[field.name] = dtype.__from_arrow__(column)
+        elif dtype == "object":
+            frame[field.name] = pd.Series(column.to_pylist(), dtype=object)
     return frame
