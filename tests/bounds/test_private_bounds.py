@@ -57,7 +57,7 @@ def test_a_proved_promise_stays_proved_and_a_declared_share_is_used() -> None:
     assert release.guarantee.status == "proved"
     assert entry.domain is not None
     assert (entry.domain.lower, entry.domain.epsilon, entry.epsilon) == ("0.0", "0.25", "0.75")
-    assert release.cost == 1
+    assert release.loss.epsilon == 1
 
 
 def test_released_values_stay_inside_the_found_bounds() -> None:

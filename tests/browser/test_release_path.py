@@ -56,9 +56,9 @@ def choose(page: Page, method: str, epsilon: str) -> None:
     page.fill("exactly, as a decimal", epsilon)
     pick = f"const one = document.getElementById('method-{method}'); one.click(); return one.checked"
     until(lambda: page.driver.execute_script(pick), method)  # the cards are replaced as ε changes
-    page.sees(f"A ledger is charged ε = {epsilon}")
+    page.sees(f"A ledger counts ε {epsilon}")
     page.submit("Save")
-    page.sees(f"A ledger is charged ε = {epsilon}")
+    page.sees(f"A ledger counts ε {epsilon}")
 
 
 def test_from_a_clean_file_to_a_verified_certificate(

@@ -67,7 +67,7 @@ def test_every_method_releases_the_same_bytes_as_in_memory(method: object, sourc
     assert outside.table.read_all().equals(inside.table)
     assert outside.table.read_all().equals(inside.table)  # a stream that can be read again
     assert outside.guarantee == inside.guarantee
-    assert outside.cost == inside.cost
+    assert outside.loss == inside.loss
     digest = Digest(over="file bytes", value="0" * 64)
     one, other = (json.loads(release.certify(digest).to_json()) for release in (inside, outside))
     assert {**one, "issued": ""} == {**other, "issued": ""}

@@ -82,7 +82,7 @@ def test_every_kind_of_column_and_grouping(
     outside = protect(frame_of(spark, table, 2), schema, **options)
     assert same(outside.data.toArrow(), inside.table)
     assert outside.guarantee == inside.guarantee
-    assert outside.cost == inside.cost
+    assert outside.loss == inside.loss
     digest = Digest(over="part files", value="0" * 64)
     one, other = (json.loads(release.certify(digest).to_json()) for release in (inside, outside))
     assert {**one, "issued": ""} == {**other, "issued": ""}

@@ -19,6 +19,7 @@ from coterie.errors import CoterieError
 from coterie.methods import all_methods
 from coterie.odds import odds_in_words
 from coterie.population import demo_population, demo_schema
+from coterie.promise import loss_of
 from coterie.release import protect
 from coterie.schema import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.studio.home import Home
@@ -64,7 +65,7 @@ def test_the_label_is_the_one_on_the_certificate(method: str, kind: str, shuffle
     release = protect(table, schema, method=method, epsilon=choice.epsilon or None, k=k, shuffle=shuffle)
     assert found.guarantee == release.guarantee
     assert found.odds == odds_in_words(release.certificate.guarantee)
-    assert found.cost == (release.cost if recipe.adds_noise else None)
+    assert loss_of(found.guarantee, found.cost) == release.loss
 
 
 def test_optimal_groups_break_a_promise_also_on_the_page() -> None:
@@ -182,7 +183,7 @@ def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, Home]) -> None
     assert "q = 500" in live()
     assert "q = 50)" in live(k="100")
     assert "8-DP (mε for m = 8 attributes" in live(method="dp-mdav", shuffle="yes")
-    assert "A ledger is charged ε = 8." in live(method="dp-mdav", shuffle="yes")
+    assert "A ledger counts ε 8." in live(method="dp-mdav", shuffle="yes")
     assert "No limit on what an attacker can become sure of" in live(method="dp-mdav")
     assert "positive decimal" in live(epsilon="zero")
     assert "k = 447, by the method's public rule" in live(method="dp-copula")

@@ -22,7 +22,7 @@ from functools import lru_cache
 from math import lcm
 
 from coterie.budget import as_text, brief
-from coterie.errors import BudgetExceeded, LedgerError
+from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.loss import ROW, Loss, Model, Relation, epsilon_at, for_unit, under
 
 
@@ -37,6 +37,19 @@ class Terms:
     unit: str = ROW
     rows_per_unit: int = 1
     individual_lifetime: Fraction | None = None  # of the total of individual differential privacy
+
+    def __post_init__(self) -> None:
+        if self.delta is not None and self.delta >= 1:
+            raise ParameterError(
+                "A lifetime delta of 1 or more promises nothing.",
+                "Give for example 1e-6, below 1/(number of people).",
+            )
+        if not self.unit.isidentifier():
+            raise ParameterError("The unit is not one word.", "Write for example person or household.")
+        if isinstance(self.rows_per_unit, bool) or self.rows_per_unit < 1:
+            raise ParameterError("The rows per unit are not a whole number from 1 up.", "Give for example 5.")
+        if self.unit == ROW and self.rows_per_unit != 1:
+            raise ParameterError("A row is one row.", "Name the unit that has several: --unit household.")
 
     def counted(self, loss: Loss) -> Counted:
         """What a release counts in the two totals of this account; None where it has no place."""
