@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from statistics_people import EVERY_KIND, document, population
 
@@ -31,10 +32,7 @@ def test_the_database_and_the_file_agree(people_in_database: str) -> None:
     source = open_records(people_in_database, "stats people")
     found = compute(chosen.design, source)
     for name, value in expected.items():
-        if isinstance(value, float):
-            assert found[name] == pytest.approx(value, rel=1e-12), name
-        else:
-            assert (found[name] == value).all(), name
+        assert np.array_equal(found[name], value), name
 
 
 def test_a_release_from_the_database_is_charged_once(people_in_database: str, tmp_path: Path) -> None:
@@ -68,12 +66,12 @@ def test_faults_of_the_database_are_told_without_values(people_in_database: str,
     chosen = read_specification(document())
     with pytest.raises(ParameterError, match="no table was named"):
         release(chosen, people_in_database, tmp_path / "out.csv")
-    with pytest.raises(DataError, match="has no table nobody"):
+    with pytest.raises(DataError, match="has no table 'nobody'"):
         release(chosen, people_in_database, tmp_path / "out.csv", table="nobody")
     text = population()
     text = text.set_column(3, "cost", [["much"] * text.num_rows])
     stage(text, people_in_database, table_name="stats text", force=True).publish()
-    with pytest.raises(DataError, match=r"Column 'cost' holds text that is not a number.*view") as caught:
+    with pytest.raises(DataError, match=r"Column 'cost' holds text that is not a number") as caught:
         release(chosen, people_in_database, tmp_path / "out.csv", table="stats text")
     assert "much" not in str(caught.value)
     ranged = {"n": {"kind": "count", "where": {"region": {"from": 3}}, "expected": 600}}

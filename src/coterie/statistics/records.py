@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from coterie.columns import cells
 from coterie.columns.column import NumericColumn
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.io.address import Address, TableName, is_database, quoted
+from coterie.io.database import connected
+from coterie.io.database_reading import fetch
 from coterie.io.digest import table_digest
 from coterie.io.frames import to_arrow
 from coterie.io.reading import read_table
@@ -62,14 +64,13 @@ class People:
         return column.values
 
 
-@dataclass
+@dataclass(frozen=True)
 class Records:
     """A source that can be read; `identity` names the data for the ledger, which the steward keeps; never published."""
 
     data: Any
     table: str | None
     identity: str
-    _names: list[str] = field(default_factory=list)
 
     def read(self, schema: Schema, columns: Iterable[str]) -> pa.Table:
         """These columns as they are stored, read by the schema."""
@@ -87,8 +88,10 @@ class Records:
         return found.select(wanted or found.column_names[:1])
 
     def _from_database(self, schema: Schema, wanted: list[str]) -> pa.Table:
-        name = TableName.parse(str(self.table), Address.parse(str(self.data)).kind)
-        everything = read_table(str(self.data), query=f"SELECT * FROM {name.sql} WHERE 1 = 0")
+        address = Address.parse(str(self.data))
+        name = TableName.parse(str(self.table), address.kind)
+        with connected(address) as connection:
+            everything = fetch(connection, address, f"SELECT * FROM {name.sql} WHERE 1 = 0", name)
         _require(everything.column_names, wanted)
         listed = ", ".join(quoted(column) for column in wanted or everything.column_names[:1])
         return read_table(str(self.data), query=f"SELECT {listed} FROM {name.sql}", schema=schema)
@@ -100,6 +103,8 @@ def open_records(data: Any, table: str | None = None) -> Records:
         address = Address.parse(str(data))
         if not table:
             raise ParameterError("The source is a database, but no table was named.", "Give --table NAME.")
+        if address.path is not None and not address.path.is_file():  # SQLite would make an empty one
+            raise DataError(f"There is no database file {address.path}.", "Check the path in the address.")
         return Records(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
     if isinstance(data, str | Path):
         path = Path(data)
