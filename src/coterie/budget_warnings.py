@@ -81,8 +81,8 @@ def too_small(
     advice = (
         f"{' or '.join(help_)} would make it about a tenth"
         if help_
-        else f"no ε up to {_OFFERED} and no k make it a tenth with {records:,} records: protect fewer attributes, or publish "
-        "statistics instead"
+        else f"no ε up to {_OFFERED} and no k make it a tenth with {records:,} records: protect fewer attributes, or "
+        "publish statistics instead"
     )
     return (
         f"ε = {_short(cost)} is so small here that no single value of {names} survives: the noise is {_short(ratio)} "

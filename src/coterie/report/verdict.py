@@ -105,8 +105,8 @@ def _firm(rows: list[Best], top: Best) -> list[str]:
     if _proves_dp(top):
         weaker = [entry for entry in noisy if not _proves_dp(entry)]
         closer = any(entry.error < top.error for entry in weaker)
-        said = "No compared choice that adds noise under a weaker promise changes the data less."
-        return [said] if weaker and not closer else []
+        least = "No compared choice that adds noise under a weaker promise changes the data less."
+        return [least] if weaker and not closer else []
     said = []
     proved = [entry for entry in noisy if entry.guarantee.status is Status.PROVED]
     if proved and top not in proved:
