@@ -30,7 +30,7 @@ def test_the_python_example_runs() -> None:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(block, "README.md", "exec"), {})
-        assert "5000 heuristic" in printed.getvalue()
+        assert "5000 proved" in printed.getvalue()
 
 
 def test_every_command_of_the_readme_exists() -> None:

@@ -16,13 +16,14 @@ from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
 
 
 def _promise(facts: Facts) -> Guarantee:
-    proved = dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted")
-    listed: Guarantee | None = proved
-    if facts.labelled and rows_show_groups(facts):
-        listed = None  # 001 Algorithm 2 pays for one cluster; one record moves many
-    elif facts.labelled and facts.k > 1 and facts.clusters > 1:
-        listed = _per_cluster(facts, proved)
-    return on_rows(facts, listed, "001 Lemma 3 and 004 Lemma 4 claim ε-DP")
+    numbers, claim = (
+        dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted"),
+        "001 Lemma 3 and 004 Lemma 4 claim ε-DP",
+    )
+    if not facts.labelled or facts.k == 1 or facts.clusters <= 1:
+        return on_rows(facts, numbers, claim)
+    # 001 Algorithm 2 pays for one cluster; one record moves many.
+    return on_rows(facts, None if rows_show_groups(facts) else _per_cluster(facts, numbers), claim)
 
 
 def _per_cluster(facts: Facts, listed: Guarantee) -> Guarantee:
