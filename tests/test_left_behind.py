@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import random
 import sys
 import threading
 from collections.abc import Callable
@@ -24,7 +23,6 @@ OFFENCES: dict[str, Callable[[], object]] = {
     "environment": lambda: os.environ.update(COTERIE_LEFT="x"),
     "working folder": lambda: os.chdir("/"),
     "sys.path": lambda: sys.path.append("/nowhere"),
-    "random state": random.random,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,16 @@ def test_the_strict_build(tmp_path: Path) -> None:
     assert "css/site.css" in table
     rules = (tmp_path / "site" / "css" / "site.css").read_text(encoding="utf-8")
     assert "white-space: normal" in rules, "else the columns with the results are out of sight"
+
+
+def test_each_known_fault_names_tests_that_exist() -> None:
+    """Every entry of `what-was-broken.md` is linked to the tests that would have found it."""
+    page_ = (DOCS / "guarantees" / "what-was-broken.md").read_text(encoding="utf-8")
+    entries = page_.split("\n### ")[1:]
+    assert len(entries) > 30
+    for entry in entries:
+        title, named = entry.split("\n")[0], re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", entry)
+        assert named, f"{title}: no test is named"
+        for file, test in named:
+            assert (ROOT / file).is_file(), f"{title}: there is no {file}"
+            assert not test or f"\ndef {test}(" in (ROOT / file).read_text(), f"{title}: no {test} in {file}"
