@@ -25,6 +25,7 @@ import pytest
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE)
 _UMASK = Path("/proc/self/status")
+_AT_THE_START = {name for name in os.environ if not name.startswith("PYTEST_")}
 _PATIENCE_SECONDS = 5.0  # for a thread that is about to end
 
 
@@ -112,7 +113,9 @@ def _handlers() -> set[tuple[str, logging.Handler]]:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    """What was set before the tests began, and our own. Libraries set variables of theirs while they are imported, so who
+    imports them first would decide which test fails."""
+    return {n: v for n, v in os.environ.items() if n in _AT_THE_START or n.startswith("COTERIE_")}
 
 
 def _umask() -> str:

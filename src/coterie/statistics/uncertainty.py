@@ -145,20 +145,21 @@ class _Drawn:
         limits = range_of(outside, {}) if outside.op is not Op.NAME else range_of(inside, {})
         low, high = _tails(b_moved, level)
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
-            both = (limits.lower, limits.upper)
-            return [*(end for end in both if math.isfinite(end)), *self._bent(inside, outside, level)]
+            finite = [end for end in (limits.lower, limits.upper) if math.isfinite(end)]
+            return [*finite, *self._bent(inside, outside, level)]
         middle = min(max(a / b, limits.lower), limits.upper)
+        first, last = _tails(a_moved - middle * b_moved, level)
 
         def within(ratio: float) -> bool:
             low, high = _tails(a_moved - ratio * b_moved, level)
             return low <= (middle - ratio) * b <= high
 
-        ends: list[float] = []
+        ends = []
         for side, limit in ((-1.0, limits.lower), (1.0, limits.upper)):
-            edge, step = middle, side * max(abs(middle), 1.0) * 1e-6
-            while side * edge < side * limit and within(edge + step) and abs(step) < 1e300:
+            edge, step = middle, side * (last - first) / abs(b) / 8.0
+            while step and side * edge < side * limit and within(edge + step) and abs(step) < 1e300:
                 edge, step = edge + step, 2.0 * step
-            for _ in range(20):
+            for _ in range(14):
                 step /= 2.0
                 edge = edge + step if within(edge + step) else edge
             ends.append(edge)
