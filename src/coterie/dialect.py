@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 DELIMITERS = (",", ";", "\t", "|")
 _SPELLED = {"tab": "\t", "\\t": "\t"}
+# Codes with shifts or escapes: what letters mean depends on those before.
+_SHIFTING = (
+    "iso2022",
+    "hz",
+    "utf-7",
+    "unicode",
+    "raw-unicode",
+    "raw_unicode",
+    "punycode",
+    "idna",
+    "undefined",
+)
 _PARTS = {"%d": r"([0-9]{1,2})", "%m": r"([0-9]{1,2})", "%Y": r"([0-9]{4})"}
 
 
@@ -24,9 +37,16 @@ def _mark(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
-        return codecs.lookup(text).name
+        name = codecs.lookup(text).name
+        with suppress(UnicodeError):
+            b"a".decode(name)  # hex and zip are no encodings of text
     except LookupError:
         raise ValueError("there is no such encoding; write utf-8, latin-1, cp1252 or another") from None
+    if name.startswith(_SHIFTING):
+        raise ValueError(
+            "in this encoding one cell can change how the cells after it are read; save the file as utf-8"
+        )
+    return name
 
 
 def _date_format(text: str) -> str:

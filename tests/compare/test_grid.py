@@ -21,7 +21,7 @@ def test_methods_without_k_appear_once_and_k_beyond_n_is_skipped_with_the_reason
         Cell("laplace", 1, Fraction(1)),
     ]
     reasons = {(entry.method, entry.k): entry.reason for entry in skipped}
-    assert "larger than the number of records (100)" in reasons["dp-ir", 500]
+    assert "larger than the number of records." in reasons["dp-ir", 500]
     assert "too small for 'idp-cbls'" in reasons["idp-cbls", 2]
     assert Cell("dp-ir", 2, Fraction(1)) in cells
     assert [cell.k for cell in cells] == sorted(cell.k for cell in cells)
@@ -109,7 +109,7 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() 
     }
     assert all("too small to find bounds for 'age'" in entry.reason for entry in too_small)
     assert {entry.reason.split(": ")[1] for entry in too_small if entry.epsilon == Fraction(1, 100)} == {
-        "all 400 values would be cut."
+        "all values would be cut."
     }
     alone = compare(table, schema, make_grid(["laplace", "dp-ir", "mdav"], ["20"], [5, 20], runs=2))
     assert found.results.by_run().equals(alone.results.by_run())

@@ -11,6 +11,7 @@ import datetime as dt
 import gzip
 import io
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from decimal import Decimal
@@ -30,8 +31,9 @@ from coterie.columns.column import CategoryColumn, NumericColumn
 from coterie.errors import CoterieError, DataError
 from coterie.io.frames import to_arrow
 from coterie.io.reading import read_table
+from coterie.schema import Missing
 from coterie.streamed_columns import StreamedTable
-from coterie.table import column_of
+from coterie.table import check, column_of
 from workbooks import write_xlsx
 
 Table = dict[str, list[Any]]
@@ -436,3 +438,79 @@ def test_codes_are_counted_whatever_stands_beside_them(make: Callable[[Table], A
         assert (column.codes == 0).sum() == 10  # type: ignore[union-attr]
     with pytest.raises(DataError, match="not among its labels"):
         protect({"c": [1] * 10 + [3]}, schema, method="dp-ir", epsilon=1, k=2)
+
+
+MARKED = Schema(
+    attributes=tuple(
+        attribute.model_copy(
+            update={"missing": Missing.DROP_ROW, "missing_marks": (*mark.split("|"), "unknown")}
+        )
+        for attribute, mark in zip(
+            SCHEMA.attributes,
+            ["2", "0.7", "2020-01-02", "2020-01-01 12:00:01", "2", "mid", "false|0"],
+            strict=True,
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "reader", ["csv", "xlsx", "sqlite", "dict", "pandas", "pandas, objects", "polars, not strict", "pyarrow"]
+)
+def test_a_mark_is_missing_however_its_column_is_stored(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A date among dates was a value, and among texts a mark: one cell written as text took others away."""
+    monkeypatch.setattr(sys.modules[__name__], "SCHEMA", MARKED)
+    before = READERS[reader](CLEAN, tmp_path)
+    for name, found in before.items():
+        assert np.isnan(found[1]) if found.dtype == float else found[1] == -1, name
+    for name, value, table in neighbours(CLEAN):
+        try:
+            after = READERS[reader](table, tmp_path)
+        except (NotStorable, CoterieError):
+            continue
+        assert_others_unchanged(before, after, name, value)
+
+
+@pytest.mark.parametrize("name", ["n", "c"])
+def test_a_type_is_named_without_its_fields(name: str) -> None:
+    """polars makes a struct of a column in which one cell is a dict: its fields are that cell's keys."""
+    column = pa.chunked_array([[{"Jane Doe": 1}, None]])
+    with pytest.raises(DataError, match=f"Column '{name}' holds struct, ") as caught:
+        column_of(column, SCHEMA[name], SCHEMA)
+    assert "Jane" not in str(caught.value)
+
+
+def test_a_mark_in_a_kept_column_drops_its_row_however_it_is_stored() -> None:
+    """Beside a word, -9 was a mark; among numbers it was not: one kept cell dropped the rows of others."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "n": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 9}},
+                "k": {"type": "integer", "role": "keep", "missing": "drop row", "missing_marks": ["-9"]},
+            }
+        }
+    )
+    cells = [1, -9, 3, None, 5]
+    stored = [
+        pa.array(cells),
+        pa.array(cells, pa.float64()),
+        pa.array(cells, pa.float64()).fill_null(float("nan")),
+        pa.array(cells, pa.decimal128(9, 2)),
+        pa.array(cells).dictionary_encode(),
+        pa.array([None if cell is None else str(cell) for cell in cells]),
+        pa.array([None if cell is None else str(cell) for cell in cells]).dictionary_encode(),
+    ]
+    for column in stored:
+        checked = check(pa.table({"n": range(5), "k": column}), schema)
+        assert checked.columns["n"].values.tolist() == [0, 2, 4], column.type  # type: ignore[union-attr]
+    nested = pa.array([[1], None, [3], [4], [5]])
+    assert check(pa.table({"n": range(5), "k": nested}), schema).records == 4
+
+
+@pytest.mark.parametrize("last", [pd.Timestamp("2020-01-01"), "2020-01-01"], ids=["typed", "objects"])
+def test_nanoseconds_are_cut_off_alike_before_1970(last: Any) -> None:
+    frame = pd.DataFrame({"m": [pd.Timestamp("1960-01-01 00:00:00.000000001"), last]})
+    schema = Schema(attributes=(SCHEMA["m"],))
+    assert column_of(to_arrow(frame, schema)[0]["m"], schema["m"], schema).values[0] == -315_619_200.0  # type: ignore[union-attr]

@@ -67,6 +67,9 @@ def test_escapes_and_no_quotes(tmp_path: Path) -> None:
         ({"delimiter": '"'}, "different characters"),
         ({"decimal": ",", "delimiter": ","}, "same character"),
         ({"encoding": "klingon"}, "no such encoding"),
+        ({"encoding": "hex"}, "no such encoding"),
+        ({"encoding": "iso2022_jp"}, "how the cells after it are read"),
+        ({"encoding": "utf-7"}, "how the cells after it are read"),
         ({"date_format": "%d.%m"}, "%d, %m and %Y"),
         ({"colour": "red"}, "no such entry"),
     ],
@@ -105,3 +108,16 @@ def test_a_draft_guesses_and_says_so(tmp_path: Path, content: bytes, expected: d
     assert drafted.dialect == dialect
     if "date_format" in expected:
         assert "date" in [attribute.type for attribute in drafted.attributes]
+
+
+def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> None:
+    day = {
+        "type": "date",
+        "role": "protect",
+        "missing": "drop row",
+        "missing_marks": ["01.01.1900", "?"],
+        "domain": {"lower": "1900-01-01", "upper": "2100-01-01"},
+    }
+    described = Schema.from_dict({"dialect": {"date_format": "%d.%m.%Y"}, "attributes": {"d": day}})
+    (tmp_path / "t.csv").write_text("d\n01.01.1900\n?\n1.2.2020\n02.02.2020\n")
+    assert check(read_table(tmp_path / "t.csv", schema=described), described).records == 2

@@ -132,17 +132,20 @@ def test_lazy_frames_are_refused() -> None:
         to_arrow(pl.LazyFrame(COLUMNS))
 
 
+KEPT = Schema.from_dict({"attributes": {"x": {"role": "keep"}}})  # released as it is, so of one kind
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, dict])
 def test_mixed_column_is_named_with_its_row(make: Any) -> None:
     with pytest.raises(DataError, match=r"'x' mixes kinds of values\. The first such row is 4") as caught:
-        to_arrow(make({"ok": [1, 2, 3, 4], "x": [1, None, 2.5, CANARY]}))
+        to_arrow(make({"ok": [1, 2, 3, 4], "x": [1, None, 2.5, CANARY]}), KEPT)
     assert CANARY not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_mixed_polars_objects() -> None:
     with pytest.raises(DataError, match=r"'x' mixes kinds of values\. The first such row is 2") as caught:
-        to_arrow(pl.DataFrame({"x": pl.Series([1, CANARY], dtype=pl.Object)}))
+        to_arrow(pl.DataFrame({"x": pl.Series([1, CANARY], dtype=pl.Object)}), KEPT)
     assert CANARY not in str(caught.value)
 
 

@@ -6,6 +6,7 @@ The sensitivities are proofs about values. They say nothing if one cell can chan
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import decimal
 import gzip
 import io
@@ -21,12 +22,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from coterie import Schema
 from coterie.errors import CoterieError
 from coterie.statistics import plan, read_specification
 from coterie.statistics.computing import compute
 from coterie.statistics.plan import Plan
 from coterie.statistics.records import open_records
 from coterie.statistics.sensitivity import Kind, Neighbours
+from coterie.table import column_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from workbooks import write_xlsx
@@ -301,3 +304,29 @@ def test_two_spellings_of_one_label_are_refused() -> None:
     }
     with pytest.raises(CoterieError, match="two ways"):
         read_specification(content)
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_one_zone_does_not_move_the_days_of_others(make: Callable[[Any], Any]) -> None:
+    """Frames of Python cells had the zone of their first cell: 22:00 UTC became the next day for everybody."""
+    schema = Schema.from_dict(
+        {
+            "attributes": {
+                "d": {
+                    "type": "date",
+                    "role": "protect",
+                    "domain": {"lower": "2000-01-01", "upper": "2030-01-01"},
+                }
+            }
+        }
+    )
+    late = [dt.datetime(2020, 1, 1, 22, tzinfo=dt.UTC)] * 3
+    for zone in (dt.UTC, dt.timezone(dt.timedelta(hours=5)), None):
+        frame = make(
+            {
+                "d": [dt.datetime(2020, 1, 1, 22, tzinfo=zone), *late],
+            }
+        )
+        found = open_records(frame).read(schema, ["d"])
+        days = column_of(found["d"], schema["d"], schema)
+        assert days.values.tolist() == [18262.0] * 4  # type: ignore[union-attr]

@@ -53,7 +53,7 @@ def test_the_frequency_order_depends_on_one_record() -> None:
 def test_wrong_orders_are_refused() -> None:
     with pytest.raises(ParameterError, match="twice"):
         encode(np.array([0]), np.array([0, 0]))
-    with pytest.raises(DataError, match="2 records"):
+    with pytest.raises(DataError, match="Some records"):
         encode(np.array([0, 1, 1]), np.array([0]))
-    with pytest.raises(DataError, match="1 records"):
+    with pytest.raises(DataError, match="Some records"):
         encode(np.array([0, 5]), np.array([1, 0]))

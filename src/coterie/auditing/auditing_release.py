@@ -111,7 +111,7 @@ def _truth(
         if len(given) != rows.records or not np.array_equal(np.sort(given), np.arange(people.records)):
             raise DataError(
                 "The order of rows does not fit: it must name every original row once, counted from 0.",
-                f"Give {people.records} different numbers from 0 to {people.records - 1}, one for each released row.",
+                "Give a different number for each released row: the place of its original, the first being 0.",
             )
         truth = np.empty(len(given), dtype=np.int64)
         truth[given] = np.arange(len(given))

@@ -57,7 +57,7 @@ def values_beyond(attribute: Attribute, widest: Domain, epsilon: Fraction, recor
     """t, from public numbers alone: `places` is how many candidates there are. Refused where it is a quarter of all."""
     beyond = math.ceil(2 * (math.log(places) + 4) / float(_a_side(widest, epsilon)))
     if beyond > records // 4:
-        cut = f"some {beyond} of {records}" if beyond < records else f"all {records}"
+        cut = "a quarter or more of all" if beyond < records else "all"
         raise ParameterError(
             f"ε is too small to find bounds for '{attribute.name}': {cut} values would be cut.",
             "Write public bounds in the schema, give the attribute a larger weight or share, or search one side only.",

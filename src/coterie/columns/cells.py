@@ -141,7 +141,7 @@ def numbers(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
         column = column.cast(pa.string()).cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
         raise DataError(
-            f"Column '{attribute.name}' holds {kind}, not numbers.",
+            f"Column '{attribute.name}' holds {_name(kind)}, not numbers.",
             f"Declare another type for '{attribute.name}' in the schema, or another role.",
         )
     values = _doubles(column.cast(pa.float64(), safe=False))
@@ -235,7 +235,7 @@ def moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
                 column = pc.local_timestamp(column) if is_date else column.cast(pa.timestamp(kind.unit))
             if is_date:
                 column = pc.floor_temporal(column, unit="day")
-            found = column.cast(to, safe=is_date or kind.unit != "ns")
+            found = _in_microseconds(column).cast(to)
         elif pa.types.is_date(kind) or pa.types.is_null(kind):
             found = column.cast(to)
     except pa.ArrowException:
@@ -251,7 +251,26 @@ def moments(column: pa.ChunkedArray, attribute: Attribute) -> Floats:
     stamps = found.to_numpy(zero_copy_only=False).astype("datetime64[D]" if is_date else "datetime64[us]")
     values = stamps.astype(np.int64).astype(np.float64) / (1 if is_date else 1e6)
     values[np.isnat(stamps)] = np.nan
+    if attribute.missing_marks:
+        plain = attribute.model_copy(update={"missing_marks": ()})
+        marks = [found for mark in attribute.missing_marks for found in _moment(mark, plain)]
+        values[np.isin(values, marks)] = np.nan
     return np.asarray(values)
+
+
+def _moment(text: str, attribute: Attribute) -> Sequence[float]:
+    """What the text says as a cell; nothing where it is no moment."""
+    try:
+        return [float(value) for value in moments(pa.chunked_array([[text]], pa.string()), attribute)]
+    except DataError:
+        return []
+
+
+def _in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Nanoseconds are cut off downwards, before 1970 too, as where the cell is written out."""
+    if column.type.unit != "ns":
+        return column
+    return pc.floor_temporal(column, unit="microsecond").cast(pa.timestamp("us", column.type.tz))
 
 
 def _text_as_days(texts: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -323,7 +342,7 @@ def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | 
     column = _plain(column)
     kind = column.type
     if pa.types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz), safe=kind.unit != "ns")
+        column = _in_microseconds(column)
     elif pa.types.is_float16(kind):
         column = column.cast(pa.float64())
     try:
@@ -331,7 +350,8 @@ def distinct(column: pa.ChunkedArray, attribute: Attribute) -> tuple[list[str | 
         texts = [text_of(value) for value in encoded.dictionary.to_pylist()]
     except (pa.ArrowException, TypeError, ValueError):
         raise DataError(
-            f"Column '{attribute.name}' holds {kind}, which has no labels.", "Convert it to text first."
+            f"Column '{attribute.name}' holds {_name(kind)}, which has no labels.",
+            "Convert it to text first.",
         ) from None
     missing = {"", *attribute.missing_marks}
     trimmed = [text.strip() if text else None for text in texts]
@@ -352,6 +372,17 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view())
 
 
+def _name(kind: pa.DataType) -> str:
+    """Without what it holds: the fields of a struct may be names from a cell."""
+    return re.split(r"[<(\[]", str(kind))[0]
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    )
+
+
 def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     """Text, trimmed, with empty cells and the schema's marks as nulls."""
     trimmed = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
@@ -360,9 +391,13 @@ def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedAr
 
 
 def kept_gaps(column: pa.ChunkedArray, attribute: Attribute) -> NDArray[np.bool_]:
-    """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks."""
+    """What is missing in a column that is released as it is: nulls, NaN, and the schema's marks, however it is stored."""
+    column = _plain(column)
     if is_text(column.type):
         column = without_marks(column, attribute)
+    elif attribute.missing_marks and not pa.types.is_nested(column.type) and not _is_bytes(column.type):
+        texts, places = distinct(column, attribute)
+        return np.array([*(text is None for text in texts), True])[places]
     absent = column.is_null(nan_is_null=True) if pa.types.is_floating(column.type) else column.is_null()
     return np.asarray(absent.to_numpy(), dtype=np.bool_)
 

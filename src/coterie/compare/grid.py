@@ -84,7 +84,7 @@ class Grid:
         if not planned:
             raise ParameterError(
                 "No cell of the grid is possible: " + skipped[0].reason if skipped else "The grid is empty.",
-                f"Choose k between 3 and {records}, and at least one method.",
+                "Choose k from 3 up to the number of records, and at least one method.",
             )
         return planned, skipped
 

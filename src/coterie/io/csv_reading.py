@@ -119,7 +119,8 @@ def _typed(table: pa.Table, schema: Schema, dialect: Dialect) -> pa.Table:
                 pc.match_substring(texts, "."), "not a number", pc.replace_substring(texts, ",", ".")
             )
         elif dialect.date_format and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
-            column = _as_iso(column, dialect)
+            # A mark is written as the file writes its cells.
+            column = _as_iso(without_marks(column, attribute), dialect)
         else:
             continue
         table = table.set_column(place, attribute.name, column)

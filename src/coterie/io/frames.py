@@ -29,8 +29,8 @@ _ACCEPTED = "Give a pandas or polars DataFrame, a pyarrow Table, or a dict of eq
 def to_arrow(frame: Any, schema: Schema | None = None) -> tuple[pa.Table, Restore]:
     """The frame as an Arrow table, numbers without a copy, and a function that makes the same kind again.
 
-    Frames may hold Python objects of any kind in a column. With a schema, each such cell is read for itself, as
-    coterie.columns.cells says; in a kept column, which is released as it is, they must be of one kind.
+    Frames may hold Python objects of any kind in a column. Each such cell is read for itself, as coterie.columns.cells
+    says; in a kept column, which is released as it is, they must be of one kind. Without a schema nothing is released.
     """
     if isinstance(frame, dict):
         return _from_dict(frame, schema), lambda table, kept: table.to_pydict()
@@ -88,7 +88,12 @@ def _from_polars(frame: Any, schema: Schema | None) -> pa.Table:
 
 
 def _cells(name: str, values: Any, schema: Schema | None) -> pa.Array | pa.ChunkedArray:
-    described = {} if schema is None else {attribute.name: attribute.role for attribute in schema.attributes}
+    if schema is None:
+        try:
+            return stored(name, values)
+        except DataError:
+            return _array(name, values)  # lists and bytes, which nobody may ask for
+    described = {attribute.name: attribute.role for attribute in schema.attributes}
     if described.get(name, Role.KEEP) is Role.KEEP:
         return _array(name, values)
     return stored(name, values)

@@ -89,6 +89,8 @@ class Method:
             )
         if k > records:
             raise ParameterError(
-                f"k = {k} is larger than the number of records ({records}).", f"Choose k up to {records}."
+                f"k = {k} is larger than the number of records.",
+                "Choose a smaller k.",
+                detail=f"It can be up to {records}.",
             )
         return k

@@ -18,7 +18,7 @@ def check_group_size(k: int, records: int) -> int:
         raise ParameterError("k must be at least 1.", "Choose how many records every group must have.")
     if records < k:
         raise ParameterError(
-            f"k = {k} is larger than the number of records, {records}.",
+            f"k = {k} is larger than the number of records.",
             "Choose a smaller k, or protect more records together.",
         )
     return int(k)

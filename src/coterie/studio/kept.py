@@ -85,7 +85,8 @@ def typed(
     dialect = schema.dialect.model_dump(exclude={"source"})
     if not is_untyped(source) or (schema.dialect == Dialect() and _as_described(guessed, numbers)):
         return guessed
-    moments = {a.name: a.type for a in schema.attributes if a.type.ranged} if dialect["date_format"] else {}
+    ranged = [a for a in schema.attributes if a.type.ranged] if dialect["date_format"] else []
+    moments = {a.name: (a.type, a.missing_marks) for a in ranged}
     content = [numbers, moments, dialect, seen, str(source), sheet]
     made_from = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     found = kept(cache, made_from)

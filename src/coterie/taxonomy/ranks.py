@@ -27,11 +27,9 @@ def encode(codes: NDArray[np.integer], order: NDArray[np.integer]) -> NDArray[np
     ranks = np.full(size, -1.0)
     ranks[order] = np.arange(len(order))
     encoded: NDArray[np.float64] = ranks[codes]
-    missing = int(np.count_nonzero(encoded < 0))
-    if missing:
+    if (encoded < 0).any():
         raise DataError(
-            f"{missing} records hold a category that the order does not name.",
-            "Use an order of the whole domain.",
+            "Some records hold a category that the order does not name.", "Use an order of the whole domain."
         )
     return encoded
 

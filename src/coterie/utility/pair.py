@@ -60,8 +60,9 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
         notes.append("the release has its columns in another order; they were matched by name")
     if released.num_rows != before.records:
         raise DataError(
-            f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
+            "The original and the release have different numbers of rows.",
             "Give the release of this very table. Rows that the schema drops are not counted.",
+            detail=f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
         )
     try:
         after = as_they_are(released, _without_identifiers(schema))
