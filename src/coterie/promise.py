@@ -113,10 +113,17 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
 
 
 def forecast(
-    schema: Schema, method: Method, epsilon: Fraction, *, shuffled: bool = False, clipped: bool = True
+    schema: Schema,
+    method: Method,
+    epsilon: Fraction,
+    k: int | None,
+    *,
+    shuffled: bool = False,
+    clipped: bool = True,
 ) -> Guarantee:
-    """What a release with real noise will promise, before the table is read: its size plays no part in the value."""
-    facts = facts_of(schema, method, epsilon, 1, 1, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
+    k = k or method.fixed_k or method.minimum_k
+    facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
     return settle(method.promise, facts)
 
 
