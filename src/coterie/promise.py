@@ -107,7 +107,7 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
         model = _MODELS.get(statement.model)
         if model is not None and statement.status.proof:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
-            epsilon = parse_epsilon(statement.value)
+            epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, scope=statement.scope)
     return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
 

@@ -53,7 +53,7 @@ def test_init_makes_a_ledger_and_adds_populations(tmp_path: Path) -> None:
         "spent": "0",
         "held": "0",
         "remaining": "1/3",
-        "individual": {"lifetime": None, "spent": "0", "held": "0", "remaining": None},
+        "individual": {"lifetime": "1/3", "spent": "0", "held": "0", "remaining": "1/3"},
         "refuse_unproved": False,
     }
     with pytest.raises(ParameterError):

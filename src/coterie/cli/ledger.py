@@ -75,7 +75,9 @@ def init_command(
     ] = 1,
     individual_lifetime: Annotated[
         str | None,
-        typer.Option(help="A limit for individual differential privacy, which has a total of its own."),
+        typer.Option(
+            help="Another limit than the lifetime for individual differential privacy, which has a total of its own."
+        ),
     ] = None,
     refuse_unproved: Annotated[
         bool,
@@ -212,7 +214,7 @@ def account_table(balance: Balance) -> Table:
     table.add_row(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")
     limit, left = terms.individual_lifetime, balance.individual_remaining
     alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
-    if limit is not None or alone:
+    if limit not in (None, terms.lifetime) or alone:
         table.add_row(
             "individual DP, with the above",
             "no limit" if limit is None else brief(limit),
