@@ -150,7 +150,7 @@ def facts_of(
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
-        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source == Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",

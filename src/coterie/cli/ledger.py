@@ -12,7 +12,7 @@ from rich.table import Table
 from coterie.budget import as_text, brief
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
-from coterie.ledger import Balance, Book, Entry, Ledger, State, Terms, loss_event
+from coterie.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
 from coterie.loss import ROW, Loss, Model, Relation
 
 GUIDE = """Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.
@@ -35,6 +35,8 @@ LedgerFile = Annotated[
 ]
 Population = Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+_BEFORE = " †"  # marks charges of older versions
 
 # What a steward wants to know of each state, beside its name.
 MEANING = {
@@ -246,12 +248,17 @@ def print_population(book: Book, population: str) -> None:
             console.print(f"  {state}: {MEANING[state]}")
     if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
         console.print("  →: as it counts for the neighbours and the unit of this account")
+    if any(_BEFORE in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
+        console.print(
+            f"  {_BEFORE.strip()}: {BEFORE_UNITS}: the ε it was charged, even where the promise is refuted, of a\n"
+            "     list, or for other neighbours; status as written then"
+        )
     if any(_condition(entry) for entry in inside):
         console.print("  conditional: the value holds only under the condition on the certificate")
     if any(entry.purpose.loss.model is Model.IDP for entry in inside):
         console.print(
-            "  iDP: individual differential privacy, weaker, with a total of its own; beside a\n"
-            "       refuted promise of the rows it is about the list of group means alone"
+            "  iDP: individual differential privacy, weaker, with a total of its own;\n"
+            "       beside a refuted promise of the rows it is about the list of group means"
         )
     if balances[0].terms.delta is not None and inside:
         console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
@@ -282,7 +289,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
 def _cost(loss: Loss, terms: Terms) -> str:
     """As the release states it; and behind an arrow as the account counts it, where that is more."""
     stated, counted = loss.amount(brief), terms.counted(loss)[1]
-    model = " iDP" if loss.model is Model.IDP else ""
+    model = " iDP" if loss.model is Model.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
     if counted is None or counted.amount(brief) == stated:
         return stated + model
     pure = counted.delta is None and counted.epsilon is not None
