@@ -170,3 +170,10 @@ def test_charges_from_before_units_are_marked(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in shown.splitlines() if "†" in line)
     populations = {account["population"]: account for account in run_json("show", path)["populations"]}
     assert populations["patients"]["individual"]["lifetime"] == "10"
+
+
+def test_a_large_lifetime_delta_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    said = " ".join(run("init", path, "--population", "a", "--lifetime", "1", "--delta", "0.05").split())
+    assert "permits publishing a random person's record in full where there are 20 people" in said
+    assert "Warning" not in run("init", path, "--population", "b", "--lifetime", "1", "--delta", "1e-6")

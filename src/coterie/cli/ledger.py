@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +38,7 @@ LedgerFile = Annotated[
 Population = Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
+_LARGE_DELTA = Fraction(1, 1000)
 _BEFORE = " †"  # marks charges of older versions
 
 # What a steward wants to know of each state, beside its name.
@@ -111,6 +114,11 @@ def init_command(
         f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(terms.lifetime)}{with_delta} in its lifetime "
         f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}."
     )
+    if terms.delta is not None and terms.delta > _LARGE_DELTA:
+        console.print(
+            f"[bold #D55E00]Warning:[/] a delta of {as_text(terms.delta)} permits publishing a random person's record in "
+            f"full where there are {math.ceil(1 / terms.delta)} people or more."
+        )
     if terms.delta is None:
         console.print(
             "It takes releases in pure epsilon only; releases in rho or with delta need --delta here."
