@@ -10,28 +10,35 @@ import pytest
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.budget_warnings import delta_too_large, release_warnings, too_large
 from coterie.certificate import Certificate, warnings_on
+from coterie.guarantee import Facts, settle
 from coterie.methods import all_methods
 from coterie.methods.recipe import Method
 
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
 
 
-def warnings(name: str, epsilon: str, k: int, records: int, *, labels: bool = False) -> tuple[str, ...]:
+def warnings(
+    name: str, epsilon: str, k: int, records: int, *, labels: bool = False, shuffled: bool = False
+) -> tuple[str, ...]:
     method = all_methods()[name]
     total = Fraction(epsilon)
     share = total - method.dependence(total, 1)
-    return release_warnings(method, total, {"x": share}, frozenset({"x"} if labels else ()), records, k)
+    labelled = ("x",) if labels else ()
+    facts = Facts(total, records, k, records // k, ("x",), labelled=labelled, shuffled=shuffled)
+    promise = settle(method.promise, facts)
+    return release_warnings(method, total, {"x": share}, frozenset(labelled), records, k, promise)
 
 
 @pytest.mark.parametrize("labels", [False, True])
 @pytest.mark.parametrize(
     "method",
-    [m for m in all_methods().values() if m.adds_noise and m.numeric.reach(1000, 10) is not None],
+    [m for m in all_methods().values() if m.adds_noise],
     ids=lambda method: method.name,
 )
 def test_an_epsilon_that_leaves_nothing_is_told(method: Method, labels: bool) -> None:
     (said,) = warnings(method.name, "1e-9", method.fixed_k or 10, 1000, labels=labels)
-    assert "no single value of x survives" in said
+    assert "so small here that" in said
+    assert "value of x survives" in said
 
 
 def test_a_warning_says_what_would_help() -> None:
@@ -57,6 +64,15 @@ def test_an_epsilon_above_ten_is_told_with_its_odds() -> None:
     assert said is not None
     assert "someone 50 % sure before may be 99.999 % sure after" in said
     assert warnings("dp-ir", "12", 50, 10_000) == (said,)
+
+
+def test_the_value_that_is_stated_is_looked_at_not_only_that_of_the_noise() -> None:
+    """Twice for `idp-ls`; q times for the labels of `dp-ir`."""
+    assert warnings("idp-ls", "5", 50, 10_000) == ()
+    assert warnings("idp-ls", "6", 50, 10_000) == (too_large(Fraction(12)),)
+    assert warnings("dp-ir", "1", 50, 10_000, labels=True) == ()  # refuted: no value is stated
+    assert warnings("dp-ir", "1", 50, 10_000, labels=True, shuffled=True) == (too_large(Fraction(200)),)
+    assert warnings("mdav", "1", 50, 10_000) == ()
 
 
 @pytest.mark.parametrize(

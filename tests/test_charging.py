@@ -26,14 +26,16 @@ TABLE = pa.table({name: np.random.default_rng(7).uniform(0, 1, 60) for name in (
 NOISY = sorted(name for name, method in all_methods().items() if method.adds_noise)
 
 
+@pytest.mark.parametrize("size", [1, 5])
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("name", NOISY)
-def test_what_is_foreseen_is_what_the_release_states(name: str, shuffled: bool) -> None:
+def test_what_is_foreseen_is_what_the_release_states(name: str, shuffled: bool, size: int) -> None:
+    """Groups of one show nothing; larger ones do, and the ledger is asked for what will be charged."""
     method = get_method(name)
-    k = None if method.fixed_k or method.public_k else 5
+    k = None if method.fixed_k or method.public_k else max(size, method.minimum_k)
     release = protect(TABLE, SCHEMA, method=name, epsilon="0.3", k=k, shuffle=shuffled)
     purpose = purpose_of(
-        method, Fraction("0.3"), SCHEMA, population="p", target="t", fingerprint="f", shuffled=shuffled
+        method, Fraction("0.3"), SCHEMA, k, population="p", target="t", fingerprint="f", shuffled=shuffled
     )
     assert (purpose.status, purpose.loss) == (release.guarantee.status, release.loss)
     if release.loss.model is Model.DP:
@@ -44,7 +46,7 @@ def test_what_is_foreseen_is_what_the_release_states(name: str, shuffled: bool) 
 
 
 def cost(name: str, **options: bool) -> Loss:
-    guarantee = forecast(SCHEMA, get_method(name), Fraction("0.3"), **options)
+    guarantee = forecast(SCHEMA, get_method(name), Fraction("0.3"), 5, **options)
     return loss_of(guarantee, get_method(name).cost(Fraction("0.3"), 3))
 
 
@@ -65,7 +67,7 @@ def test_what_is_not_proved_has_no_cost() -> None:
     seeded = protect(TABLE, SCHEMA, method="laplace", epsilon="0.3", seed=1)
     assert seeded.loss == Loss(Model.NONE, Relation.REPLACE_ONE, Status.NONE, Fraction("0.3"))
     with pytest.raises(ParameterError, match="adds no noise"):
-        purpose_of(get_method("ir"), Fraction(1), SCHEMA, population="p", target="t", fingerprint="f")
+        purpose_of(get_method("ir"), Fraction(1), SCHEMA, 5, population="p", target="t", fingerprint="f")
 
 
 def statement(model: str, status: Status, value: str = "2") -> Guarantee:

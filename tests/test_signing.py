@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from coterie import Attribute, Certificate, Domain, Role, Schema, protect
+from coterie.cli.app import app
+from coterie.cli.certificate import superseded
 from coterie.errors import CertificateError, OutputError, ParameterError
 from coterie.signing import check_signature, make_key, sign
 
@@ -128,6 +131,10 @@ def test_certificates_from_before_there_was_a_beside_still_verify(path: Path) ->
     assert check_signature(certificate, None) is not None
     assert certificate.guarantee.beside == ()
     assert json.loads(certificate.to_json()) == json.loads(path.read_bytes())
+    note = superseded(certificate)
+    assert (note is not None) is (certificate.method != "laplace")
+    shown = CliRunner().invoke(app, ["certificate", "show", str(path)]).output
+    assert ("an earlier version wrote" in shown) is (note is not None)
     weaker = certificate.guarantee.model_copy(update={"beside": (certificate.guarantee,)})
     with pytest.raises(CertificateError):
         check_signature(certificate.model_copy(update={"guarantee": weaker}), None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 
+from coterie.guarantee import Statement, Status
 from coterie.methods.recipe import Method
 from coterie.odds import most_sure, share_in_words
 
@@ -21,12 +23,30 @@ def release_warnings(
     labelled: frozenset[str],
     records: int,
     k: int,
+    promise: Statement,
 ) -> tuple[str, ...]:
-    """What to think of before releasing rows. `cost` is the whole ε, `shares` each attribute's part of it."""
+    """What to think of before releasing rows. `cost` is the whole ε, `shares` each attribute's part of it.
+
+    `promise` may state more than the ε of the noise (`idp-ls`: 2ε).
+    """
     if not method.adds_noise:
         return ()
-    found = (too_small(method, cost, shares, labelled, records, k), too_large(cost))
+    found = (
+        too_small(method, cost, shares, labelled, records, k),
+        follows_spread(method, cost, shares, labelled, records, k),
+        too_large(max([cost, *_proved(promise)])),
+    )
     return tuple(warning for warning in found if warning)
+
+
+def _proved(promise: Statement) -> list[Fraction]:
+    """The values that are proved of the release, or of what stands beside it; one that is withheld is not a number."""
+    values = []
+    for statement in (promise, *promise.beside):
+        if Status(statement.status).proof and statement.model != "k-anonymity":
+            with suppress(ValueError):
+                values.append(Fraction(statement.value))
+    return values
 
 
 def too_large(epsilon: Fraction) -> str | None:
@@ -68,9 +88,6 @@ def too_small(
         return None
     worst = max(drowned, key=lambda name: widths(name, k))
     ratio = widths(worst, k)
-    names = ", ".join(drowned[:_NAMES]) + (
-        f" and {len(drowned) - _NAMES} more" if len(drowned) > _NAMES else ""
-    )
     help_ = []
     if cost * ratio / _USEFUL <= _OFFERED:
         help_.append(f"ε = {_short(cost * ratio / _USEFUL)}")
@@ -85,9 +102,37 @@ def too_small(
         "publish statistics instead"
     )
     return (
-        f"ε = {_short(cost)} is so small here that no single value of {names} survives: the noise is {_short(ratio)} "
-        f"times as wide as the domain; {advice}"
+        f"ε = {_short(cost)} is so small here that no single value of {_named(drowned)} survives: the noise is "
+        f"{_short(ratio)} times as wide as the domain; {advice}"
     )
+
+
+def follows_spread(
+    method: Method,
+    cost: Fraction,
+    shares: Mapping[str, Fraction],
+    labelled: frozenset[str],
+    records: int,
+    k: int,
+) -> str | None:
+    """Noise for the spread inside groups has no public width: it is about Δ/(nε) where values are spread evenly."""
+    drowned = [
+        name
+        for name, share in shares.items()
+        if (method.categorical if name in labelled else method.numeric).reach(records, k) is None
+        and share * records <= 1
+    ]
+    if not drowned:
+        return None
+    return (
+        f"ε = {_short(cost)} is so small here that hardly any value of {_named(drowned)} survives: where values are spread "
+        "evenly the noise is as wide as the domain or wider, and only equal values may get none; choose an ε near 1"
+    )
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
 
 
 def _sizes(k: int, most: int) -> list[int]:

@@ -280,7 +280,7 @@ def certify(
         notes=(
             *_notes(facts, method),
             *(note for a in schema.protected for note in a.stated),
-            *_warnings(method, facts, shares, schema),
+            *_warnings(method, facts, shares, schema, guarantee),
         ),
         release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
     )
@@ -398,11 +398,11 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
 
 
 def _warnings(
-    method: Method, facts: Facts, shares: Mapping[str, Fraction], schema: Schema
+    method: Method, facts: Facts, shares: Mapping[str, Fraction], schema: Schema, promise: Guarantee
 ) -> tuple[str, ...]:
     labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
     cost = method.cost(facts.epsilon, len(facts.protected))
-    return release_warnings(method, cost, shares, labelled, facts.records, facts.k)
+    return release_warnings(method, cost, shares, labelled, facts.records, facts.k, promise)
 
 
 def warnings_on(certificate: Certificate) -> tuple[str, ...]:
@@ -417,6 +417,7 @@ def warnings_on(certificate: Certificate) -> tuple[str, ...]:
         frozenset(a.name for a in protected if a.type.labelled),
         certificate.release.rows,
         certificate.k,
+        certificate.guarantee,
     )
     return tuple(warning for warning in found if warning in certificate.notes)
 

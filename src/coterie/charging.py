@@ -17,6 +17,7 @@ def purpose_of(
     recipe: Method,
     epsilon: Fraction,
     schema: Schema,
+    k: int | None,
     *,
     population: str,
     target: str,
@@ -30,7 +31,7 @@ def purpose_of(
             f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
             "Leave out the ledger, or choose a method with noise.",
         )
-    guarantee = forecast(schema, recipe, epsilon, shuffled=shuffled, clipped=clipped)
+    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)
     loss = loss_of(guarantee, recipe.cost(epsilon, len(schema.protected)))
     return Purpose(population, loss, recipe.name, guarantee.status, target, fingerprint)
 

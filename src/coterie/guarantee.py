@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -74,11 +74,17 @@ class Statement(Protocol):
     """A Guarantee, or what a certificate says of one."""
 
     @property
+    def model(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
     def status(self) -> str: ...
     @property
     def scope(self) -> str: ...
     @property
     def label(self) -> str: ...
+    @property
+    def beside(self) -> Sequence[Statement]: ...
 
 
 def beside_in_words(beside: Iterable[Statement]) -> list[str]:

@@ -27,7 +27,9 @@ def _reasons(value: object) -> object:
 
 
 def _reason(text: object) -> str:
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or not any(
+        map(str.isalpha, text)
+    ):  # a dash or an invisible sign is no reason
         raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
     if len(text) > _LONGEST_REASON:
         raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
@@ -56,9 +58,9 @@ class Public(BaseModel):
         """Those parts for which nobody said why they are public."""
         because = self.public_because
         if isinstance(because, tuple):
-            known = {part for part, text in because if text.strip()}
+            known = {part for part, text in because if any(map(str.isalpha, text))}
             return tuple(part for part in taken if part not in known)
-        return () if because and because.strip() else taken
+        return () if because and any(map(str.isalpha, because)) else taken
 
     @property
     def reasons(self) -> str | dict[str, str] | None:
@@ -80,4 +82,4 @@ class Parameters(Public):
 
     @property
     def leaks(self) -> bool:
-        return self.source is Source.DATA and bool(self.unexplained(("parameters",)))
+        return self.source == Source.DATA and bool(self.unexplained(("parameters",)))

@@ -107,16 +107,23 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
         model = _MODELS.get(statement.model)
         if model is not None and statement.status.proof:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
-            epsilon = parse_epsilon(statement.value)
+            epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, scope=statement.scope)
     return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
 
 
 def forecast(
-    schema: Schema, method: Method, epsilon: Fraction, *, shuffled: bool = False, clipped: bool = True
+    schema: Schema,
+    method: Method,
+    epsilon: Fraction,
+    k: int | None,
+    *,
+    shuffled: bool = False,
+    clipped: bool = True,
 ) -> Guarantee:
-    """What a release with real noise will promise, before the table is read: its size plays no part in the value."""
-    facts = facts_of(schema, method, epsilon, 1, 1, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
+    k = k or method.fixed_k or method.minimum_k
+    facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
     return settle(method.promise, facts)
 
 
@@ -143,7 +150,7 @@ def facts_of(
         protected=tuple(a.name for a in schema.protected),
         kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
         bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
-        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source is Source.DP),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source == Source.DP),
         order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
         parameters_from_data=parameters is not None and parameters.leaks,
         parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",

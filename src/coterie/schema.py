@@ -105,13 +105,13 @@ class Domain(Public):
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
-        if self.source is Source.DATA and self.from_data is not None:
+        if self.source == Source.DATA and self.from_data is not None:
             raise ValueError("`source: data` means both bounds: leave out from_data, or leave out source")
         if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= {
             *SIDES
         }:
             raise ValueError("public_because is one sentence, or one for lower and one for upper")
-        if self.source is not Source.DP and (self.search is not None or self.share is not None):
+        if self.source != Source.DP and (self.search is not None or self.share is not None):
             raise ValueError("search and share belong to a domain with `source: dp`")
         if self.share is not None and self.share >= 1:
             raise ValueError("the share of ε for bounds must be below 1: the values need some too")
@@ -124,7 +124,7 @@ class Domain(Public):
     @property
     def taken(self) -> tuple[str, ...]:
         """The bounds that came from the data, whatever was said about them since."""
-        return SIDES if self.source is Source.DATA else tuple(self.from_data or ())
+        return SIDES if self.source == Source.DATA else tuple(self.from_data or ())
 
     @property
     def leaks(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class Domain(Public):
     @property
     def price(self) -> Fraction:
         """The part of the attribute's ε that finding its bounds costs."""
-        if self.source is not Source.DP:
+        if self.source != Source.DP:
             return Fraction(0)
         return self.share if self.share is not None else _PRICE_OF_BOUNDS
 
@@ -164,13 +164,13 @@ class Categories(Public):
     def _one_domain(self) -> Self:
         if (self.labels is None) == (self.taxonomy is None):
             raise ValueError("give either labels (a list) or taxonomy (a file), not both or neither")
-        if self.source is Source.DP:
+        if self.source == Source.DP:
             raise ValueError("`source: dp` is for bounds; labels must be declared")
         if self.labels is not None and len(set(self.labels)) < len(self.labels):
             raise ValueError("a label is listed twice")
         if self.order is Order.LISTED and self.labels is None:
             raise ValueError("order: listed needs a list of labels")
-        if self.source is Source.DATA and self.from_data is not None:
+        if self.source == Source.DATA and self.from_data is not None:
             raise ValueError("`source: data` means all labels: leave out from_data, or leave out source")
         if not set(self.from_data or ()) <= set(self.labels or ()):
             raise ValueError(
@@ -188,7 +188,7 @@ class Categories(Public):
         parts = self.labels if self.labels is not None else (self.taxonomy or "",)
         named = self.from_data or ()
         # One that is not listed any more was retyped, and nobody can say which of the others it became.
-        return parts if self.source is Source.DATA or not set(named) <= set(parts) else named
+        return parts if self.source == Source.DATA or not set(named) <= set(parts) else named
 
     @property
     def leaks(self) -> tuple[str, ...]:
@@ -306,13 +306,13 @@ class Attribute(_Frozen):
 
     @property
     def ranked_by_frequency(self) -> bool:
-        return self.categories is not None and self.categories.order is Order.FREQUENCY
+        return self.categories is not None and self.categories.order == Order.FREQUENCY
 
     @property
     def order_from_data(self) -> bool:
         """Counted in the data, or the order of a list that came from the data."""
         listed = self.type is AttributeType.ORDINAL or (
-            self.categories is not None and self.categories.order is Order.LISTED
+            self.categories is not None and self.categories.order == Order.LISTED
         )
         return self.ranked_by_frequency or (
             listed and self.categories is not None and bool(self.categories.leaks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -53,7 +54,7 @@ def test_init_makes_a_ledger_and_adds_populations(tmp_path: Path) -> None:
         "spent": "0",
         "held": "0",
         "remaining": "1/3",
-        "individual": {"lifetime": None, "spent": "0", "held": "0", "remaining": None},
+        "individual": {"lifetime": "1/3", "spent": "0", "held": "0", "remaining": "1/3"},
         "refuse_unproved": False,
     }
     with pytest.raises(ParameterError):
@@ -156,3 +157,23 @@ def test_every_state_has_a_meaning() -> None:
 
 def test_exit_codes() -> None:
     assert (LedgerError.exit_code, BudgetExceeded.exit_code) == (8, 9)
+
+
+def test_charges_from_before_units_are_marked(tmp_path: Path) -> None:
+    """They count as they did, whatever their promise; nobody should take the total for a proof."""
+    path = tmp_path / "ledger.sqlite"
+    shutil.copy(Path(__file__).parent / "data" / "before_units.sqlite", path)
+    shown = run("show", path)
+    assert "dp-ir" in shown.split("Inside the account")[1]
+    assert "ε 2.5 †" in shown
+    assert "†: recorded before units were kept" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines() if "†" in line)
+    populations = {account["population"]: account for account in run_json("show", path)["populations"]}
+    assert populations["patients"]["individual"]["lifetime"] == "10"
+
+
+def test_a_large_lifetime_delta_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    said = " ".join(run("init", path, "--population", "a", "--lifetime", "1", "--delta", "0.05").split())
+    assert "permits publishing a random person's record in full where there are 20 people" in said
+    assert "Warning" not in run("init", path, "--population", "b", "--lifetime", "1", "--delta", "1e-6")

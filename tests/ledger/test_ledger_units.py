@@ -174,6 +174,14 @@ def test_individual_privacy_has_a_total_of_its_own(path: Path) -> None:
         release(path, dp("1"))
 
 
+def test_the_lifetime_limits_individual_privacy_unless_another_limit_is_given(path: Path) -> None:
+    """A ledger that adds and never refuses protects nobody."""
+    Ledger.add_population(path, "people", "2", refuse_unproved=True)
+    release(path, idp("2"), "conditional")
+    with pytest.raises(BudgetExceeded, match="individual epsilon 0 left of 2"):
+        release(path, idp("1"), "conditional")
+
+
 def test_a_release_without_a_proof_is_noted_outside(path: Path) -> None:
     Ledger.add_population(path, "people", "1")
     for status in ("heuristic", "refuted", "none"):

@@ -116,7 +116,9 @@ def test_older_certificates_keep_their_signed_bytes() -> None:
     assert Labels.model_validate(labels).model_dump(mode="json") == labels
 
 
-@pytest.mark.parametrize("reason", ["", "   ", {}, {"upper": ""}, {"middle": "x"}, 5, ["x"]])
+@pytest.mark.parametrize(
+    "reason", ["", "   ", "-", "…", "\u200b", {}, {"upper": ""}, {"upper": "?"}, {"middle": "x"}, 5, ["x"]]
+)
 def test_a_reason_is_a_sentence(reason: object) -> None:
     with pytest.raises(SchemaError):
         schema({"source": "data", "public_because": reason})
@@ -128,13 +130,22 @@ def test_a_label_that_is_not_listed(entry: dict[str, Any]) -> None:
         schema(None, entry)
 
 
+def test_a_source_written_as_text_counts() -> None:
+    """`model_copy` does not read its update: the text "data" stays a text."""
+    for entry in ("income", "ward"):
+        attribute = schema({}, {})[entry]
+        name = "domain" if attribute.domain else "categories"
+        public = getattr(attribute, name).model_copy(update={"source": "data"})
+        assert attribute.model_copy(update={name: public}).domain_from_data
+
+
 _BOUND_EDITS = st.lists(
     st.fixed_dictionaries(
         {},
         optional={
             "lower": st.sampled_from([-1.0, 0.0]),
             "upper": st.sampled_from([5.0, 120.0]),
-            "public_because": st.sampled_from(["", "  ", (("lower", "a form"),), None]),
+            "public_because": st.sampled_from(["", "  ", "-", (("lower", "a form"),), None]),
             "search": st.none(),
         },
     ),
@@ -157,7 +168,7 @@ def test_no_copy_of_a_bound_makes_it_public(taken: dict[str, Any], edits: list[d
     income = described["income"].model_copy(update={"domain": domain})
     described = Schema(attributes=(income, described["ward"]))
     assert "bound" in described["income"].from_data
-    if domain.public_because not in ("", "  "):
+    if domain.public_because not in ("", "  ", "-"):
         assert Schema.from_yaml(described.to_yaml())["income"].from_data == described["income"].from_data
 
 

@@ -34,6 +34,17 @@ def read_certificate(path: Path) -> Certificate:
         ) from None
 
 
+def superseded(certificate: Certificate) -> str | None:
+    """An earlier version gave rows the status of the list of group means, and said so in the scope alone."""
+    promise = certificate.guarantee
+    if not promise.scope.endswith(", not the rows it is put back on"):
+        return None
+    return (
+        f"an earlier version wrote '{promise.status}' of the list of group means; today the released rows have a status "
+        f"of their own, which is weaker (`coterie methods show {certificate.method}`)"
+    )
+
+
 @app.command("verify")
 def verify(
     released: Annotated[str, typer.Argument(metavar="OUT", help="The released file, or a database URL.")],
@@ -55,6 +66,7 @@ def verify(
     else:
         certificate = read_certificate(certificate_file)
         signer, digest = check_signature(certificate, None), certificate.release.digest
+    note = outdated(joined) if joined is not None else superseded(certificate)
     if key is not None:
         require_signer(signer, key)
     if digest_like(released, table, digest) != digest.value:
@@ -63,7 +75,8 @@ def verify(
             "The file was changed after it was certified, or this is another release's certificate.",
         )
     if as_json:
-        print_json({"match": True, "signer": signer, "signer_trusted": key is not None})
+        told = {} if note is None else {"outdated": note}
+        print_json({"match": True, "signer": signer, "signer_trusted": key is not None, **told})
         return
     console.print("[bold #009E73]They belong together:[/] the release has the bytes that were certified.")
     if joined is not None:
@@ -71,8 +84,8 @@ def verify(
         console.print(
             f"The parts of {escape(owners)} are signed by them, and the promise is what they come to."
         )
-        if (note := outdated(joined)) is not None:
-            console.print(f"But {escape(note)}.")
+    if note is not None:
+        console.print(f"But {escape(note)}.")
     if signer is None:
         console.print("The certificate is not signed: this does not show who issued it.")
     elif key is None:
@@ -115,7 +128,7 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         for assumption in other.assumptions
         if assumption not in promise.assumptions
     ]
-    lines += [("Note", note) for note in certificate.notes]
+    lines += [("Note", note) for note in (superseded(certificate), *certificate.notes) if note]
     text = "\n".join(
         f"[bold]{heading:11}[/] {f'{status}: ' if heading == 'Promise' else ''}{escape(content)}"
         for heading, content in lines

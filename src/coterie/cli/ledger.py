@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ from rich.table import Table
 from coterie.budget import as_text, brief
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
-from coterie.ledger import Balance, Book, Entry, Ledger, State, Terms, loss_event
+from coterie.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
 from coterie.loss import ROW, Loss, Model, Relation
 
 GUIDE = """Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.
@@ -35,6 +37,9 @@ LedgerFile = Annotated[
 ]
 Population = Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+_LARGE_DELTA = Fraction(1, 1000)
+_BEFORE = " †"  # marks charges of older versions
 
 # What a steward wants to know of each state, beside its name.
 MEANING = {
@@ -75,7 +80,9 @@ def init_command(
     ] = 1,
     individual_lifetime: Annotated[
         str | None,
-        typer.Option(help="A limit for individual differential privacy, which has a total of its own."),
+        typer.Option(
+            help="Another limit than the lifetime for individual differential privacy, which has a total of its own."
+        ),
     ] = None,
     refuse_unproved: Annotated[
         bool,
@@ -107,6 +114,11 @@ def init_command(
         f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(terms.lifetime)}{with_delta} in its lifetime "
         f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}."
     )
+    if terms.delta is not None and terms.delta > _LARGE_DELTA:
+        console.print(
+            f"[bold #D55E00]Warning:[/] a delta of {as_text(terms.delta)} permits publishing a random person's record in "
+            f"full where there are {math.ceil(1 / terms.delta)} people or more."
+        )
     if terms.delta is None:
         console.print(
             "It takes releases in pure epsilon only; releases in rho or with delta need --delta here."
@@ -212,7 +224,7 @@ def account_table(balance: Balance) -> Table:
     table.add_row(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")
     limit, left = terms.individual_lifetime, balance.individual_remaining
     alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
-    if limit is not None or alone:
+    if limit not in (None, terms.lifetime) or alone:
         table.add_row(
             "individual DP, with the above",
             "no limit" if limit is None else brief(limit),
@@ -244,12 +256,17 @@ def print_population(book: Book, population: str) -> None:
             console.print(f"  {state}: {MEANING[state]}")
     if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
         console.print("  →: as it counts for the neighbours and the unit of this account")
+    if any(_BEFORE in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
+        console.print(
+            f"  {_BEFORE.strip()}: {BEFORE_UNITS}: the ε it was charged, even where the promise is refuted, of a\n"
+            "     list, or for other neighbours; status as written then"
+        )
     if any(_condition(entry) for entry in inside):
         console.print("  conditional: the value holds only under the condition on the certificate")
     if any(entry.purpose.loss.model is Model.IDP for entry in inside):
         console.print(
-            "  iDP: individual differential privacy, weaker, with a total of its own; beside a\n"
-            "       refuted promise of the rows it is about the list of group means alone"
+            "  iDP: individual differential privacy, weaker, with a total of its own;\n"
+            "       beside a refuted promise of the rows it is about the list of group means"
         )
     if balances[0].terms.delta is not None and inside:
         console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
@@ -280,7 +297,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
 def _cost(loss: Loss, terms: Terms) -> str:
     """As the release states it; and behind an arrow as the account counts it, where that is more."""
     stated, counted = loss.amount(brief), terms.counted(loss)[1]
-    model = " iDP" if loss.model is Model.IDP else ""
+    model = " iDP" if loss.model is Model.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
     if counted is None or counted.amount(brief) == stated:
         return stated + model
     pure = counted.delta is None and counted.epsilon is not None

@@ -236,6 +236,7 @@ def protect_command(
                 recipe,
                 total,
                 schema,
+                k,
                 population=population,
                 target=destination.shown,
                 fingerprint=fingerprint_of(data, request),

@@ -16,7 +16,9 @@ def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
     method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
     labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
     cost = method.cost(cell.epsilon, len(schema.protected))
-    return release_warnings(method, cost, budget.shares, labelled, records, cell.k)
+    return release_warnings(
+        method, cost, budget.shares, labelled, records, cell.k, promise(cell, schema, records)
+    )
 
 
 def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:

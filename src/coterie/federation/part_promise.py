@@ -18,14 +18,14 @@ WITHHELD = "depends on the number of rows of this owner, which is not published"
 
 
 def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
-    """Follows from public facts, before any noise is drawn."""
+    """Follows from public facts, before any noise is drawn. One group shows nothing, but saying so would tell the rows."""
     return settle(
         get_method(study.method).promise,
         facts_of(
             study.schema_for(owner),
             get_method(study.method),
             study.share(owner),
-            records,
+            max(records, 2 * study.k),
             study.k,
             SecureSampler() if study.seed is None else SeededSampler(owner_seed(study.seed, owner)),
             shuffled=not study.vertical,

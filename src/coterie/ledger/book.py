@@ -319,11 +319,13 @@ def terms_event(terms: Terms) -> dict[str, object]:
 
 
 def terms_of(event: Event) -> Terms:
-    """Also of a population from before units were kept: replace-one, one row a person, no δ."""
+    """Also of a population from before units were kept: replace-one, one row a person, no δ, one lifetime for all."""
     delta, individual = (
         parse_epsilon(event[name], name) if name in event else None
         for name in ("delta", "individual_lifetime")
     )
+    if "relation" not in event:
+        individual = parse_epsilon(event["lifetime"])
     return Terms(
         event["population"],
         parse_epsilon(event["lifetime"]),

@@ -66,7 +66,9 @@ class Ledger:
 
         Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised
         protects nobody. Without `delta` the account takes releases in pure ε only. A unit other than the row has at
-        most `rows_per_unit` rows. A second account of the same population counts for another unit or relation.
+        most `rows_per_unit` rows. The total of individual differential privacy, which holds the differentially private
+        releases too, is limited to `lifetime` unless another limit is given. A second account of the same population
+        counts for another unit or relation.
         """
         terms = Terms(
             population,
@@ -75,9 +77,9 @@ class Ledger:
             _relation(relation),
             unit,
             rows_per_unit,
-            None
-            if individual_lifetime is None
-            else parse_epsilon(individual_lifetime, "individual lifetime"),
+            parse_epsilon(
+                lifetime if individual_lifetime is None else individual_lifetime, "individual lifetime"
+            ),
         )
         if terms.delta is not None:
             epsilon_of(1.0, 0.1)  # needs the extra: said now, not at the first release

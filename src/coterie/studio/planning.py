@@ -186,6 +186,7 @@ def purpose(plan: Plan, schema: Schema, target: str) -> Purpose:
         recipe,
         total,
         schema,
+        plan.choice.k,
         population=str(plan.population),
         target=target,
         fingerprint=plan.fingerprint,

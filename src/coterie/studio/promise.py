@@ -63,7 +63,9 @@ def promised(choice: Choice, schema: Schema, records: int) -> Promised:
     guarantee = settle(recipe.promise, facts)
     cost = recipe.cost(budget.total, len(budget.shares)) if recipe.adds_noise else None
     labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
-    warnings = () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k)
+    warnings = (
+        () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k, guarantee)
+    )
     return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
 
 

@@ -72,7 +72,7 @@ def release_python(project: Project, plan: Plan | Released) -> str:
     return "\n".join(
         [
             *lines,
-            f"purpose = purpose_of({recipe}, {epsilon}, schema, target=destination.shown, {given})",
+            f"purpose = purpose_of({recipe}, {epsilon}, schema, {choice.k!r}, target=destination.shown, {given})",
             f"with Ledger.open({plan.ledger!r}) as ledger:",
             "    publish_charged(make, destination, ledger, purpose)",
         ]

@@ -169,9 +169,6 @@ def _require_lifetime(home: Home, policy: Policy) -> None:
         known = {}
     if policy.population not in known:
         try:
-            # Most methods of a study promise individual differential privacy, if anything: the lifetime limits that, too.
-            Ledger.add_population(
-                path, policy.population, policy.lifetime, individual_lifetime=policy.lifetime
-            )
+            Ledger.add_population(path, policy.population, policy.lifetime)
         except CoterieError as error:
             _refuse_for(error)
