@@ -21,7 +21,7 @@ from coterie.statistics.filters import Between, Filter, OneOf, read_value
 from coterie.statistics.measurement import count, quantile, total
 from coterie.statistics.names import label_text, number_text, split_labels
 from coterie.statistics.parsing import parse
-from coterie.statistics.ranges import Range
+from coterie.statistics.value_grid import ValueGrid
 
 TRICKY = [
     *(1234501.0, 1234502.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1e-17, 0.0, 2.0**53 - 1, 2.0**53, 2.0**53 + 2),
@@ -86,7 +86,7 @@ FILTERS = st.lists(st.tuples(COLUMNS, CONDITIONS), max_size=2).map(_filter)
 def test_different_measurements_have_different_names(
     filters: list[Filter], columns: list[str], centre: float
 ) -> None:
-    domain = Range(-10.0, 10.0)
+    domain = ValueGrid.of(-10.0, 10.0)
     measured = [count(chosen) for chosen in filters]
     for chosen, column in itertools.product(filters, columns):
         measured += [
@@ -174,7 +174,7 @@ def test_each_bin_gets_its_own_count(tmp_path: Path) -> None:
 
 
 def test_labels_with_commas_quotes_and_line_breaks_stay_apart(tmp_path: Path) -> None:
-    labels = ["a, b", "a", "b", 'say "x"', "line\nbreak", "=1+1", "don't", " a"]
+    labels = ["a, b", "a", "b", 'say "x"', "line\nbreak", "=1+1", "don't", "a b"]
     document = _document(labels)
     document["equations"] = {"both": "n['a, b'] + n['say \"x\"']", "plain": "n[a] - n[b]"}
     table = pa.table({"zip": [label for i, label in enumerate(labels) for _ in range(2**i)]})
