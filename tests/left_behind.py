@@ -101,8 +101,10 @@ def restore(before: dict[str, Any]) -> None:
 
 
 def _handlers() -> set[tuple[str, logging.Handler]]:
-    """Of all loggers. Those of pytest come and go; libraries set NullHandlers, which write nothing."""
-    loggers = {"": logging.root, **logging.root.manager.loggerDict}
+    """Those that write: of the root, our own loggers and the servers'. Those of pytest come and go."""
+    ours = ("coterie", "uvicorn", "httpx", "alembic")
+    found = logging.root.manager.loggerDict
+    loggers = {"": logging.root, **{name: found[name] for name in found if name.split(".")[0] in ours}}
     return {
         (name, handler)
         for name, logger in loggers.items()
@@ -126,8 +128,8 @@ def _umask() -> str:
 
 
 def _threads() -> frozenset[threading.Thread]:
-    """Those that would keep the process alive."""
-    return frozenset(thread for thread in threading.enumerate() if not thread.daemon)
+    """Those that would keep the process alive. A web server's idle workers are let go by the server itself."""
+    return frozenset(t for t in threading.enumerate() if not t.daemon and "AnyIO worker" not in t.name)
 
 
 def _plots() -> dict[str, Any] | None:

@@ -235,3 +235,12 @@ def test_the_acceptable_budget_of_a_derived_mean_is_in_the_units_of_its_sum(powe
     floors = Problem(Metric(quantities, targets), Feasible.sequential(3, 10.0)).acceptable().floors
     # ∂mean/∂total = 1/100, ∂mean/∂n = −4000/100² = −0.4
     assert floors == pytest.approx([(0.1 / 0.5) ** power, (0.4 / 0.5) ** power, 0.5**power])
+
+
+@pytest.mark.parametrize("total", [Fraction(1, 10**12), Fraction(1, 10**7), Fraction(3), Fraction(10**7)])
+def test_a_tiny_budget_is_split_as_planned(total: Fraction) -> None:
+    """Was: below 1e-8 every part was rounded down to its floor, a fiftieth of an even split."""
+    rows = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
+    wanted = np.array([0.6, 0.4, 0.6]) * float(total)
+    parts = exact_budgets(wanted, Feasible(rows, float(total), 0.01 * wanted), total)
+    assert [float(part) for part in parts] == pytest.approx(wanted, rel=1e-6, abs=0)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.statistics import drawing, plan, read_specification
 from coterie.statistics import measurement as measured
-from coterie.statistics import plan, read_specification
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
 from coterie.statistics.filters import Filter
@@ -197,3 +197,24 @@ def test_both_neighbours_can_release_the_same_doubles() -> None:
     near = {m.value(k + j) for j in range(-50, 50)}
     assert near == {m.value(other + j) for j in range(k - other - 50, k - other + 50)}
     assert other - k <= reach
+
+
+@pytest.mark.parametrize("at_least", [1, 2, 3, 7, 100, 999_983])
+def test_rounding_down_costs_no_more_than_the_noise_allows_for(at_least: int) -> None:
+    """A record that enters a group may move a rounded quotient by one step more than it moves the quotient."""
+    grid = ValueGrid.of(0.0, 10.0, 2)
+    made = [
+        build(Filter(), "x", grid, at_least) for build in (measured.mean, measured.variance, measured.std)
+    ]
+    for m in (*made, measured.share(Filter(), Filter(), at_least)):
+        moved = math.ceil(Fraction(m.bound.enter) / m.unit)
+        paid = Fraction(m.bound.enter / m.bound.nominal(Neighbours.REPLACE_ONE, False))
+        for power in (1, 2):  # ε adds up in steps, ρ in their squares
+            assert moved**power <= paid**power * m.steps(Neighbours.REPLACE_ONE) ** power * drawing.SLACK
+
+
+def test_the_level_of_a_quantile_is_the_one_its_bound_is_for() -> None:
+    for q in (1e-6, 0.1234567, 0.5, 0.9999994):
+        m = measured.quantile(Filter(), "x", ValueGrid.of(0.0, 1.0), q, 9)
+        assert 0 < m.level < 1
+        assert Fraction(m.bound.enter) >= max(m.level, 1 - m.level)

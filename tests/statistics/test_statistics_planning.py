@@ -358,3 +358,13 @@ def test_an_unstated_group_is_as_large_as_its_share_of_the_public_domain() -> No
     )
     expected = Expectations.of(specification)
     assert [expected.statistic(s) for s in specification.statistics] == [200.0, 80.0]
+
+
+def test_a_part_is_no_larger_than_its_group() -> None:
+    """Was: 1,000 records assumed in the group (`at_least`), 171,717 in its part, and an error of 0 predicted."""
+    old = {"kind": "proportion", "that": {"age": {"from": 65}}, "where": {"smoker": "yes"}}
+    statistics = {"old": {**old, "expected": 0.35, "at_least": 100, "route": "sums"}}
+    chosen = plan(read_specification(document(statistics=statistics, equations={})), report_losses=False)
+    values = sorted(quantity.value for quantity in chosen.design.metric.quantities)
+    assert values == pytest.approx([35.0, 100.0])
+    assert all(error.mean > 0 for error in chosen.errors)

@@ -88,9 +88,30 @@ def test_dangerous_budgets_are_named() -> None:
     assert "Dangerous" not in warnings({"epsilon": "10"})
     assert "Dangerous budget: ε = 10.1" in warnings({"epsilon": "10.1"})
     assert "Dangerous budget" in warnings({"rho": "3"})
-    unknown = {"neighbours": "add-remove", "records": None}
-    assert "Dangerous delta" in warnings({"epsilon": "1", "delta": "0.01"}, **unknown)
-    assert "Dangerous delta" not in warnings({"epsilon": "1", "delta": "1e-6"}, **unknown)
+    few = {"neighbours": "add-remove", "records": 90}
+    assert "Dangerous delta" in warnings({"epsilon": "1", "delta": "0.01"}, **few)
+    assert "Dangerous delta" not in warnings({"epsilon": "1", "delta": "1e-6"}, **few)
+
+
+@pytest.mark.parametrize("delta", ["0.05", "1e-6"])
+def test_a_delta_needs_a_number_of_records_to_be_below(delta: str) -> None:
+    budget = {"epsilon": "1", "delta": delta}
+    with pytest.raises(ParameterError, match="nothing says that it is below 1/records"):
+        read_specification(document(neighbours="add-remove", records=None, budget=budget))
+
+
+def _refused(**changes: Any) -> str:
+    changes = {"neighbours": "add-remove", "statistics": COUNTS, **changes}
+    return " ".join(a for a in _promise(**changes).assumptions if "other tables are refused" in a)
+
+
+def test_what_a_filters_column_refuses_is_an_assumption() -> None:
+    """Was: only columns that are added up counted, so a table of counts seemed to refuse nothing."""
+    labels = {"type": "categorical", "categories": {"labels": ["north", "south", "west"]}}
+    kept = _refused(schema=_schema(region={"role": "keep", **labels}))
+    assert "labels are declared ones" in kept
+    assert "no value is missing" not in kept  # of a kept column a gap is in no group
+    assert "no value is missing" in _refused(schema=_schema(region={"role": "protect", **labels}))
 
 
 def test_useless_statistics_are_named() -> None:
@@ -121,7 +142,8 @@ def test_the_certificate_says_what_the_promise_rests_on() -> None:
     schema = _schema(cost={"outside": "clip", "missing": "impute"})
     total = {"t": {"kind": "sum", "of": "cost"}}
     free = _promise(schema=schema, statistics=total, neighbours="add-remove", records=None)
-    assert not any("refused" in text for text in free.assumptions)
+    (refusal,) = [text for text in free.assumptions if "refused" in text]
+    assert "keeps the schema (cells can be read as their type)" in refusal  # and nothing else
 
 
 def test_a_certificate_signed_before_still_has_the_same_bytes() -> None:

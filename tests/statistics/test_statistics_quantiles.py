@@ -104,6 +104,28 @@ def test_a_tie_at_a_point_of_a_wide_domain_and_inside_a_gap() -> None:
         assert m.candidates.released[best].tolist() == [released]
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "decimals", "shared"),
+    [
+        (0, 99, None, 40),
+        (0, 99, None, 37.5),
+        (0, 99_999, 0, 30_000),
+        (0, 500_000, 2, 45_200),
+        (-3.7, 12.1, None, 0.25),
+    ],
+)
+def test_a_round_value_that_many_share_is_found(
+    lower: float, upper: float, decimals: int | None, shared: float
+) -> None:
+    """Was: 39.977 for 40 hours, 29,981.5 for 30,000, at any ε: evenly spread points met no round number."""
+    m = measured.quantile(Filter(), "x", ValueGrid.of(lower, upper, decimals), 0.5, 1024)
+    counts = m.candidates.counts(m.domains[0].places(np.full(9, shared)))
+    (best,) = m.candidates.released[np.flatnonzero(distances(counts, 1, 2) == 0)]
+    assert best == pytest.approx(shared, rel=1e-8)
+    assert len(m.candidates.points) <= 2.5 * 1024 + 3
+    assert m.candidates.finest <= (upper - lower) / 1024
+
+
 def specification(columns: dict[str, dict[str, Any]], records: int, epsilon: str) -> Measurement | Any:
     content = {
         "release": "adult",

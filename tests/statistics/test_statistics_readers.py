@@ -10,6 +10,7 @@ import datetime as dt
 import decimal
 import gzip
 import io
+import itertools
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -25,7 +26,8 @@ import pytest
 from coterie import Schema
 from coterie.errors import CoterieError
 from coterie.statistics import plan, read_specification
-from coterie.statistics.computing import compute
+from coterie.statistics.computing import compute, read_people
+from coterie.statistics.filters import reachable
 from coterie.statistics.plan import Plan
 from coterie.statistics.records import open_records
 from coterie.statistics.sensitivity import Kind, Neighbours
@@ -330,3 +332,61 @@ def test_one_zone_does_not_move_the_days_of_others(make: Callable[[Any], Any]) -
         found = open_records(frame).read(schema, ["d"])
         days = column_of(found["d"], schema["d"], schema)
         assert days.values.tolist() == [18262.0] * 4  # type: ignore[union-attr]
+
+
+_ASKED: dict[str, tuple[dict[str, Any], list[Any], list[Any]]] = {
+    "codes and marks": (
+        {"type": "categorical", "categories": {"labels": ["1", "2"]}, "missing_marks": ["-9", "-99"]},
+        [1, 2, "1", -9, -99, "-9", "-99", {"from": -100, "below": 2}],
+        ["1", "2", "-9", "-99", None],
+    ),
+    "own category": (
+        {"type": "categorical", "categories": {"labels": ["1", "2"]}, "missing": "own category",
+         "missing_marks": ["7", "8"]},
+        [1, 7, 8, "7", "8", "missing"],
+        ["1", "7", "8", None],
+    ),
+    "boolean": ({"type": "boolean"}, [1, 0, "1", "true", "yes", "no", "false"], ["true", "false", None]),
+    "whole numbers": (
+        {"type": "integer", "domain": {"lower": 0, "upper": 9}, "missing_marks": ["-9", "-99"]},
+        [1, 2, "1", "1.0", "-9", "-99", {"from": 1, "below": 3}],
+        [1, 2, 9, None],
+    ),
+    "dates": (
+        {"type": "date", "domain": {"lower": "2020-01-01", "upper": "2020-12-31"}},
+        ["2020-01-01", 18262, 18263, {"from": 18262, "below": 18263}],
+        ["2020-01-01", "2020-01-02", None],
+    ),
+    "undeclared": ({}, [1, "1", "01", "1.0", "a", " a"], ["1", "01", "a", None]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _ASKED)
+def test_no_record_is_in_more_groups_than_it_pays_for(case: str) -> None:
+    """Parallel composition rests on what filters say; the records follow what they mean in the schema."""
+    attribute, asked, cells = _ASKED[case]
+    accepted = 0
+    for first, second in itertools.combinations(asked, 2):
+        content = {
+            "release": "r",
+            "schema": {"coterie_schema": 1, "attributes": {"x": {"role": "keep", **attribute}}},
+            "neighbours": "add-remove",
+            "budget": {"epsilon": "1"},
+            "statistics": {
+                "a": {"kind": "count", "where": {"x": first}},
+                "b": {"kind": "count", "where": {"x": second}},
+            },
+        }
+        try:
+            specification = read_specification(content)
+        except CoterieError:
+            continue
+        accepted += 1
+        filters = [statistic.where for statistic in specification.statistics]
+        paid = reachable(filters)
+        assert paid is not None
+        for cell in cells:
+            _, kinds = read_people(specification, open_records(pa.table({"x": [cell]})))
+            inside = sum(kinds.count(chosen) << i for i, chosen in enumerate(filters))
+            assert any(inside & mask == inside for mask in paid), (first, second, cell)
+    assert accepted

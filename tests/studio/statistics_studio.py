@@ -89,7 +89,7 @@ def working(folder: Path) -> Iterator[Bench]:
     listening = socket.create_server(("127.0.0.1", 0))
     root = f"http://127.0.0.1:{listening.getsockname()[1]}"
     app = make_app(home, listening.getsockname()[1], "boot", largest_upload=10**6)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

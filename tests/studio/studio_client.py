@@ -30,7 +30,7 @@ def visiting(folder: Path) -> Iterator[tuple[httpx.Client, Home]]:
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     app = make_app(home, port, home.announce(port), largest_upload=10**6)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     own = f"http://127.0.0.1:{port}"

@@ -20,7 +20,7 @@ _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "f
 
 def check_asked_values(specification: Specification) -> None:
     """Refuse what no record can have, and two spellings of one label: groups that look disjoint would not be."""
-    spelled: dict[tuple[str, Value], Value] = {}
+    spelled: dict[tuple[str, Value, bool], Value] = {}  # a text and a number are never counted as disjoint
     for chosen in filters_of(specification):
         for column, condition in chosen.conditions:
             attribute = specification.schema[column]
@@ -29,7 +29,7 @@ def check_asked_values(specification: Specification) -> None:
                 continue
             for value in condition.values:
                 (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]
-                if isinstance(value, str) and spelled.setdefault((column, meant), value) != value:
+                if spelled.setdefault((column, meant, isinstance(value, str)), value) != value:
                     raise SchemaError(
                         f"Filters spell one value of '{column}' in two ways.",
                         "Choose one spelling everywhere.",

@@ -1,7 +1,8 @@
 """What a quantile may be: sets of values on the public grid, single points and the gaps between them.
 
-Points are spread evenly over the grid, and all of its values are points if there are few enough. Then each candidate is one
-value, and a value that many records share is found exactly; a gap of several values is released as its middle.
+Points are the round numbers of the domain (multiples of 1, 2 or 5 times a power of ten) and its two ends; all values of
+the grid are points if there are few enough. Values that many records share are mostly round, and a shared value that is a
+point is found exactly; a gap of several values is released as its middle.
 
 For the set from a to b the utility is −max(#{y < a} − qn, qn − #{y ≤ b}, 0): 0 if the quantile lies in it, ties
 included, else how many records lie in between. Replacing one record changes both counts by at most 1, n by nothing, so the
@@ -10,7 +11,9 @@ utility by at most 1. Adding one changes the first term by −q or 1 − q and t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +24,10 @@ from coterie.statistics.value_grid import Floats, Places, ValueGrid
 
 @dataclass(frozen=True)
 class Candidates:
-    """At most 2·cells + 1 sets: {p₀}, (p₀, p₁), {p₁}, …; gaps without a value of the grid are left out."""
+    """The sets {p₀}, (p₀, p₁), {p₁}, …; gaps without a value of the grid are left out.
+
+    `cells` is the least number of gaps, if the grid has that many values; rounding makes it up to 2.5 times as many.
+    """
 
     grid: ValueGrid
     cells: int
@@ -29,8 +35,7 @@ class Candidates:
     @property
     def points(self) -> Places:
         """In steps above the lowest value: rising, both ends of the domain included."""
-        cells = min(self.cells, self.grid.steps)
-        return np.array([self.grid.steps * i // cells for i in range(cells + 1)], dtype=np.int64)
+        return _points(self)
 
     @property
     def gaps(self) -> NDArray[np.bool_]:
@@ -60,6 +65,24 @@ class Candidates:
         mask = np.ones(2 * len(self.points) - 1, dtype=np.bool_)
         mask[1::2] = self.gaps
         return mask
+
+
+@lru_cache(maxsize=64)
+def _points(candidates: Candidates) -> Places:
+    grid = candidates.grid
+    apart = _round_down(grid.steps * grid.step / candidates.cells) / grid.step
+    if apart <= 1:
+        return np.arange(grid.steps + 1, dtype=np.int64)
+    first, last = math.ceil(grid.low / apart), math.floor(grid.high / apart)
+    p, q = apart.numerator, apart.denominator
+    rounded = [(2 * i * p + q) // (2 * q) - grid.low for i in range(first, last + 1)]
+    return np.unique(np.array([0, *rounded, grid.steps], dtype=np.int64))
+
+
+def _round_down(width: Fraction) -> Fraction:
+    """The largest of 1, 2 and 5 times a power of ten that is not above the width."""
+    power = Fraction(10) ** math.floor(math.log10(width))
+    return max(size for size in (power / 10 * 5, power, power * 2, power * 5, power * 10) if size <= width)
 
 
 @lru_cache(maxsize=64)

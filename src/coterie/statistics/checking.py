@@ -46,7 +46,14 @@ def check(specification: Specification) -> None:
 def _check_delta(specification: Specification) -> None:
     """With δ = 1/n, publishing a record drawn at random would keep the promise."""
     delta, records = specification.budget.delta, specification.records
-    if delta is not None and records is not None and delta * records >= 1:
+    if delta is None:
+        return
+    if records is None:
+        raise ParameterError(
+            "The budget has a delta, and nothing says that it is below 1/records.",
+            "State `records:` (under add-remove neighbours a public upper estimate), or use epsilon or rho alone.",
+        )
+    if delta * records >= 1:
         raise ParameterError(
             f"delta = {as_text(delta)} is not below 1/records: it would permit publishing a whole record.",
             f"Use a delta far below 1/{records}, e.g. {_small(records)}.",

@@ -6,6 +6,7 @@ touched by one record, which gives one row for each kind of change a single reco
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,7 +85,7 @@ def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[
     Rounded down to about nine digits of the total; in plain sequential composition the crumbs go to the
     largest share, so that the parts are the whole.
     """
-    grid = Fraction(1, 10 ** max(0, 9 - len(str(int(total))) + 1))
+    grid = Fraction(10) ** (math.floor(math.log10(total)) - 9)
     parts = [Fraction(int(Fraction(float(budget)) / grid)) * grid for budget in budgets]
     parts = [max(part, _decimal(floor)) for part, floor in zip(parts, feasible.floors, strict=True)]
     plain = len(feasible.rows) == 1 and bool((feasible.rows == 1.0).all())

@@ -31,7 +31,9 @@ NAME = (
     "exact discrete Laplace and discrete Gaussian on public steps, exact exponential mechanism; "
     "AES-256-CTR keyed by the operating system"
 )
-_UP = 1 + Fraction(1, 2**40)  # the rows of a plan are doubles: more than they may be off by
+# More than the rows of a plan may be off by: they are doubles, and a quotient rounded down to steps of 2^-32 of its
+# sensitivity may move by one step more than a record that enters its group, at least half as far, moves it.
+SLACK = 1 + Fraction(1, 2**28)
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ class Noise:
         if self.sampler.private:
             draw = ExactSampler(Keystream.named(keystream.fresh_key(), "statistics", stream))
             if family.gaussian:
-                variance = steps**2 / (2 * budget) * _UP
+                variance = steps**2 / (2 * budget) * SLACK
                 return np.array([m.value(exact + draw.gaussian(variance)) for _ in range(times)])
-            scale = steps / budget * _UP
+            scale = steps / budget * SLACK
             return np.array([m.value(exact + draw.laplace(scale)) for _ in range(times)])
         scales = np.full(times, float(steps * m.unit / budget))
         if family.gaussian:

@@ -88,8 +88,11 @@ def _single(
     quantile = 0.5
     if kind is StatisticKind.QUANTILE:
         quantile = number_of(entry.get("quantile"), f"{where}, quantile")
-        if not 0 < quantile < 1:
-            raise ParameterError(f"{where}: the quantile must lie between 0 and 1.", "For example 0.9.")
+        if not 1e-6 <= quantile <= 1 - 1e-6:
+            raise ParameterError(
+                f"{where}: the quantile must lie between 0 and 1, by at least a millionth.",
+                "For example 0.9.",
+            )
     if kind is StatisticKind.MEDIAN:
         kind = StatisticKind.QUANTILE
     chosen = read_filter(entry.get("where"), where) & extra

@@ -61,6 +61,11 @@ class Expectations:
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))
+        for s in (
+            self.specification.statistics
+        ):  # a part of a group whose size is assumed: no larger than the group
+            if s.that is not None and s.name in self.given and s.where & s.that == where != s.where:
+                return self.size(s.where) * self.given[s.name]
         shares = [self._public_share(column, condition) for column, condition in where.conditions]
         return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
 

@@ -52,6 +52,9 @@ class Between:
     def __str__(self) -> str:
         left = f"≥ {number_text(self.start)}" if math.isfinite(self.start) else ""
         right = f"< {number_text(self.below)}" if math.isfinite(self.below) else ""
+        last = number_text(math.nextafter(self.below, -math.inf))
+        if right and len(last) + 2 < len(right):  # a last bin holds its end
+            right = f"≤ {last}"
         return " and ".join(part for part in (left, right) if part)
 
 

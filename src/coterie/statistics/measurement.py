@@ -160,9 +160,11 @@ def _padded(
 
 
 def quantile(where: Filter, column: str, domain: ValueGrid, q: float, cells: int) -> Measurement:
-    return Measurement(
+    made = Measurement(
         Kind.QUANTILE, where, rank_bound(q), ((column, 0.0),), (domain,), quantile=q, cells=cells
     )
+    enter = float_up(max(made.level, 1 - made.level))
+    return replace(made, bound=replace(made.bound, enter=enter))
 
 
 def _product_ends(terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> tuple[int, int]:

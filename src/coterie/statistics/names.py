@@ -11,7 +11,7 @@ import re
 
 _LABEL = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^,]+)""")
 _IN_LABELS = frozenset(',"[]\\')
-_IN_FILTERS = _IN_LABELS | frozenset("()|=<≥²·−")
+_IN_FILTERS = _IN_LABELS | frozenset("()|=<≤≥²·−")
 
 
 def number_text(value: float) -> str:

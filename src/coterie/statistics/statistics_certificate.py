@@ -14,7 +14,7 @@ from coterie.budget import as_text
 from coterie.certificate import Bounds, Digest, Promised, Signature
 from coterie.errors import CertificateError
 from coterie.guarantee import CHOSEN_BLIND, Guarantee, Status
-from coterie.schema import Missing, Outside
+from coterie.schema import AttributeType, Missing, Outside, Role
 from coterie.statistics.asked_values import filters_of
 from coterie.statistics.plan import Plan
 from coterie.statistics.sensitivity import Neighbours
@@ -97,6 +97,10 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         _UNIT,
         *_refusals(specification),
     ]
+    if specification.budget.delta is not None and specification.size is None:
+        assumptions.append(
+            f"there are not many more than the {specification.records} records planned for, far below 1/δ"
+        )
     status, label = Status.PROVED, f"{value} {model}"
     conditions = _conditions(specification)
     if conditions:
@@ -142,12 +146,23 @@ def _conditions(specification: Specification) -> list[str]:
 
 def _refusals(specification: Specification) -> list[str]:
     """Tables that the release refuses: it says nothing about those, and a refusal is outside the promise."""
-    used = sorted({column for statistic in specification.statistics for column in statistic.columns})
+    schema = specification.schema
+    added = {column for statistic in specification.statistics for column in statistic.columns}
+    used = [a for a in schema.attributes if a.name in specification.columns]
+    checked = [
+        a for a in used if a.name in added or a.role is Role.PROTECT
+    ]  # a kept filter's column may have gaps
     kept = []
-    if any(specification.schema[name].outside is Outside.ERROR for name in used):
+    if any(a.domain is not None and a.outside is Outside.ERROR for a in checked):
         kept.append("values lie within their bounds")
-    if any(specification.schema[name].missing is Missing.ERROR for name in used):
-        kept.append("no number is missing")
+    if any(a.categories is not None for a in used):
+        kept.append("labels are declared ones")
+    if any(a.type is not AttributeType.CATEGORICAL for a in used):
+        kept.append("cells can be read as their type")
+    if any(a.missing is Missing.ERROR for a in checked):
+        kept.append("no value is missing")
+    if specification.disjoint:
+        kept.append("groups declared disjoint share no record")
     if specification.totals:
         kept.append("groups declared complete hold every record")
     if specification.size is not None:
