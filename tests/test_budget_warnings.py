@@ -9,7 +9,8 @@ import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.budget_warnings import delta_too_large, release_warnings, too_large
-from coterie.certificate import Certificate, warnings_on
+from coterie.certificate import Certificate
+from coterie.certifying import warnings_on
 from coterie.guarantee import Facts, settle
 from coterie.methods import all_methods
 from coterie.methods.recipe import Method

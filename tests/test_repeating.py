@@ -64,5 +64,5 @@ def test_what_protect_refuses_is_refused_before_the_first_draw(
         repeated(people, people_schema, method="dp-ir", epsilon=1, k=62)
     with pytest.raises(ParameterError, match="epsilon"):
         repeated(people, people_schema, method="dp-ir", epsilon=0, k=5)
-    with pytest.raises(DataError, match="empty"):
+    with pytest.raises(DataError, match="fewer than two rows"):
         repeated(people.slice(0, 0), people_schema, method="dp-ir", epsilon=1, k=5)

@@ -10,7 +10,8 @@ from fractions import Fraction
 from functools import partial
 
 from coterie.budget import Number, parse_epsilon, split
-from coterie.certificate import Certificate, Digest, certify
+from coterie.certificate import Certificate, Digest
+from coterie.certifying import certify
 from coterie.columns.column import CategoryColumn, Column
 from coterie.errors import ParameterError
 from coterie.guarantee import REPLACE_ONE, Facts, Guarantee, settle

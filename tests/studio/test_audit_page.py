@@ -55,7 +55,7 @@ def test_a_preview_is_attacked(world: World) -> None:
     assert "A preview with seeded noise" in page
     assert "400 of 600 rows" in page, "the sample is declared"
     assert "severe risk" in page
-    assert "status-heuristic" in page
+    assert "status-refuted" in page
     assert "What was not run, and why" in page, "without a control group some attacks cannot run"
     assert "<svg" in page
     assert "older settings" not in page

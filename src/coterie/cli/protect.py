@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from coterie.budget import parse_epsilon
-from coterie.certificate import Certificate, warnings_on
+from coterie.certificate import Certificate
+from coterie.certifying import warnings_on
 from coterie.charging import fingerprint_of, purpose_of
 from coterie.cli.large import Where, forget_scratch, scratch_beside
 from coterie.cli.methods import complete_method

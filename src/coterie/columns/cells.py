@@ -11,24 +11,21 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from coterie.columns.cell_text import EXACT as EXACT
+from coterie.columns.cell_text import canonical_number as canonical_number
+from coterie.columns.cell_text import text_of as text_of
 from coterie.columns.column import Codes, Floats
 from coterie.errors import DataError
 from coterie.schema import Attribute, AttributeType
 
-EXACT = 2**53  # integers beyond it are not exact as doubles
-_LONGEST = 400  # digits: no double has more before or after its point
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
-# A number as labels may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
 _ZONED = r"[ T][0-9:.]+(Z|[+-][0-9:]+)$"
 # Python cells of one kind that Arrow stores as they are; any other mixture becomes text.
@@ -44,50 +41,6 @@ _STORED = {
     frozenset[type](): pa.null(),
 }
 _SHOWN_LABELS = 12
-
-
-def text_of(value: Any) -> str | None:
-    """One cell as it would stand in a CSV file; None for a missing one. ValueError where it has no text."""
-    if value is None or type(value).__name__ == "NAType":
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, np.datetime64):
-        value = None if np.isnat(value) else value.astype("datetime64[us]").item()
-    elif isinstance(value, np.generic):
-        value = value.item()
-    if value is None or (isinstance(value, float | Decimal | dt.datetime) and value != value):
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        if value.bit_length() > 4 * _LONGEST:
-            raise ValueError("beyond the range of numbers")
-        return str(value)
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) <= EXACT
-        return str(int(value)) if whole else canonical_number(repr(value))
-    if isinstance(value, Decimal):
-        small = value.is_finite() and abs(value.adjusted()) < _LONGEST
-        return canonical_number(format(value, "f")) if small else str(value)
-    if isinstance(value, dt.datetime):
-        if value.tzinfo is None and value.time() == dt.time():
-            return value.date().isoformat()
-        return dt.datetime.isoformat(value, sep=" ")  # pandas' own has nanoseconds
-    if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
-    if isinstance(value, UUID):
-        return str(value)
-    raise ValueError("neither number, text, date nor truth value")
-
-
-def canonical_number(text: str) -> str:
-    """The shortest way to write the same plain number; any other text as it stands."""
-    if not _PLAIN_NUMBER.fullmatch(text):
-        return text
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
 
 
 def stored(name: str, cells: Sequence[Any]) -> pa.ChunkedArray:

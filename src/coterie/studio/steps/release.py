@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse, RedirectResponse
 
 from coterie.budget import parse_epsilon, readable
-from coterie.certificate import warnings_on
+from coterie.certifying import warnings_on
 from coterie.errors import CoterieError, LedgerError, ParameterError
 from coterie.ledger import Ledger
 from coterie.odds import odds_in_words
