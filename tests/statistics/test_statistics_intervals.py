@@ -6,18 +6,19 @@ Error rate: a right interval fails with probability 1e-3 per figure (binomial, 5
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from coterie.statistics.sources import open_source
 from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification, releasing
 from coterie.statistics.computing import compute
 from coterie.statistics.drawing import Noise
+from coterie.statistics.records import open_records
 from coterie.statistics.releasing import evaluate
 from coterie.statistics.uncertainty import Interval, Replay
 
@@ -66,13 +67,12 @@ def planned(
 def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Interval]]]:
     """The truth, and the intervals of many releases."""
     design = chosen.design
-    with open_source(table()) as source:
-        exact = compute(design, source)
-    silent = {m.name: 1e-9 for m in design.measurements}
+    source = open_records(table())
+    exact = compute(design, source)
+    silent = [Fraction(10**12)] * len(design.measurements)
     clean = releasing._noisy(design, exact, silent, Noise.seeded(0))
     statistics, equations = evaluate(design, clean)
-    scales = releasing._release_scales(design, chosen.budgets)
-    noisy = releasing._noisy(design, exact, scales, Noise.seeded(3), releases=RUNS)
+    noisy = releasing._noisy(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
     replay = Replay.of(design, np.array([float(budget) for budget in chosen.budgets]))
     found = {name: float(value[0]) for name, value in {**statistics, **equations}.items()}
     return found, [replay.intervals(row) for row in noisy]
@@ -151,12 +151,12 @@ def test_a_median_is_covered_over_tables_of_its_shape(relation: str, epsilon: st
     """Its interval is about tables of the declared shape, so every release has its own table."""
     chosen = planned(relation, epsilon, {"mid": MEDIAN})
     replay = Replay.of(chosen.design, np.array([float(budget) for budget in chosen.budgets]))
-    scales, covered = releasing._release_scales(chosen.design, chosen.budgets), 0
+    covered = 0
     runs = 150
     for seed in range(runs):
-        with open_source(table(seed)) as source:
-            exact = compute(chosen.design, source)
-        (row,) = releasing._noisy(chosen.design, exact, scales, Noise.seeded(seed))
+        source = open_records(table(seed))
+        exact = compute(chosen.design, source)
+        (row,) = releasing._noisy(chosen.design, exact, chosen.budgets, Noise.seeded(seed))
         found = replay.intervals(row)["mid"]
         covered += found.lower <= float(np.median(table(seed)["x"].to_numpy())) <= found.upper
     assert covered >= binom.ppf(1e-3, runs, 0.95)
