@@ -200,7 +200,11 @@ def test_who_cannot_pay_does_not_look(asked: Any, monkeypatch: pytest.MonkeyPatc
     shared.give(home, people(ROWS, 1), maximum_epsilon="100")
     monkeypatch.setattr(owner_table, "read_table", lambda *_, **__: pytest.fail("the table was opened"))
     answer, _ = sent(shared, home, lies)
-    assert answer[1][3]["document"]["figures"] == {"requested": "22", "remaining": "10", "limit": "10"}  # idp-ls: 2ε
+    assert answer[1][3]["document"]["figures"] == {
+        "requested": "22",
+        "remaining": "10",
+        "limit": "10",
+    }  # idp-ls: 2ε
 
 
 @pytest.mark.parametrize(
