@@ -6,7 +6,6 @@ Error rate: a right interval fails with probability 1e-3 per figure (binomial, 5
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -67,15 +66,8 @@ def planned(
 def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Interval]]]:
     """The truth, and the intervals of many releases."""
     design = chosen.design
-<<<<<<< HEAD
     exact = compute(design, open_records(table()))
     clean = np.array([[m.value(exact[m.name]) for m in design.measurements]])
-=======
-    source = open_records(table())
-    exact = compute(design, source)
-    silent = [Fraction(10**12)] * len(design.measurements)
-    clean = releasing._noisy(design, exact, silent, Noise.seeded(0))
->>>>>>> k-rev3
     statistics, equations = evaluate(design, clean)
     noisy = releasing._noisy(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
     replay = Replay.of(design, np.array([float(budget) for budget in chosen.budgets]))
@@ -156,17 +148,9 @@ def test_a_median_is_covered_over_tables_of_its_shape(relation: str, epsilon: st
     """Its interval is about tables of the declared shape, so every release has its own table."""
     chosen = planned(relation, epsilon, {"mid": MEDIAN})
     replay = Replay.of(chosen.design, np.array([float(budget) for budget in chosen.budgets]))
-<<<<<<< HEAD
     covered, runs = 0, 150
     for seed in range(runs):
         exact = compute(chosen.design, open_records(table(seed)))
-=======
-    covered = 0
-    runs = 150
-    for seed in range(runs):
-        source = open_records(table(seed))
-        exact = compute(chosen.design, source)
->>>>>>> k-rev3
         (row,) = releasing._noisy(chosen.design, exact, chosen.budgets, Noise.seeded(seed))
         found = replay.intervals(row)["mid"]
         covered += found.lower <= float(np.median(table(seed)["x"].to_numpy())) <= found.upper
