@@ -40,7 +40,7 @@ def browser(home: Home) -> Iterator[httpx.Client]:
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     app = make_app(home, port, "boot", largest_upload=10**9)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     root = f"http://127.0.0.1:{port}"

@@ -83,7 +83,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     screenshot("load-ragged")
     people.write_bytes(PEOPLE.replace("north", "nörth").encode("latin-1"))
     page.submit("Read it again")
-    page.sees("is not UTF-8 text")
+    page.sees("encoding cp1252")  # guessed, and shown
     people.write_text(PEOPLE.replace("person 3,23", "person 3,?"))
     page.submit("Read it again")
     page.sees("60 rows, 4 columns.")

@@ -124,7 +124,13 @@ def test_too_little_noise_would_be_noticed(method: Method, shuffle: bool, neighb
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("method", "shuffle", "neighbours"), promising(Status.REFUTED, [_NAMED["ties"], _NAMED["ties of rows"]])
+    ("method", "shuffle", "neighbours"),
+    [
+        case
+        for case in promising(Status.REFUTED, [_NAMED["ties"], _NAMED["ties of rows"]])
+        # Insensitive MDAV orders rows by their distance to a corner: the groups of these two tables are the same.
+        if case.id != "dp-mdav-ties of rows"
+    ],
 )
 def test_a_refuted_promise_is_broken_by_an_attack(
     method: Method, shuffle: bool, neighbours: Neighbours

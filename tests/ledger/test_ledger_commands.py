@@ -101,6 +101,8 @@ def test_show_fits_on_a_terminal_and_tells_inside_from_outside(tmp_path: Path) -
     shown = run("show", path)
     assert max(map(len, shown.splitlines())) <= 80
     inside, outside = shown.split("Outside the account")
+    proved, apart = inside.split("Rows without a proof")
+    assert ("idp-ls" in proved, "idp-ls" in apart) == (False, True)
     assert "people · replace-one, unit person" in inside
     for words in ("ε 0.5 → 1", "ρ 0.1", "ε 2 iDP", "conditional", "released-3.csv"):
         assert words in inside
@@ -108,7 +110,7 @@ def test_show_fits_on_a_terminal_and_tells_inside_from_outside(tmp_path: Path) -
     assert "idp-cbls" in outside
     (account,) = run_json("show", path)["populations"]
     assert (account["delta"], account["unit"], account["refuse_unproved"]) == ("0.000001", "person", False)
-    assert [row["inside"] for row in account["releases"]] == [True, True, True, True, False]
+    assert [row["inside"] for row in account["releases"]] == [True, True, True, False, False]
     assert account["releases"][0]["counts"]["differential_privacy"]["epsilon"] == "1"
     assert account["releases"][3]["counts"]["differential_privacy"] is None
     assert account["releases"][3]["counts"]["individual"]["epsilon"] == "2"

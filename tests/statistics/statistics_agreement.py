@@ -125,7 +125,7 @@ def random_specification(seed: int) -> tuple[dict[str, Any], pa.Table]:
         "budget": notion,
         "statistics": statistics,
         "equations": equations,
-        **({} if add_remove else {"records": records}),
+        **({} if add_remove and "delta" not in notion else {"records": records}),
     }
     return document, table
 

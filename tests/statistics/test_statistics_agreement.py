@@ -126,13 +126,15 @@ def test_quantiles_over_many_tables_of_the_declared_shape(
     for number, (table, exact) in enumerate(with_exact_values(chosen, drawn)):
         for entry in compare(chosen, table, exact, 40, Noise.seeded(number)):
             means.setdefault(entry.name, []).append(entry.measured)
-    refused = 0
+    refused = told = 0
     for error in chosen.errors:
         measured = np.array(means[error.name])
         allowed = 4.5 * np.hypot(measured.std(ddof=1) / np.sqrt(80), error.simulation_error) + 1e-9
         assert abs(measured.mean() - error.mean) < allowed, (error, measured.mean())
         refused += sum(abs(measured.mean() - factor * error.mean) > allowed for factor in (1.5, 1 / 1.5))
-    assert refused >= 14  # of 18: a table of few values differs so much from the next that some pass
+        told += bool(error.mean > 3.5 * allowed)  # large enough, beside its spread, to tell factors apart
+    assert told >= 2  # of four distinct values most quantiles are found exactly: nothing to tell
+    assert refused >= 1.6 * told
 
 
 @pytest.mark.statistical

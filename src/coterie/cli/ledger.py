@@ -243,18 +243,24 @@ def print_population(book: Book, population: str) -> None:
         console.print(f"[bold]{escape(population)}[/] · {escape(str(balance.terms))}{refusing}")
         console.print(account_table(balance))
     entries = book.releases(population)
-    inside = [entry for entry in entries if entry.purpose.loss.model is not Model.NONE]
+    inside = [entry for entry in entries if entry.purpose.proved]
+    counted = [
+        entry for entry in entries if entry.purpose.loss.model is not Model.NONE and entry not in inside
+    ]
     outside = [entry for entry in entries if entry.purpose.loss.model is Model.NONE]
     if inside:
         console.print("\n  Inside the account")
         console.print(_releases(inside, balances[0].terms))
+    if counted:
+        console.print("\n  Rows without a proof; their list of group means counts as individual DP")
+        console.print(_releases(counted, balances[0].terms))
     if outside:
         console.print("\n  Outside the account: no proof. ε only says how the noise was set.")
         console.print(_releases(outside, balances[0].terms))
     for state in {entry.state: None for entry in entries}:
         if MEANING[state]:
             console.print(f"  {state}: {MEANING[state]}")
-    if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
+    if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in [*inside, *counted]):
         console.print("  →: as it counts for the neighbours and the unit of this account")
     if any(_BEFORE in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
         console.print(
@@ -263,11 +269,8 @@ def print_population(book: Book, population: str) -> None:
         )
     if any(_condition(entry) for entry in inside):
         console.print("  conditional: the value holds only under the condition on the certificate")
-    if any(entry.purpose.loss.model is Model.IDP for entry in inside):
-        console.print(
-            "  iDP: individual differential privacy, weaker, with a total of its own;\n"
-            "       beside a refuted promise of the rows it is about the list of group means"
-        )
+    if any(entry.purpose.loss.model is Model.IDP for entry in entries):
+        console.print("  iDP: individual differential privacy, weaker, with a total of its own")
     if balances[0].terms.delta is not None and inside:
         console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
     console.print()
@@ -349,7 +352,7 @@ def _release(entry: Entry, terms: Terms) -> dict[str, Any]:
         "release": entry.release,
         "loss": loss_event(loss),
         "counts": dict(zip(("differential_privacy", "individual"), counted, strict=True)),
-        "inside": loss.model is not Model.NONE,
+        "inside": entry.purpose.proved,
         "method": entry.purpose.method,
         "status": entry.purpose.status,
         "state": str(entry.state),
