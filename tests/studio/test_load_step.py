@@ -70,6 +70,16 @@ def test_every_format_is_read_and_shown(visit: Visit, tmp_path: Path, end: str) 
     assert "<td>Ann</td><td>30</td>" in page
 
 
+def test_the_page_between_the_table_and_what_was_found(visit: Visit, tmp_path: Path) -> None:
+    """The worker keeps the table before it says what it found; a page asked for in between shows the table."""
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    project, _ = opened(visit, path)
+    (project.folder / "load.json").unlink()
+    page = visit[0].get(f"/p/{project.id}/load")
+    assert (page.status_code, "rows, " in page.text) == (200, True)
+
+
 def test_the_same_file_again_is_the_same_project(visit: Visit, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text(PEOPLE)

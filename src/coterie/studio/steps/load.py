@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
@@ -20,6 +22,7 @@ from coterie.studio.project import Origin, Project
 
 router = APIRouter()
 _LONGEST = 60  # letters of a cell
+_NOTHING_YET: dict[str, Any] = {"columns": [], "new": [], "gone": [], "guessed": ""}
 
 
 @router.get("/p/{project}/load")
@@ -29,7 +32,8 @@ def load(project: Opened, jobs: Running) -> Response:
 
 def _page(project: Project, jobs: Jobs, problem: CoterieError | None = None) -> Response:
     job, project = jobs.find(project, "load"), Project(project.folder)
-    found = (jobs.result(project, "load") or {"found": {"columns": [], "new": [], "gone": []}})["found"]
+    # The table may be known before the job has said what it found; and an older studio said less.
+    found = _NOTHING_YET | (jobs.result(project, "load") or {"found": {}})["found"]
     loaded, preview = project.state.loaded, []
     if loaded:
         head = project.table().slice(0, SHOWN).to_pylist()
