@@ -24,9 +24,6 @@ _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
     Neighbours.ADD_REMOVE: "add or remove one record",
 }
-WITHOUT_LOOKING = (
-    "the statistics, their bounds, ε and all other choices were made without looking at these data"
-)
 _UNIT = "the privacy unit is one record: whoever is behind several records has less protection"
 _MODELS = {
     Notion.PURE: "differential privacy",
@@ -93,7 +90,6 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
     model, value = _MODELS[specification.budget.notion], str(specification.budget)
     assumptions = [
         "bounds, filters, group values, expected values and the specification are public",
-        WITHOUT_LOOKING,
         _UNIT,
         *_refusals(specification),
     ]
