@@ -1,4 +1,5 @@
-"""Step 3 of 003 over the answers, and the content of what was delivered. Reasons name columns only."""
+"""Step 3 of Del Vasto-Terrientes et al. over the answers, and the content of what was delivered. Reasons name columns
+only."""
 
 from __future__ import annotations
 
