@@ -21,14 +21,14 @@ from coterie.methods import get_method
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 INK, SOFT, LINE, BEFORE, AFTER, BAD = "#1a1f25", "#4c5663", "#dce1e7", "#b3bcc6", "#0a58a8", "#bb4d00"
-GROUPS = ("#0a58a8", "#e69f00", "#0b7a5c", "#a92314")
+GROUPS = (("#0a58a8", "#fff"), ("#f2c14e", INK), ("#0b6a50", "#fff"), ("#d5dbe1", INK))  # background and text
 FONT = 'font-family="system-ui, -apple-system, Segoe UI, Roboto, Helvetica, Arial, sans-serif"'
 
 
 class Drawing:
     """Shapes in the order in which they are drawn, and what the picture says to a screen reader."""
 
-    def __init__(self, height: float, title: str, width: float = 680) -> None:
+    def __init__(self, height: float, title: str, width: float = 560) -> None:
         self.width, self.height, self.title, self.parts = width, height, title, []
 
     def text(
@@ -99,7 +99,7 @@ def chain() -> None:
     ages, out = people["age"].to_numpy(), np.sort(release.data["age"].to_numpy()).astype(float)
     ranked = np.sort(ages)
     means, released = (values.reshape(-1, k).mean(axis=1) for values in (ranked.astype(float), out))
-    stage, left, right = 118.0, 364.0, 668.0
+    stage, left, right = 118.0, 342.0, 552.0
     picture = Drawing(
         7 * stage + 6,
         "A release is a chain: table and schema, groups, means, sensitivity, noise, rows, certificate",
@@ -139,17 +139,17 @@ def chain() -> None:
     for number, age in enumerate(ranked):
         picture.dot(*place(number + 0.5, age, stage), 2.6, AFTER if number // k % 2 else "#e69f00")
     steps(means, 2 * stage, INK, 4)
-    picture.text(left, 3 * stage + 46, f"Δ / k = 84 / {k} = {84 / k:.1f} years", size=20, bold=True)
-    picture.text(left, 3 * stage + 76, "over all groups together, at most", size=18, fill=SOFT)
+    picture.text(left, 3 * stage + 46, f"{84 / k:.1f} years at most", size=20, bold=True)
+    picture.text(left, 3 * stage + 76, f"Δ / k = 84 / {k}", size=18, fill=SOFT)
     steps(means, 4 * stage, BEFORE, 7)
     steps(released, 4 * stage, AFTER, 3)
     for group, value in enumerate(released):
-        x, y = left + group % 5 * 62, 5 * stage + 20 + group // 5 * 44
-        picture.box(x, y, 56, 36, "#eaf2fb", radius=5)
-        picture.text(x + 28, y + 25, f"{value:.0f}", size=18, fill=AFTER, bold=True, at="middle")
+        x, y = left + group % 5 * 43, 5 * stage + 20 + group // 5 * 44
+        picture.box(x, y, 38, 36, "#eaf2fb", radius=5)
+        picture.text(x + 19, y + 25, f"{value:.0f}", size=18, fill=AFTER, bold=True, at="middle")
     picture.text(left, 6 * stage + 34, "Proved: ε = 1", size=20, bold=True, fill="#0b6a50")
     picture.text(left, 6 * stage + 60, "50 % sure before,", size=18)
-    picture.text(left, 6 * stage + 84, "at most 73 % sure after", size=18)
+    picture.text(left, 6 * stage + 84, "73 % after, at most", size=18)
     picture.write("chain")
 
 
@@ -165,13 +165,13 @@ def ties() -> None:
     shown = {name: release.data[name].to_numpy() for name in names}
     patterns = [tuple(int(known[name][person]) for name in names) for person in range(12)]
     found = sum(patterns.count(pattern) == 1 for pattern in patterns)
-    top, tall, cell = 128.0, 42.0, 78.0
+    top, tall, cell = 128.0, 42.0, 72.0
     picture = Drawing(
         top + 12 * tall + 88,
         "Tie linkage: the colours, who shares a value with whom, are the same before and after",
     )
-    left, right = 44.0, 680 - 3 * cell - 6
-    picture.text(left, 34, "What an attacker knows", size=19, bold=True)
+    left, right = 34.0, 560 - 3 * cell - 3
+    picture.text(left, 34, "The attacker knows", size=19, bold=True)
     picture.text(left, 60, "the true values", size=17, fill=SOFT)
     picture.text(right, 34, "What is released", size=19, bold=True)
     picture.text(right, 60, "noisy, and shuffled", size=17, fill=SOFT)
@@ -182,19 +182,24 @@ def ties() -> None:
         person = int(owner[row])
         for place, name in enumerate(names):
             x, y = left + place * cell, top + row * tall
-            picture.box(x, y, cell - 3, tall - 4, GROUPS[int(known[name][row])], radius=4)
+            picture.box(x, y, cell - 3, tall - 4, GROUPS[known[name][row]][0], radius=4)
             picture.text(
                 x + cell / 2 - 2,
                 y + 25,
                 f"{table[name][row].as_py():,.0f}",
                 size=17,
-                fill="#fff",
+                fill=GROUPS[known[name][row]][1],
                 at="middle",
             )
             x = right + place * cell
-            picture.box(x, y, cell - 3, tall - 4, GROUPS[int(known[name][person])], radius=4)
+            picture.box(x, y, cell - 3, tall - 4, GROUPS[known[name][person]][0], radius=4)
             picture.text(
-                x + cell / 2 - 2, y + 25, f"{shown[name][person]:,.0f}", size=17, fill="#fff", at="middle"
+                x + cell / 2 - 2,
+                y + 25,
+                f"{shown[name][person]:,.0f}",
+                size=17,
+                fill=GROUPS[known[name][person]][1],
+                at="middle",
             )
         picture.text(left - 10, top + row * tall + 25, str(row + 1), size=16, fill=SOFT, at="end")
         if patterns.count(patterns[person]) == 1:
@@ -204,10 +209,8 @@ def ties() -> None:
                 1.6,
             )
     base = top + 12 * tall + 30
-    picture.text(
-        left, base, f"Same colour, same group. {found} of 12 rows are linked by colours alone.", size=18
-    )
-    picture.text(left, base + 27, "No number was compared, so no amount of noise helps.", size=18, fill=SOFT)
+    picture.text(left, base, f"Same colour: same group. Colours link {found} of 12 rows.", size=18)
+    picture.text(left, base + 27, "No number was compared: no amount of noise helps.", size=18, fill=SOFT)
     picture.write("ties")
 
 
@@ -217,27 +220,27 @@ def before_after() -> None:
     people = demo_population().select(list(names))
     release = protect(people, only(demo_schema(), names), method="dp-copula", epsilon=1, seed=1)
     picture = Drawing(570, "Six original rows and six released rows; the distributions stay alike")
-    half, cell = 348.0, 96.0
+    half, cell = 286.0, 86.0
     for side, (title, note, table, fill) in enumerate(
         (
             ("Before", "5,000 people (invented)", people, BEFORE),
-            ("After: dp-copula, ε = 1", "5,000 synthetic rows", release.data, AFTER),
+            ("After: dp-copula", "5,000 synthetic rows, ε = 1", release.data, AFTER),
         )
     ):
-        left = 12 + side * half
+        left = 8 + side * half
         picture.text(left, 30, title, size=20, bold=True)
         picture.text(left, 54, note, size=16, fill=SOFT)
         for place, name in enumerate(names):
-            picture.text(left + place * cell + 86, 88, name, size=16, fill=SOFT, at="end")
+            picture.text(left + place * cell + 76, 88, name, size=16, fill=SOFT, at="end")
             for row in range(6):
                 y = 116 + row * 27
                 if not place:
                     picture.line([(left, y - 19), (left + 3 * cell - 4, y - 19)], LINE, 1)
                 picture.text(
-                    left + place * cell + 86, y, f"{table[name][row].as_py():,.0f}", size=17, at="end"
+                    left + place * cell + 76, y, f"{table[name][row].as_py():,.0f}", size=17, at="end"
                 )
         for number, (name, upper, label) in enumerate(
-            (("age", 100, "age, years"), ("income", 80_000, "income, EUR per year"))
+            (("age", 100, "age, years"), ("income", 80_000, "income, EUR"))
         ):
             base = 368 + number * 130
             edges = np.linspace(16 if name == "age" else 0, upper, 15)
@@ -247,7 +250,7 @@ def before_after() -> None:
             picture.text(left, base + 20, f"{edges[0]:,.0f}", size=14, fill=SOFT)
             picture.text(left + 3 * cell - 4, base + 20, f"{upper:,}", size=14, fill=SOFT, at="end")
             picture.text(left + 1.5 * cell, base + 20, label, size=15, at="middle")
-    picture.text(12, 556, "No released row stands for a person: there is nothing to link.", size=17)
+    picture.text(8, 556, "No released row stands for a person: there is nothing to link.", size=17)
     picture.write("before-after")
 
 
@@ -282,7 +285,7 @@ def risk_utility() -> None:
             (name if k is None else f"{name}, k = {k}", linked, float(moved))
         )
         print(f"{name:12} k {k}: linked {linked:.1%}, Jensen-Shannon {moved:.3f}")
-    first, second, wide = 190.0, 460.0, 150.0
+    first, second, wide = 158.0, 372.0, 112.0
     picture = Drawing(
         86 + 46 * len(found) + 34 * len(SETTINGS),
         "Risk and utility of each method: proved methods are not linked",
@@ -290,13 +293,13 @@ def risk_utility() -> None:
     picture.text(first, 28, "Risk", size=19, bold=True)
     picture.text(first, 52, "rows re-identified", size=16, fill=SOFT)
     picture.text(second, 28, "Loss of utility", size=19, bold=True)
-    picture.text(second, 52, "change of distributions", size=16, fill=SOFT)
+    picture.text(second, 52, "change of distributions", size=15, fill=SOFT)
     y = 62.0
     for heading, rows in found.items():
         y += 46
         good = heading.startswith("Proved")
         picture.text(12, y - 8, heading, size=17, bold=True, fill="#0b6a50" if good else BAD)
-        picture.line([(12, y), (668, y)], LINE, 1.5)
+        picture.line([(12, y), (552, y)], LINE, 1.5)
         for name, linked, moved in rows:
             y += 34
             picture.text(12, y - 8, name, size=17)
