@@ -23,11 +23,10 @@ from coterie.papers.paper_002_scenario import (
     series_as_printed,
 )
 from coterie.report.style import as_png
-from coterie.statistics import read_specification
+from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.allocators.grid import blocks, score_block
-from coterie.statistics.planning import plan
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
 
