@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.autodiff import Tape
-from coterie.statistics.prediction.linear import Linear
+from coterie.statistics.prediction.linear import Linear, ratio_form
 from coterie.statistics.prediction.metric import Quantity
 from coterie.statistics.prediction.noise_model import absolute_quantile
-from coterie.statistics.prediction.predicted_error import PredictedError, from_draws
+from coterie.statistics.prediction.predicted_error import REPLICATES, PredictedError, from_draws, points
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.ratio import ratio_form
-from coterie.statistics.prediction.sobol import REPLICATES, points
 from coterie.statistics.releasing.consistency import Constraint, constraints_of, reconcile
 from coterie.statistics.specification.equations import Expression, Op, name
 from coterie.statistics.specification.ranges import range_of
