@@ -159,7 +159,7 @@ def test_names_on_the_map_do_not_lie_on_one_another() -> None:
 
 
 def test_the_legend_of_a_figure_with_one_panel_is_not_cut() -> None:
-    """004 Fig. 1 is the only one so narrow."""
+    """Sánchez et al. (univariate), Fig. 1 is the only one so narrow."""
     panel = Panel("Adult", "SSE", (2, 5, 10))
     panel.lines.extend(Line(f"plain Laplace, ε = {place}", np.ones(3), place) for place in range(7))
     figure = line_panels([panel], 1, "one")

@@ -81,7 +81,8 @@ def heatmaps(
     *,
     log: bool,
 ) -> Any:
-    """Panels of (name, ks, values): rows k, columns ε, as in 003; the values are written into the fields."""
+    """Panels of (name, ks, values): rows k, columns ε, as in Del Vasto-Terrientes et al.; the values are written into
+    the fields."""
     from matplotlib.colors import LogNorm, Normalize
 
     figure, axes = new_figure(

@@ -83,7 +83,7 @@ def shuffled(
             yield table.take(pa.array(order)).combine_chunks()
 
 
-# Step 7 of 003: the parts of all owners as one stream of rows, in bounded memory.
+# Step 7 of Del Vasto-Terrientes et al.: the parts of all owners as one stream of rows, in bounded memory.
 
 Part = Iterator[pa.Table]
 

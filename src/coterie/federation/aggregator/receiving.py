@@ -40,7 +40,8 @@ _C = ContributionState
 
 
 def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """Step 2 of 003, or a refusal at any point before the noise is drawn. Repeating an answer changes nothing."""
+    """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
+    changes nothing."""
     signed = signed_from(body)
     opened = signed.opened("answer", Answer, key=owner.key)
     if opened.study != study or opened.owner != owner.name:

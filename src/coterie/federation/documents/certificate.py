@@ -25,7 +25,7 @@ from coterie.promise.signing import check_signature
 from coterie.promise.terms import facts_of
 from coterie.schema.exact import as_text, parse_epsilon
 
-# What the joined release promises, from what each owner promised (003 §3.2, Theorems 1 and 2).
+# What the joined release promises, from what each owner promised (Del Vasto-Terrientes et al., §3.2, Theorems 1 and 2).
 #
 # Owners protect under *replace one record*: each owner's number of records is fixed. So nothing is proved about a change
 # that moves a person from one owner to another, and every joined promise rests on the condition that which owner holds
@@ -60,9 +60,14 @@ def nominal(study: Study, owners: Mapping[str, bool]) -> tuple[Fraction, str]:
     """ε of the whole for the owners that took part (name → signed disjointness), and the rule that gives it."""
     charges = [study.charge(owner) for owner in owners]
     if study.vertical:
-        return sum(charges, Fraction(0)), "Σ ε_j: sequential composition (003 Theorem 1)"
+        return sum(
+            charges, Fraction(0)
+        ), "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
     if owners and all(owners.values()):
-        return max(charges), "max ε_j: parallel composition (003 Theorem 2), disjointness signed by all"
+        return (
+            max(charges),
+            "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all",
+        )
     return (
         sum(charges, Fraction(0)),
         "Σ ε_j: not every owner signed that its people are at no other owner",
@@ -102,7 +107,7 @@ def composed(
         scope=weakest.scope,
         label=label + (f"; only if: {condition}" if condition else ""),
         assumptions=(*assumptions, *((condition,) if condition else ())),
-        citation=f"{weakest.citation}; composition: 003 Theorems 1 and 2",
+        citation=f"{weakest.citation}; composition: Del Vasto-Terrientes et al., Theorems 1 and 2",
         neighbours=_AT_ITS_OWNER if parallel else _AT_ALL_OWNERS,
         rests_on_noise=weakest.rests_on_noise,
     )

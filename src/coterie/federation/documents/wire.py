@@ -85,7 +85,7 @@ def common_version(offered: str) -> int | None:
 
 class StudyState(StrEnum):
     DRAFT = "DRAFT"  # signed and stored, not shown to owners yet
-    PUBLISHED = "PUBLISHED"  # owners are asked (003 steps 1–3)
+    PUBLISHED = "PUBLISHED"  # owners are asked (Del Vasto-Terrientes et al., steps 1–3)
     COLLECTING = "COLLECTING"  # owners compute and send (steps 4–6)
     ASSEMBLING = "ASSEMBLING"  # the aggregator joins (step 7)
     RELEASED = "RELEASED"  # everybody may have a copy (step 8)

@@ -61,7 +61,7 @@ def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
 
 
 def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
-    """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
+    """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
     # Budget first: whoever cannot pay says nothing about the table.
     require_budget(home, study, source)
     prepared = prepare_table(study, home.owner, source)

@@ -240,7 +240,7 @@ def copied(home: Home, study: str) -> bool:
 
 
 def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificate:
-    """Step 8 of 003: this owner's copy. The table is kept only if its hash is on the signed certificate."""
+    """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
     signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
     try:
         certificate = verified(signed, home.aggregator)

@@ -1,4 +1,4 @@
-"""The metric of 002 (eq. 5.13): how large the error of each statistic and each equation will be.
+"""The metric of Nunes 2024 (eq. 5.13): how large the error of each statistic and each equation will be.
 
 A *quantity* is what gets noise; a *target* is what analysts read: a statistic or an equation, as an
 expression over quantities. One noise, clamped or not, and sums of noises have closed forms; all else is a

@@ -1,4 +1,4 @@
-"""Paper 002, §5.4: the scenario of twelve statistics and two t-tests, Tables 5.1 and 5.2, and the scores.
+"""Nunes 2024, §5.4: the scenario of twelve statistics and two t-tests, Tables 5.1 and 5.2, and the scores.
 
 The order of the budgets is that of the tables: smokers Northwest, Southeast, then non-smokers Northwest,
 Southeast; means, counts, standard deviations. It is the only order that gives the paper's numbers.
@@ -30,7 +30,7 @@ NAMES = tuple(f"{kind}{group}" for kind in ("mean", "count", "std") for group in
 PUBLISHED_BEST = np.array([1.0, 0.5, 0.5, 0.5, 2.0, 1.5, 2.0, 2.0, 0.5, 0.5, 0.5, 0.5])
 PUBLISHED_GEOMETRIC = np.array([1.54, 1.41, 1.3, 1.19, 1.09, 1.0, 0.92, 0.84, 0.77, 0.71, 0.65, 0.59])
 PUBLISHED_TAYLOR = np.array([0.08, 0.41, 1.02, 1.70, 2.12, 2.12, 1.76, 1.26, 0.79, 0.44, 0.22, 0.10])
-# 002 §5.4.3; each is the mean of 1,000 simulations.
+# Nunes 2024, §5.4.3; each is the mean of 1,000 simulations.
 PUBLISHED_SCORES = {
     "best": 0.23013823722772533,
     "geometric": 0.3340621832395,
@@ -70,7 +70,7 @@ class Scenario:
 
 
 def groups_of(insurance: pa.Table, scaled: bool) -> list[Array]:
-    """Charges of the four groups, in dollars or scaled to [0, 1] by the data's own range, as 002 does."""
+    """Charges of the four groups, in dollars or scaled to [0, 1] by the data's own range, as Nunes 2024 does."""
     charges = insurance["charges"].to_numpy().astype(np.float64)
     if scaled:
         charges = (charges - charges.min()) / (charges.max() - charges.min())
@@ -93,7 +93,7 @@ def table(insurance: pa.Table, scaled: bool) -> dict[str, tuple[float, ...]]:
 
 
 def scenario(insurance: pa.Table) -> Scenario:
-    """002's metric: the plain mean over twelve statistics and two t-tests of the expected absolute error."""
+    """Nunes 2024's metric: the plain mean over twelve statistics and two t-tests of the expected absolute error."""
     content = table(insurance, scaled=True)
     values = (*content["mean"], *content["count"], *content["std"])
     sensitivities = (*content["mean sensitivity"], 1.0, 1.0, 1.0, 1.0, *content["std sensitivity"])
@@ -120,12 +120,12 @@ def published_allocations() -> dict[str, Array]:
 
 
 def exact_scores(chosen: Scenario) -> dict[str, float]:
-    """The scores that 002 estimates, without its simulation error."""
+    """The scores that Nunes 2024 estimates, without its simulation error."""
     return {
         name: chosen.metric.score(budgets, exponent=14) for name, budgets in published_allocations().items()
     }
 
 
 def series_as_printed() -> dict[str, Array]:
-    """Bai's series computed from their formulas: they round to the numbers 002 prints."""
+    """Bai's series computed from their formulas: they round to the numbers Nunes 2024 prints."""
     return {"geometric": geometric.shares(12) * TOTAL, "taylor": taylor.shares(12) * TOTAL}

@@ -1,9 +1,9 @@
-"""000 Fig. 6: white Wine, F-measures of "excellent" for forests trained on masked records."""
+"""Soria-Comas et al., Fig. 6: white Wine, F-measures of "excellent" for forests trained on masked records."""
 
 from __future__ import annotations
 
-from coterie.papers.classes_000 import Task, behind, outcome, score
 from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.soria_comas_classes import Task, behind, outcome, score
 from coterie.papers.tables import white_wine
 
 KS = (3, 10, 50, 150, 400)
@@ -35,13 +35,13 @@ def _compute() -> Outcome:
             bool(scores.bound[1] < scores.bound[0]),
         ),
     )
-    return outcome(task, scores, findings, "000 Fig. 6: white Wine, quality above 6", ())
+    return outcome(task, scores, findings, "Soria-Comas et al., Fig. 6: white Wine, quality above 6", ())
 
 
 EXPERIMENT = Experiment(
-    name="000-fig6",
+    name="soria-comas-fig6",
     title="white Wine: F-measures of forests trained on masked records",
-    paper="000 §4.2.2, Fig. 6",
+    paper="Soria-Comas et al. (iDP), §4.2.2, Fig. 6",
     data=("wine-white",),
     seconds=300,
     compute=_compute,

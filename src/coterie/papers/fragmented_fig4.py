@@ -1,4 +1,4 @@
-"""003 Fig. 4: by how much iDP-IR (local sensitivity) is better than DP-IR (global), over ε × k."""
+"""Del Vasto-Terrientes et al., Fig. 4: by how much iDP-IR (local sensitivity) is better than DP-IR (global), over ε × k."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ def _compute() -> Outcome:
     panels = [(name, grid.ks, gaps[name]) for name, grid in grids.items()]
     label = "mean SSE of iDP-IR minus DP-IR"
     figure = heatmaps(
-        panels, EPSILONS, label, f"003 Fig. 4, mean of {RUNS} runs (below 0: iDP-IR is better)", log=False
+        panels,
+        EPSILONS,
+        label,
+        f"Del Vasto-Terrientes et al., Fig. 4, mean of {RUNS} runs (below 0: iDP-IR is better)",
+        log=False,
     )
     data = pa.concat_tables([grid.table(data=name) for name, grid in grids.items()])
     worst = max(float(np.max(gap)) for gap in gaps.values())
@@ -35,9 +39,9 @@ def _compute() -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    name="003-fig4",
+    name="fragmented-fig4",
     title="local against global sensitivity over ε and k",
-    paper="003 §5.1.1, Fig. 4",
+    paper="Del Vasto-Terrientes et al. (fragmented data), §5.1.1, Fig. 4",
     data=("adult-train", "adult-test", "wine-red", "wine-white"),
     seconds=30,
     compute=_compute,

@@ -1,4 +1,4 @@
-"""002 Tables 5.1 and 5.2: the twelve statistics and their leave-one-out sensitivities."""
+"""Nunes 2024, Tables 5.1 and 5.2: the twelve statistics and their leave-one-out sensitivities."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from coterie.papers.allocation import insurance
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_002_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
+from coterie.papers.nunes_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
 
 # Printed digits are cut off in some entries and rounded in others: one unit of the last digit is allowed.
 _LAST_DIGIT = {"5.1": 0.011, "5.2": 1.01e-4}
@@ -63,9 +63,9 @@ def _compute() -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    name="002-tables",
+    name="nunes-tables",
     title="the statistics of the scenario and their sensitivities",
-    paper="002 §5.4.3, Tables 5.1 and 5.2",
+    paper="Nunes 2024, §5.4.3, Tables 5.1 and 5.2",
     data=("insurance",),
     seconds=1,
     compute=_compute,

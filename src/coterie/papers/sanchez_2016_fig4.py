@@ -1,14 +1,15 @@
-"""001 Fig. 4: Adult with categories, individual ranking against insensitive MDAV, with and without noise."""
+"""Sánchez et al. 2016, Fig. 4: Adult with categories, individual ranking against insensitive MDAV, with and without
+noise."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.papers.adult_001 import EPSILONS, KS, MEASURES, NOTE, grid
-from coterie.papers.census_001 import INSENSITIVE
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_001_fig1 import TITLES
+from coterie.papers.sanchez_2016_adult import EPSILONS, KS, MEASURES, NOTE, grid
+from coterie.papers.sanchez_2016_census import INSENSITIVE
+from coterie.papers.sanchez_2016_fig1 import TITLES
 
 
 def _compute() -> Outcome:
@@ -62,14 +63,14 @@ def _compute() -> Outcome:
         panel.lines.append(Line("individual ranking, no noise", found.line(measure, "ir", "1"), 2))
         panel.lines.append(Line("insensitive MDAV, no noise", found.line(measure, INSENSITIVE, "1"), 3))
         panels.append(panel)
-    figure = line_panels(panels, 2, "001 Fig. 4: Adult (30,162 records), mean of 10 runs")
+    figure = line_panels(panels, 2, "Sánchez et al. 2016, Fig. 4: Adult (30,162 records), mean of 10 runs")
     return Outcome(findings, figure, found.table(), (NOTE,))
 
 
 EXPERIMENT = Experiment(
-    name="001-fig4",
+    name="sanchez-2016-fig4",
     title="Adult with categories: individual ranking against multivariate groups",
-    paper="001 §4.4, Fig. 4",
+    paper="Sánchez et al. 2016, §4.4, Fig. 4",
     data=("adult-train",),
     seconds=8,
     compute=_compute,

@@ -1,4 +1,4 @@
-"""003 Fig. 3: red and white Wine, iDP-IR in one place: mean SSE over ε × k."""
+"""Del Vasto-Terrientes et al., Fig. 3: red and white Wine, iDP-IR in one place: mean SSE over ε × k."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from coterie.papers.fragmented import baseline, wine_grid
 
 
 def _compute() -> Outcome:
-    return baseline(wine_grid(), "003 Fig. 3: Wine Quality (6,497 records, 11 attributes)", ())
+    return baseline(
+        wine_grid(), "Del Vasto-Terrientes et al., Fig. 3: Wine Quality (6,497 records, 11 attributes)", ()
+    )
 
 
 EXPERIMENT = Experiment(
-    name="003-fig3",
+    name="fragmented-fig3",
     title="both Wines: iDP-IR in one place, mean SSE over ε and k",
-    paper="003 §5.1.1, Fig. 3",
+    paper="Del Vasto-Terrientes et al. (fragmented data), §5.1.1, Fig. 3",
     data=("wine-red", "wine-white"),
     seconds=5,
     compute=_compute,

@@ -1,4 +1,5 @@
-"""What 000 Fig. 5 and Fig. 6 share: random forests trained on masked records and tested on original ones (§4.2)."""
+"""What Soria-Comas et al., Fig. 5 and Fig. 6 share: random forests trained on masked records and tested on original
+ones (§4.2)."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from coterie.engines.in_memory import protect
 from coterie.errors import MissingExtra
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
-from coterie.papers.sse_000 import ALPHAS, EPSILONS, LABELS
+from coterie.papers.soria_comas_sse import ALPHAS, EPSILONS, LABELS
 from coterie.papers.tables import numeric_schema
 
 METHODS = ("idp-ls", "idp-cbls")
 TREES = 50
-TRAIN = 0.66  # 000 §4.2: the first 66 % of the records
+TRAIN = 0.66  # Soria-Comas et al., §4.2: the first 66 % of the records
 
 
 @dataclass(frozen=True)
@@ -145,5 +146,5 @@ def outcome(
         data[f"F-measure {name}"] = [float(values[which]) for values in scores.masked.values()]
         data[f"upper bound {name}"] = [float(scores.bound[which])] * len(scores.masked)
     figure = line_panels(panels, 2, f"{title}: mean of {task.runs} runs")
-    note = f"Forests of {TREES} trees; the class itself is not masked, because 000 does not say that it is."
+    note = f"Forests of {TREES} trees; the class itself is not masked, because the paper does not say that it is."
     return Outcome(findings, figure, pa.table(data), (note, *notes))

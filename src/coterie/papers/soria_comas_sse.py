@@ -1,4 +1,4 @@
-"""What 000 Fig. 3 and Fig. 4 share: four methods over k, ε and α, and the claims of §4.1."""
+"""What Soria-Comas et al., Fig. 3 and Fig. 4 share: four methods over k, ε and α, and the claims of §4.1."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUNS = 10
 
 @dataclass(frozen=True)
 class Figures000:
-    """The grids by α, and the claims read off from the measure that 000 prints."""
+    """The grids by α, and the claims read off from the measure that Soria-Comas et al. prints."""
 
     grids: dict[float, PaperGrid]
     ks: tuple[int, ...]

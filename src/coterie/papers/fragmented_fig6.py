@@ -1,4 +1,5 @@
-"""003 Fig. 6: both Wines over three owners of rows and three of attributes, against the same in one place."""
+"""Del Vasto-Terrientes et al., Fig. 6: both Wines over three owners of rows and three of attributes, against the same
+in one place."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ ROWS = (500, 1_000, 4_997)
 
 
 def holders(names: list[str]) -> dict[str, list[str]]:
-    """003 §5.1.3: three, four and four attributes, in the order of the table."""
+    """Del Vasto-Terrientes et al., §5.1.3: three, four and four attributes, in the order of the table."""
     return {"owner-1": names[:3], "owner-2": names[3:7], "owner-3": names[7:11]}
 
 
@@ -50,15 +51,19 @@ def _compute() -> Outcome:
         for word, name in (("rows", "horizontal"), ("attributes", "vertical"))
     ]
     figure = heatmaps(
-        panels, EPSILONS, "mean SSE above one place", f"003 Fig. 6: Wine, mean of {RUNS} runs", log=False
+        panels,
+        EPSILONS,
+        "mean SSE above one place",
+        f"Del Vasto-Terrientes et al., Fig. 6: Wine, mean of {RUNS} runs",
+        log=False,
     )
     return Outcome(tuple(findings), figure, found.table())
 
 
 EXPERIMENT = Experiment(
-    name="003-fig6",
+    name="fragmented-fig6",
     title="both Wines: fragmented against one place, difference of mean SSE over ε and k",
-    paper="003 §5.1.4, Fig. 6",
+    paper="Del Vasto-Terrientes et al. (fragmented data), §5.1.4, Fig. 6",
     data=("wine-red", "wine-white"),
     seconds=30,
     compute=_compute,

@@ -1,4 +1,5 @@
-"""004 Fig. 1: SSE of AGE and HOURS-PER-WEEK of Adult over k, for three ε, against plain noise and plain ranking."""
+"""Sánchez et al. (univariate), Fig. 1: SSE of AGE and HOURS-PER-WEEK of Adult over k, for three ε, against plain noise
+and plain ranking."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from coterie.papers.tables import adult, numeric_schema
 
 KS = (2, *range(5, 101, 5))
 EPSILONS = ("0.1", "1", "10")
-MEASURE = "sse-004"
+MEASURE = "sse-sum"
 
 
 def _compute() -> Outcome:
@@ -60,7 +61,7 @@ def _compute() -> Outcome:
         flat = np.full(len(KS), plain[epsilon])
         panel.lines.append(Line(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
     panel.lines.append(Line("individual ranking, no noise", ranking, 2))
-    figure = line_panels([panel], 1, "004 Fig. 1: SSE over k, mean of 5 runs")
+    figure = line_panels([panel], 1, "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
     return Outcome(findings, figure, grid.table())
 
 
@@ -69,9 +70,9 @@ def _share(holds: np.ndarray) -> str:
 
 
 EXPERIMENT = Experiment(
-    name="004-fig1",
+    name="univariate-fig1",
     title="Adult, two numbers: SSE over k",
-    paper="004 §5, Fig. 1",
+    paper="Sánchez et al. (univariate), §5, Fig. 1",
     data=("adult-train",),
     seconds=1,
     compute=_compute,

@@ -1,4 +1,5 @@
-"""001 Table 1, columns IR: mean variance change on Census over 10 runs, domains [0, 1.5·max], ε/8 an attribute.
+"""Sánchez et al. 2016, Table 1, columns IR: mean variance change on Census over 10 runs, domains [0, 1.5·max], ε/8 an
+attribute.
 
 Tolerance: both the paper's cell and ours are means of 10 random runs, so their difference has standard error
 s·√(2/10), with s the spread between runs (estimated here from 40). Five of them, plus half a unit of the printed digit,
@@ -24,7 +25,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 
 NAMES = ["AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "PTOTVAL", "STATETAX", "TAXINC", "POTHVAL"]
 KS = (2, 25, 50, 100)
-# 001 Table 1: for each attribute the four rows k, each with ε = 0.1, 1, 10.
+# Sánchez et al. 2016, Table 1: for each attribute the four rows k, each with ε = 0.1, 1, 10.
 PRINTED = {
     "AFNLWGT": [(25.89, 22.84, 9.42), (21.74, 8.08, 0.16), (20.75, 2.33, 0.02), (15.27, 0.38, 0.02)],
     "AGI": [(9.14, 7.40, 3.45), (8.33, 2.30, 0.12), (7.41, 1.13, 0.04), (5.69, 0.11, 0.05)],

@@ -1,14 +1,14 @@
-"""001 Fig. 3: Census, individual ranking against insensitive MDAV, with and without noise."""
+"""Sánchez et al. 2016, Fig. 3: Census, individual ranking against insensitive MDAV, with and without noise."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.census_001 import EPSILONS, INSENSITIVE, KS, MEASURES, WIDTHS, grids
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_001_fig1 import TITLES
+from coterie.papers.sanchez_2016_census import EPSILONS, INSENSITIVE, KS, MEASURES, WIDTHS, grids
+from coterie.papers.sanchez_2016_fig1 import TITLES
 
 
 def _compute() -> Outcome:
@@ -81,10 +81,12 @@ def _compute() -> Outcome:
             panels.append(panel)
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
     notes = (
-        "001 does not name its 1 and 8 attributes; these are the first ones of the file.",
+        "The paper does not name its 1 and 8 attributes; these are the first ones of the file.",
         "dp-mdav as published: every attribute gets the whole ε, so its rows cost mε (see coterie methods show dp-mdav).",
     )
-    return Outcome(findings, line_panels(panels, 2, "001 Fig. 3: Census, mean of 10 runs"), data, notes)
+    return Outcome(
+        findings, line_panels(panels, 2, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes
+    )
 
 
 def _last_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | None:
@@ -96,9 +98,9 @@ def _last_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | No
 
 
 EXPERIMENT = Experiment(
-    name="001-fig3",
+    name="sanchez-2016-fig3",
     title="Census: individual ranking against multivariate groups",
-    paper="001 §4.4, Fig. 3",
+    paper="Sánchez et al. 2016, §4.4, Fig. 3",
     data=("census",),
     seconds=2,
     compute=_compute,

@@ -1,13 +1,13 @@
-"""001 Fig. 2: Adult with categories, relative error and JSD of dp-ir over k, against both baselines."""
+"""Sánchez et al. 2016, Fig. 2: Adult with categories, relative error and JSD of dp-ir over k, against both baselines."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from coterie.papers.adult_001 import EPSILONS, KS, MEASURES, NOTE, grid
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_001_fig1 import TITLES
+from coterie.papers.sanchez_2016_adult import EPSILONS, KS, MEASURES, NOTE, grid
+from coterie.papers.sanchez_2016_fig1 import TITLES
 
 
 def _compute() -> Outcome:
@@ -67,18 +67,18 @@ def _compute() -> Outcome:
             panel.lines.append(Line(f"plain noise, ε = {epsilon}", flat, 1, dash, flat=True))
         panel.lines.append(Line("individual ranking, no noise", found.line(measure, "ir", "1"), 2))
         panels.append(panel)
-    figure = line_panels(panels, 2, "001 Fig. 2: Adult (30,162 records), mean of 10 runs")
+    figure = line_panels(panels, 2, "Sánchez et al. 2016, Fig. 2: Adult (30,162 records), mean of 10 runs")
     ours = (
-        "001 gives no size for the difference of the last claim. A tenth was chosen after the result was seen (0.002, "
+        "The paper gives no size for the difference of the last claim. A tenth was chosen after the result was seen (0.002, "
         "which is 19% of it), in the place of 'above 0', which could hardly fail."
     )
     return Outcome(findings, figure, found.table(), (NOTE, ours))
 
 
 EXPERIMENT = Experiment(
-    name="001-fig2",
+    name="sanchez-2016-fig2",
     title="Adult with categories: relative error and JSD of individual ranking over k",
-    paper="001 §4.3, Fig. 2",
+    paper="Sánchez et al. 2016, §4.3, Fig. 2",
     data=("adult-train",),
     seconds=5,
     compute=_compute,

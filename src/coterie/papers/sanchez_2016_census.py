@@ -1,4 +1,4 @@
-"""The grids behind 001 Fig. 1 and 3: Census, the first 1, 8 and 13 attributes, RE and JSD."""
+"""The grids behind Sánchez et al. 2016, Fig. 1 and 3: Census, the first 1, 8 and 13 attributes, RE and JSD."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ INSENSITIVE = "insensitive MDAV"
 
 
 def with_insensitive_mdav(name: str) -> Method:
-    """Every method by name, and insensitive MDAV alone: the groups of dp-mdav without its noise (001 §4.4)."""
+    """Every method by name, and insensitive MDAV alone: the groups of dp-mdav without its noise (Sánchez et al. 2016,
+    §4.4)."""
     if name != INSENSITIVE:
         return get_method(name)
     return replace(
@@ -34,12 +35,12 @@ def with_insensitive_mdav(name: str) -> Method:
 
 
 def grids(methods: Sequence[str], runs: int = 10) -> dict[int, PaperGrid]:
-    """By number of attributes. 001 does not say which 1 or 8 it takes: here the first ones of the file."""
+    """By number of attributes. Sánchez et al. 2016 does not say which 1 or 8 it takes: here the first ones of the file."""
     table = census()
     found = {}
     for width in WIDTHS:
         schema = numeric_schema(table, table.column_names[:width], alpha=1.5)
-        # 001 §4.2: Census is continuous, so histograms have bins of 1/100 of the domain.
+        # Sánchez et al. 2016, §4.2: Census is continuous, so histograms have bins of 1/100 of the domain.
         found[width] = paper_grid(
             table,
             schema,

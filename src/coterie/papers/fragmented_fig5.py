@@ -1,4 +1,5 @@
-"""003 Fig. 5: Adult over four owners of rows and ten owners of one attribute, against the same in one place."""
+"""Del Vasto-Terrientes et al., Fig. 5: Adult over four owners of rows and ten owners of one attribute, against the
+same in one place."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import pyarrow as pa
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.fragmented import ADULT_KS, EPSILONS, RUNS, fragmented
-from coterie.papers.tables import ADULT_003, adult, adult_003_schema
+from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema
 from coterie.schema.attributes import Categories, Order, Schema, Source
 
 ROWS = (11_100, 15_000, 12_000, 7_122)
@@ -29,9 +30,9 @@ def _part_schema(whole: Schema, fragment: pa.Table) -> Schema:
 
 
 def _compute() -> Outcome:
-    table = adult(("adult-train", "adult-test")).select(list(ADULT_003))
-    whole = adult_003_schema(table)
-    holders = {f"owner-{place + 1}": [name] for place, name in enumerate(ADULT_003)}
+    table = adult(("adult-train", "adult-test")).select(list(ADULT_FRAGMENTED))
+    whole = adult_fragmented_schema(table)
+    holders = {f"owner-{place + 1}": [name] for place, name in enumerate(ADULT_FRAGMENTED)}
     ks = ADULT_KS[1:]
     found = fragmented(table, lambda _: whole, lambda part: _part_schema(whole, part), ROWS, holders, ks)
     horizontal, vertical = found.difference("horizontal"), found.difference("vertical")
@@ -60,16 +61,20 @@ def _compute() -> Outcome:
     )
     panels = [("rows: four owners", ks, horizontal), ("attributes: ten owners", ks, vertical)]
     figure = heatmaps(
-        panels, EPSILONS, "mean SSE above one place", f"003 Fig. 5: Adult, mean of {RUNS} runs", log=False
+        panels,
+        EPSILONS,
+        "mean SSE above one place",
+        f"Del Vasto-Terrientes et al., Fig. 5: Adult, mean of {RUNS} runs",
+        log=False,
     )
     notes = ("distances of categories are those of each owner's own ranks",)
     return Outcome(findings, figure, found.table(), notes)
 
 
 EXPERIMENT = Experiment(
-    name="003-fig5",
+    name="fragmented-fig5",
     title="Adult: fragmented against one place, difference of mean SSE over ε and k",
-    paper="003 §5.1.4, Fig. 5",
+    paper="Del Vasto-Terrientes et al. (fragmented data), §5.1.4, Fig. 5",
     data=("adult-train", "adult-test"),
     seconds=90,
     compute=_compute,

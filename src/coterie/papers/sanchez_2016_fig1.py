@@ -1,13 +1,13 @@
-"""001 Fig. 1: Census, relative error and JSD of dp-ir over k, against plain noise and plain ranking."""
+"""Sánchez et al. 2016, Fig. 1: Census, relative error and JSD of dp-ir over k, against plain noise and plain ranking."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.census_001 import EPSILONS, KS, MEASURES, WIDTHS, grids
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.sanchez_2016_census import EPSILONS, KS, MEASURES, WIDTHS, grids
 
 TITLES = {"relative-error": "relative error (RE), log scale", "jensen-shannon": "Jensen–Shannon divergence"}
 
@@ -89,8 +89,13 @@ def _compute() -> Outcome:
             panel.lines.append(Line("individual ranking, no noise", line(width, measure, "ir", "1"), 2))
             panels.append(panel)
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
-    note = "001 does not name its 1 and 8 attributes; these are the first ones of the file."
-    return Outcome(findings, line_panels(panels, 2, "001 Fig. 1: Census, mean of 10 runs"), data, (note,))
+    note = "The paper does not name its 1 and 8 attributes; these are the first ones of the file."
+    return Outcome(
+        findings,
+        line_panels(panels, 2, "Sánchez et al. 2016, Fig. 1: Census, mean of 10 runs"),
+        data,
+        (note,),
+    )
 
 
 def _first_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | None:
@@ -103,9 +108,9 @@ def _first_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | N
 
 
 EXPERIMENT = Experiment(
-    name="001-fig1",
+    name="sanchez-2016-fig1",
     title="Census: relative error and JSD of individual ranking over k",
-    paper="001 §4.3, Fig. 1",
+    paper="Sánchez et al. 2016, §4.3, Fig. 1",
     data=("census",),
     seconds=1,
     compute=_compute,

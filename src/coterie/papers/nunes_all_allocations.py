@@ -1,4 +1,4 @@
-"""Paper 002, Fig. 5.8: the scores of all 1,352,078 allocations, in seconds.
+"""Nunes 2024, Fig. 5.8: the scores of all 1,352,078 allocations, in seconds.
 
 The score is a sum over two blocks that share no statistic (one for each t-test), so each block is scored for
 each of its C(18, 6) = 18,564 splits of up to twelve steps, and every pair of splits that spends all twelve
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.papers.paper_002_scenario import FLOOR, STEP, Scenario
+from coterie.papers.nunes_scenario import FLOOR, STEP, Scenario
 from coterie.report.style import COLOURS, INK, new_figure
 from coterie.statistics.allocators.grid import blocks, score_block
 
@@ -63,6 +63,6 @@ def draw_box_plot(scores: Array, marks: dict[str, float]) -> Any:
         )
     axis.set_xlabel("score: mean expected absolute error over 14 targets (scaled charges, counts in records)")
     axis.set_yticks([])
-    axis.set_title(f"All {len(scores):,} allocations (002 Fig. 5.8)", fontsize=9, color=INK)
+    axis.set_title(f"All {len(scores):,} allocations (Nunes 2024, Fig. 5.8)", fontsize=9, color=INK)
     axis.legend(fontsize=7, frameon=False, loc="upper right")
     return figure

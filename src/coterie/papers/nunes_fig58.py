@@ -1,4 +1,4 @@
-"""002 Fig. 5.8: the scores of all 1,352,078 allocations, exactly, and the optimum that is not among them."""
+"""Nunes 2024, Fig. 5.8: the scores of all 1,352,078 allocations, exactly, and the optimum that is not among them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from coterie.papers.allocation import insurance
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
-from coterie.papers.paper_002_scenario import PUBLISHED_BEST, exact_scores, scenario
+from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
+from coterie.papers.nunes_scenario import PUBLISHED_BEST, exact_scores, scenario
 from coterie.statistics.allocators import find_allocator
 
 _QUANTILES = np.linspace(0.0, 1.0, 201)
@@ -35,16 +35,16 @@ def _compute() -> Outcome:
             abs(theirs / ours - 1) < 1e-3,
         ),
     )
-    marks = {"gradient": optimum, "best of 002": theirs, "uniform": exact_scores(chosen)["uniform"]}
+    marks = {"gradient": optimum, "best of Nunes 2024": theirs, "uniform": exact_scores(chosen)["uniform"]}
     data = pa.table({"share of allocations": _QUANTILES, "score": np.quantile(scores, _QUANTILES)})
     notes = (f"Off the grid, with the same floor and total, the gradient reaches {optimum:.4f}.",)
     return Outcome(findings, draw_box_plot(scores, marks), data, notes)
 
 
 EXPERIMENT = Experiment(
-    name="002-fig58",
+    name="nunes-fig58",
     title="the scores of all allocations in steps of 0.5",
-    paper="002 §5.4.3, Fig. 5.8",
+    paper="Nunes 2024, §5.4.3, Fig. 5.8",
     data=("insurance",),
     seconds=10,
     compute=_compute,

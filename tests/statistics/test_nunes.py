@@ -1,4 +1,4 @@
-"""Paper 002 repeated: its tables, its scores within 3 %, its figures, and what it missed."""
+"""Nunes 2024 repeated: its tables, its scores within 3 %, its figures, and what it missed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import allocation as paper_002_scores
-from coterie.papers import get_experiment, paper_002_tables
+from coterie.papers import allocation as nunes_scores
+from coterie.papers import get_experiment, nunes_tables
 from coterie.papers.allocation import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
-from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
-from coterie.papers.paper_002_scenario import (
+from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
+from coterie.papers.nunes_scenario import (
     PUBLISHED_BEST,
     PUBLISHED_SCORES,
     Scenario,
@@ -37,7 +37,7 @@ def chosen(insurance: pa.Table) -> Scenario:
 
 
 def test_tables_and_t_tests_are_those_of_the_paper(insurance: pa.Table) -> None:
-    findings = [*paper_002_tables.findings_of(insurance), *paper_002_scores.findings_of(insurance)[0]]
+    findings = [*nunes_tables.findings_of(insurance), *nunes_scores.findings_of(insurance)[0]]
     assert len(findings) == 9
     assert [finding for finding in findings if not finding.holds] == []
 
@@ -78,7 +78,7 @@ def test_the_optimum_beats_the_published_best_in_few_steps(
 
 
 def test_the_score_agrees_with_the_papers_own_way_of_estimating_it(chosen: Scenario) -> None:
-    """A plain simulation of 200,000 runs, as 002 does with 1,000: within five standard errors."""
+    """A plain simulation of 200,000 runs, as Nunes 2024 does with 1,000: within five standard errors."""
     draw_from = np.random.Generator(np.random.PCG64(2))
     scales = chosen.metric.scales(PUBLISHED_BEST)
     x = chosen.metric.values + draw_from.laplace(size=(200_000, 12)) * scales
@@ -114,7 +114,7 @@ def test_all_allocations_in_under_a_minute(chosen: Scenario, tmp_path: Path) -> 
     best_score, published = (chosen.metric.score(b, exponent=14) for b in (best, PUBLISHED_BEST))
     assert published == pytest.approx(best_score, rel=1e-3)
     assert draw_box_plot(scores, {"best": best_score}) is not None
-    assert get_experiment("002-fig58").run(tmp_path).startswith("reproduced")
+    assert get_experiment("nunes-fig58").run(tmp_path).startswith("reproduced")
 
 
 # --- the interaction study ------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_the_exact_curve_runs_through_the_simulation(index: int) -> None:
 
 
 def test_the_mean_of_a_quotient_grows_without_bound_as_the_guard_is_lifted() -> None:
-    """002's spikes: with a small denominator the simulated mean jumps; with a large one it is smooth."""
+    """Nunes 2024's spikes: with a small denominator the simulated mean jumps; with a large one it is smooth."""
     division = [panel for panel in panels() if panel.operation == "division"]
     smooth = next(panel for panel in division if panel.value_b == 10000)
     drawn = simulated(smooth, 4000, seed=1)
@@ -159,14 +159,14 @@ def test_panels_are_drawn() -> None:
     assert as_png(figure).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["002-tables", "002-scores"])
+@pytest.mark.parametrize("name", ["nunes-tables", "nunes-scores"])
 def test_quick_experiments_are_reproduced(name: str, insurance: pa.Table, tmp_path: Path) -> None:
     assert insurance.num_rows == 1338
     assert get_experiment(name).run(tmp_path).startswith("reproduced")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["002-fig52", "002-fig53", "002-fig54", "002-fig55"])
+@pytest.mark.parametrize("name", ["nunes-fig52", "nunes-fig53", "nunes-fig54", "nunes-fig55"])
 def test_the_interaction_figures_are_reproduced(name: str, tmp_path: Path) -> None:
     assert get_experiment(name).run(tmp_path).startswith("reproduced")
     assert (tmp_path / f"{name}.png").exists()
