@@ -24,7 +24,6 @@ from coterie.promise.verification import released_digest
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_figure import audit_figure
 from coterie.report.audit_page import audit_page, shown
-from coterie.report.style import as_png
 from coterie.schema.attributes import Schema
 from coterie.table.demo_population import demo_schema
 from coterie.table.reading import read_table
@@ -214,12 +213,16 @@ def _refuse_early(output: Path, *, force: bool) -> None:
 def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
     output.mkdir(parents=True, exist_ok=True)
     content = json.dumps(audit.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    figure = audit_figure(audit)
     for name, written in (
         ("audit.json", content.encode()),
-        ("audit.png", as_png(audit_figure(audit))),
+        ("audit.png", figure.png() if figure else b""),
         ("audit.html", audit_page(audit).encode()),
     ):
-        stage_bytes(written, output / name, force=force).publish()
+        if written:
+            stage_bytes(written, output / name, force=force).publish()
+        else:  # of an earlier audit
+            (output / name).unlink(missing_ok=True)
     if as_json:
         print_json(audit.to_dict())
         return

@@ -27,8 +27,9 @@ from coterie.comparison.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
 from coterie.evaluation.measure import Settings
 from coterie.methods.guarantee import beside_in_words
+from coterie.report.charts import number
 from coterie.report.comparison_report import write_comparison
-from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
+from coterie.report.ranking import Best, best_cells, key_to_errors, usual_measure
 from coterie.schema.attributes import Role, Schema
 from coterie.table.address import Address
 from coterie.table.reading import read_table
@@ -144,8 +145,8 @@ def compare_command(
                     {
                         "release": point.name,
                         "gain": point.risk,
-                        "low": point.risk_low,
-                        "high": point.risk_high,
+                        "low": point.low,
+                        "high": point.high,
                     }
                     for point in said.attacked
                 ],
@@ -216,7 +217,7 @@ def _table(best: list[Best]) -> Table:
             entry.cell.method,
             styled_status(entry.guarantee.status.value),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
-            readable(entry.error) + (" " if entry.measure == usual else "*"),
+            number(entry.error) + (" " if entry.measure == usual else "*"),
             entry.words,
         )
         before = epsilon

@@ -17,7 +17,7 @@ from coterie.errors import CertificateError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import check_signature
 from coterie.publication.staging import stage_bytes
-from coterie.report.plan_figure import draw_plan
+from coterie.report.plan_figure import plan_figure
 from coterie.statistics.allocators import DEFAULT, allocators
 from coterie.statistics.planning.as_in_paper import plan_as_in_paper
 from coterie.statistics.planning.by_hand import resplit
@@ -52,7 +52,7 @@ def plan_command(
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
     split: Split = None,
-    figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write a figure (.svg, .png or .html).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
     data: Annotated[str | None, typer.Option(help="Only with --as-in-paper: the data it looks at.")] = None,
@@ -81,7 +81,7 @@ def plan_command(
             chosen = resplit(plan(specification, allocator, report_losses=False), read_split(split))
         else:
             chosen = plan(specification, allocator, compare=None if compare else ())
-        picture = draw_plan(chosen) if figure is not None else b""
+        picture = plan_figure(chosen).written_as(figure) if figure is not None else b""
     if figure is not None:
         stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
     if as_json:
