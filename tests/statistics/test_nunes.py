@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from coterie.report.style import as_png
 
 from coterie.papers import allocation as nunes_scores
 from coterie.papers import get_experiment, nunes_tables
@@ -22,7 +23,6 @@ from coterie.papers.nunes_scenario import (
     scenario,
     series_as_printed,
 )
-from coterie.report.style import as_png
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 from coterie.statistics.allocators.allocator import Problem

@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from coterie._version import __version__
 from coterie.comparison.checkpoint import Checkpoint, open_checkpoint
 from coterie.comparison.engine import Block, run_cells
@@ -23,8 +21,7 @@ from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.bins import bin_count
 from coterie.evaluation.classes import check_classes
 from coterie.evaluation.measure import Measure, Settings
-from coterie.evaluation.pair import as_they_are
-from coterie.evaluation.spread import check_scales
+from coterie.evaluation.pair import check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
 from coterie.table.checked import Checked, check
@@ -54,24 +51,23 @@ class Comparison:
 def grid_measures(
     columns: Iterable[Column], names: Sequence[str] | None = None, *, synthetic: bool = False
 ) -> list[Measure]:
-    """The measures that a grid can give for these columns: those that follow from cluster values.
+    """The measures that a grid can give for these columns: those that look at one attribute at a time.
 
-    Unless it is named, the one that matches by rank comes only with synthetic methods: it is what they are ranked by, and
-    sorting every cell costs more than all else.
+    Unless it is named, a costly one comes only with synthetic methods, which are ranked by it.
     """
     kinds = {isinstance(column, NumericColumn) for column in columns}
     chosen = []
     for measure in map(get_measure, dict.fromkeys(names or all_measures())):
         by = measure.attribute
-        if not names and measure.name == "sse-matched" and not synthetic:
+        if not names and measure.costly and not synthetic:
             continue
-        if by is None or (by.clusters is None and by.drawn is None):
+        if by is None:
             if names:
                 raise ParameterError(
                     f"'{measure.name}' looks at whole rows, so a grid does not give it.",
                     "Take it from a release with `coterie evaluate`.",
                 )
-        elif (by.clusters is not None and True in kinds) or (by.drawn is not None and False in kinds):
+        elif (by.of_numbers and True in kinds) or (by.of_labels and False in kinds):
             chosen.append(measure)
     return chosen
 
@@ -122,7 +118,8 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        original = _as_measured(table, schema, checked)
+        # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
+        original = {name: checked.as_they_were(name) for name in checked.columns}
         for block in _work(checked, original, schema, remaining, grid, chosen, settings):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
@@ -157,17 +154,6 @@ def _meaning(column: Column) -> str | None:
         "\n".join(column.taxonomy.categories).encode() + column.distance.tobytes() + column.order.tobytes()
     )
     return hashlib.sha256(content).hexdigest()
-
-
-def _as_measured(table: pa.Table, schema: Schema, checked: Checked) -> dict[str, Column]:
-    """Methods see values clipped to their domain, measures see them as they were, as `evaluate` does."""
-    if not any(checked.values_clipped.values()):
-        return checked.columns
-    raw = as_they_are(table, schema).columns
-    return {
-        name: raw[name] if checked.values_clipped.get(name) else column
-        for name, column in checked.columns.items()
-    }
 
 
 def _work(

@@ -84,7 +84,9 @@ def _compute() -> Outcome:
         "The paper does not name its 1 and 8 attributes; these are the first ones of the file.",
         "dp-mdav as published: every attribute gets the whole ε, so its rows cost mε (see coterie methods show dp-mdav).",
     )
-    return Outcome(findings, line_panels(panels, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes)
+    return Outcome(
+        findings, line_panels(panels, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes
+    )
 
 
 def _last_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | None:
