@@ -37,7 +37,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
 AsInPaper = Annotated[
     bool,
-    typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
+    typer.Option("--as-in-paper", help="Plan on the data, as Nunes 2024 does. Not differentially private."),
 ]
 Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 Split = Annotated[

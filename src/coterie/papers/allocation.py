@@ -1,4 +1,4 @@
-"""The insurance data of 002 §5.4.2."""
+"""The insurance data of Nunes 2024, §5.4.2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_002_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
+from coterie.papers.nunes_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
 from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.statistics.allocators import find_allocator
 
@@ -20,7 +20,7 @@ def insurance() -> pa.Table:
     return load("insurance")
 
 
-# 002 §5.4.3: the published scores of five allocations, without their simulation error.
+# Nunes 2024, §5.4.3: the published scores of five allocations, without their simulation error.
 
 TOLERANCE = 0.03
 
@@ -62,21 +62,21 @@ def _compute() -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    name="002-scores",
+    name="nunes-scores",
     title="the metric's scores of five allocations",
-    paper="002 §5.4.3",
+    paper="Nunes 2024, §5.4.3",
     data=("insurance",),
     seconds=2,
     compute=_compute,
 )
 
 
-# Paper 002, §5.1: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
+# Nunes 2024, §5.1: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
 #
 # Four operations, and for each of four variables four values, the others at their base. The simulated mean is
 # drawn as in Fig. 5.2–5.5, with the exact curve over it: closed for + and −, one quadrature for × and ÷. The
 # mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
-# what the simulation shows above it are the spikes that 002 describes.
+# what the simulation shows above it are the spikes that Nunes 2024 describes.
 
 Array = NDArray[np.float64]
 OPERATIONS = ("addition", "subtraction", "multiplication", "division")
@@ -142,7 +142,7 @@ def _given_one_noise(panel: Panel, a: float, b: float) -> float:
 
 
 def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Array = SHARES) -> Array:
-    """The mean absolute error of that many draws, as 002 computes it (no guard)."""
+    """The mean absolute error of that many draws, as Nunes 2024 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     a = (
         panel.value_a
@@ -192,7 +192,7 @@ def draw(chosen: Sequence[Panel], means: Sequence[Array], title: str = "") -> Fi
 
 
 def experiment(operation: str, number: str) -> Experiment:
-    """One figure of 002 §5.1 with all sixteen panels of its operation."""
+    """One figure of Nunes 2024, §5.1 with all sixteen panels of its operation."""
 
     def compute() -> Outcome:
         chosen = [panel for panel in panels() if panel.operation == operation]
@@ -209,7 +209,9 @@ def experiment(operation: str, number: str) -> Experiment:
         )
 
     title = f"{operation}: the error of two noisy queries over the split of ε"
-    return Experiment(f"002-fig{number}", title, f"002 §5.1, Fig. {number[0]}.{number[1]}", (), 10, compute)
+    return Experiment(
+        f"nunes-fig{number}", title, f"Nunes 2024, §5.1, Fig. {number[0]}.{number[1]}", (), 10, compute
+    )
 
 
 def _smooth(means: Sequence[Array], curves: Sequence[Array]) -> tuple[Finding, ...]:

@@ -57,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    name: str  # "000-fig3"
+    name: str  # "soria-comas-fig3"
     title: str
     paper: str
     data: tuple[str, ...]  # names of data sets (coterie.papers.data)
