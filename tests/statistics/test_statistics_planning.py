@@ -13,7 +13,7 @@ import pytest
 from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import ParameterError
-from coterie.report.plan_figure import draw_plan
+from coterie.report.plan_figure import plan_figure
 from coterie.schema.attributes import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.prediction.autodiff import Tape
@@ -122,7 +122,7 @@ def test_comparison_lists_every_allocator_and_puts_the_best_first() -> None:
     assert scores == sorted(scores)
     assert chosen.rows[0].allocator == "gradient"
     assert {row.allocator for row in chosen.rows} >= {"uniform", "taylor", "genetic", "grid", "robust"}
-    assert draw_plan(chosen).startswith(b"\x89PNG")
+    assert plan_figure(chosen).png().startswith(b"\x89PNG")
 
 
 def test_a_wrong_guess_costs_more_the_more_it_is_wrong() -> None:

@@ -8,6 +8,7 @@ from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, Unit, percent
 from coterie.auditing.audit import WARNING, Audit
 from coterie.report.audit_figure import audit_figure
+from coterie.report.charts import number
 from coterie.report.charts.figure import script
 from coterie.report.html_report import page_style
 
@@ -77,17 +78,13 @@ def _table(findings: tuple[Finding, ...]) -> str:
 
 def shown(estimate: Estimate, unit: Unit) -> str:
     """A value with its interval in the unit of the attack."""
-    write = percent if unit is Unit.SHARE else _number
+    write = percent if unit is Unit.SHARE else number
     if estimate.low == estimate.high:
         return write(estimate.value)
     if estimate.high == float("inf"):
         return f"at least {write(estimate.low)}"
     value, low = (max(end, 0.0) for end in (estimate.value, estimate.low))  # chance can leave a risk below 0
     return f"{write(value)} ({write(low)} – {write(estimate.high)})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _not_run(audit: Audit) -> str:

@@ -109,7 +109,7 @@ def _figures(
             measure,
             measured,
             title="Error over ε and k",
-            caption="The same numbers, one panel per method, all on one colour scale: light is good.",
+            caption="The same numbers, one panel per method, all on one colour scale.",
         ),
     }
     if linked and len(linked) < len(comparison.grid.methods) and "sse-matched" in comparison.results.values:

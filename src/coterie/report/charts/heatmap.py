@@ -99,17 +99,19 @@ def heatmap(
 
 
 def _grid(grid: Grid, row: str, column: str, value: str, shade: Callable[[float], int]) -> Panel:
-    room = max(text_width(row), *(text_width(words) for words in grid.rows)) + 10
+    room = min(_NAMES, max(text_width(words) for words in grid.rows)) + 12
     width = min(64.0, (NARROW - room - 6) / len(grid.columns))
     height = 26.0 if width >= _WRITTEN else 22.0
-    every = math.ceil(max(text_width(words) + 6 for words in grid.columns) / width)
+    every = math.ceil((min(_NAMES, max(text_width(words) for words in grid.columns)) + 6) / width)
     top = 44.0
     parts = [
         text(2, 13, grid.title, width=NARROW - 4, class_="name"),
-        text(room - 8, 34, row, anchor="end", class_="title"),
+        text(2, 34, row, width=NARROW - 4, class_="title"),
     ]
     for place, words in enumerate(grid.rows):
-        parts.append(text(room - 8, top + place * height + height / 2 + 4, words, anchor="end"))
+        parts.append(
+            text(room - 8, top + place * height + height / 2 + 4, words, anchor="end", width=room - 8)
+        )
         for other, found in enumerate(grid.values[place]):
             x, y = room + other * width, top + place * height
             if math.isnan(found):
@@ -122,8 +124,10 @@ def _grid(grid: Grid, row: str, column: str, value: str, shade: Callable[[float]
     end = top + len(grid.rows) * height
     for place, words in enumerate(grid.columns):
         if place % every == 0:
-            parts.append(text(room + (place + 0.5) * width, end + 16, words, anchor="middle", class_="tick"))
-    parts.append(text(room + len(grid.columns) * width, end + 33, column, anchor="end", class_="title"))
+            middle = room + (place + 0.5) * width
+            parts.append(text(middle, end + 16, words, anchor="middle", width=_NAMES, class_="tick"))
+    last = room + len(grid.columns) * width
+    parts.append(text(last, end + 33, column, anchor="end", width=last - 2, class_="title"))
     return Panel(f"{grid.title}: {value} over {row} and {column}", Drawing(NARROW, end + 40, together(parts)))
 
 

@@ -146,10 +146,10 @@ def _labelled(places: Sequence[float], *, log: bool) -> Ticks:
     digits = min(max(0, -math.floor(math.log10(step / unit) + 1e-9)), 12) if step > 0 else 0
     if word and digits > 3:  # far from zero and close together: only the whole number tells them apart
         unit, word, digits = 1.0, "", max(0, -math.floor(math.log10(step) + 1e-9))
-    return [
-        (place, f"{place / unit + 0.0:,.{digits}f}{f' {word}' if word and place else ''}".replace("-", "−"))
-        for place in places
-    ]
+    shown = [f"{place / unit + 0.0:,.{digits}f}".replace("-", "−") for place in places]
+    if word:
+        shown = [f"{words} {word}" if place else "0" for place, words in zip(places, shown, strict=True)]
+    return list(zip(places, shown, strict=True))
 
 
 def apart(scale: Scale, ticks: Ticks, *, upright: bool = False) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
@@ -63,9 +64,12 @@ def cut(words: str, width: float) -> str:
     """The words, or as many letters as fit with a sign that some are missing."""
     if text_width(words) <= width + 0.5:
         return words
-    kept = words
-    while kept and text_width(f"{kept}…") > width:
-        kept = kept[:-1]
+    room, kept = width - text_width("…"), ""
+    for letter in words:
+        room -= text_width(letter)
+        if room < 0:
+            break
+        kept += letter
     return f"{kept.rstrip()}…"
 
 
@@ -181,6 +185,8 @@ def left(scale: Scale, x: float, title: str, ticks: Ticks, *, grid_to: float) ->
     """Numbers on the left of the line at `x`; the title stands above it, so that nobody turns their head."""
     parts = [line(x, scale.at(value), grid_to, scale.at(value), "grid") for value, _ in ticks]
     parts += [text(x - 7, scale.at(value) + 4, words, anchor="end", class_="tick") for value, words in ticks]
+    if text_width(title) > grid_to - 2:  # what is in parentheses is said by the table, too
+        title = re.sub(r" \([^)]*\)", "", title)
     parts.append(text(2, min(scale.start, scale.end) - 12, title, width=grid_to - 2, class_="title"))
     return parts
 
