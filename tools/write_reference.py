@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coterie.cli.methods import as_dict
+from coterie.methods.listing import as_dict
 from coterie.evaluation import all_measures
 from coterie.methods import all_methods
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from coterie.cli.methods import as_dict
+from coterie.methods.listing import as_dict
 from coterie.methods import all_methods
 
 ROOT = Path(__file__).resolve().parent.parent

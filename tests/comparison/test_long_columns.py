@@ -85,7 +85,7 @@ def test_values_that_fall_inside_their_groups() -> None:
 def test_values_that_the_schema_clips_are_measured_as_they_were() -> None:
     draw = np.random.default_rng(5)
     table = pa.table({"wild": draw.normal(0, 40, 400), "paid": draw.uniform(0, 9, 400)})
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         "paid: {role: protect, domain: {lower: 0, upper: 100, source: dp}}}\n"
     )
@@ -97,7 +97,7 @@ def test_a_category_with_one_label(monkeypatch: pytest.MonkeyPatch, long: int) -
     """Nothing can be drawn, and there is no sensitivity to divide by."""
     call_long(monkeypatch, long)
     table = pa.table({"country": ["DE"] * 40, "x": np.linspace(0, 9, 40)})
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {country: {type: categorical, role: protect, categories: {labels: [DE]}}, "
         "x: {role: protect, domain: {lower: 0, upper: 10}}}\n"
     )
@@ -121,7 +121,7 @@ def test_moments_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch, long: int) ->
     monkeypatch.setattr(sorted_table, "_SIDE_BY_SIDE", 1)
     second = np.random.default_rng(6).integers(0, 60, 20_000)
     table = pa.table({"at": pa.array((1_700_000_000 + second) * 1_000_000, pa.timestamp("us"))})
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {at: {type: timestamp, role: protect, "
         "domain: {lower: 2023-11-14T22:13:20, upper: 2023-11-14T22:14:20}}}\n"
     )

@@ -20,9 +20,7 @@ from coterie.table.checked import check
 
 
 def _columns(values: np.ndarray, kind: str = "continuous") -> dict:
-    one = Schema.from_yaml(
-        f"attributes:\n  x: {{type: {kind}, role: protect, domain: {{lower: 0, upper: 100}}}}"
-    )
+    one = Schema.load(f"attributes:\n  x: {{type: {kind}, role: protect, domain: {{lower: 0, upper: 100}}}}")
     return check(pa.table({"x": values}), one).columns
 
 
@@ -65,7 +63,7 @@ def test_a_figure_is_no_wider_than_the_page() -> None:
         correlation_matrices(wide, {"a": wide, "b": wide}),
         distributions(dict(list(wide.items())[:4]), {}),
     ]
-    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    schema = Schema.load("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
     table = pa.table({"x": np.linspace(0, 100, 60)})
     found = compare(table, schema, make_grid(["dp-ir"], ["0.1", "1", "2", "5"], [5, 10], runs=1))
     drawn.append(error_by_k(found, "sse", ["dp-ir"]))
@@ -79,7 +77,7 @@ def test_a_figure_is_no_wider_than_the_page() -> None:
 def test_names_are_names_and_not_mathematics() -> None:
     """Two dollar signs would make a formula of what is between them, and a formula that is none would end the report."""
     name = "price $ low\nor $ ^^ high"
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 name: {"role": "protect", "domain": {"lower": 0, "upper": 100}, "unit": "$^"},
@@ -104,7 +102,7 @@ def test_names_are_names_and_not_mathematics() -> None:
 
 @pytest.mark.parametrize("epsilons", [["1"], ["0.1", "1"]])
 def test_the_label_of_one_low_heatmap_is_not_cut(epsilons: list[str]) -> None:
-    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    schema = Schema.load("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
     table = pa.table({"x": np.linspace(0, 100, 60)})
     found = compare(table, schema, make_grid(["dp-ir"], epsilons, [5, 10], runs=1))
     figure = error_heatmaps(found, "sse", ["dp-ir"])
@@ -117,7 +115,7 @@ def test_the_label_of_one_low_heatmap_is_not_cut(epsilons: list[str]) -> None:
 
 def test_the_legend_of_every_method_fits_under_one_panel() -> None:
     methods = ["laplace", "ir", "dp-ir", "dp-um", "dp-ir-path", "idp", "idp-ls", "idp-cbls", "idp-cbls-joint"]
-    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    schema = Schema.load("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
     table = pa.table({"x": np.linspace(0, 100, 60)})
     figure = error_by_k(compare(table, schema, make_grid(methods, ["1"], [5, 10], runs=1)), "sse", methods)
     figure.draw_without_rendering()
@@ -128,7 +126,7 @@ def test_the_legend_of_every_method_fits_under_one_panel() -> None:
 
 def test_many_heatmaps_stand_side_by_side_with_their_label_whole() -> None:
     methods = ["ir", "dp-ir", "dp-um", "idp-ls", "idp-cbls"]
-    schema = Schema.from_yaml("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
+    schema = Schema.load("attributes:\n  x: {role: protect, domain: {lower: 0, upper: 100}}")
     table = pa.table({"x": np.linspace(0, 100, 60)})
     found = compare(table, schema, make_grid(methods, ["1"], [5, 10], runs=1))
     figure = error_heatmaps(found, "sse", methods)
