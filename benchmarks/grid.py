@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 
 from benchmarks.grid_shapes import Shape, census_table, shapes
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
+from coterie.chain.partition.individual_ranking import ranks
 from coterie.comparison.comparison import compare
 from coterie.comparison.grid import Cell, make_grid
-from coterie.comparison.ordering import stable_order
 from coterie.comparison.paid_bounds import pays_for_bounds
 from coterie.engines.in_memory import protect
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import get_method
-from coterie.methods.grouping import EACH_ALONE
 from coterie.papers.soria_comas_fig3 import KS
 from coterie.papers.soria_comas_sse import ALPHAS, EPSILONS, METHODS, run_grids
 from coterie.papers.tables import CENSUS_SORIA_COMAS, numeric_schema
@@ -110,9 +109,9 @@ def _once(shape: Shape, cells: list[Cell]) -> None:
     """What no grid can do without: the table checked, attributes sorted, groups found, noise drawn and put on."""
     columns = check(shape.table, shape.schema).columns
     records = shape.table.num_rows
-    if any(get_method(cell.method).grouping is not EACH_ALONE for cell in cells):
+    if not all(get_method(cell.method).grouping.alone for cell in cells):
         for column in columns.values():
-            stable_order(column.position)
+            ranks(column.position)
     groupings = {
         (get_method(cell.method).grouping.name, cell.k): get_method(cell.method).grouping for cell in cells
     }

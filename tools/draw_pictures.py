@@ -15,9 +15,9 @@ import numpy as np
 
 from coterie import Schema, demo_population, demo_schema, protect
 from coterie.auditing import audit_release
-from coterie.cli.methods import as_dict
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import get_method
+from coterie.methods.listing import as_dict
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 INK, SOFT, LINE, BEFORE, AFTER, BAD = "#1a1f25", "#4c5663", "#dce1e7", "#b3bcc6", "#0a58a8", "#bb4d00"

@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import coterie
-from coterie.cli.methods import as_dict
 from coterie.evaluation import all_measures
 from coterie.methods import all_methods
+from coterie.methods.listing import as_dict
 from write_tables import by_proof
 
 ROOT = Path(__file__).resolve().parent.parent

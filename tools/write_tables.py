@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from coterie.cli.methods import as_dict
 from coterie.methods import all_methods
+from coterie.methods.listing import as_dict
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKS = re.compile(r"(<!-- methods:.*?-->\n).*?(<!-- /methods -->)", re.DOTALL)

@@ -11,8 +11,8 @@ import typer.main
 
 import write_tables
 from coterie.cli.app import app
-from coterie.cli.methods import as_dict
 from coterie.methods import get_method
+from coterie.methods.listing import as_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

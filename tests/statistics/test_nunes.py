@@ -12,7 +12,7 @@ import pytest
 from coterie.papers import allocation as nunes_scores
 from coterie.papers import get_experiment, nunes_tables
 from coterie.papers.allocation import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
-from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
+from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_scores
 from coterie.papers.nunes_scenario import (
     PUBLISHED_BEST,
     PUBLISHED_SCORES,
@@ -22,12 +22,10 @@ from coterie.papers.nunes_scenario import (
     scenario,
     series_as_printed,
 )
-from coterie.report.style import as_png
-from coterie.statistics import read_specification
+from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.allocators.grid import blocks, score_block
-from coterie.statistics.planning import plan
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
 
@@ -114,7 +112,7 @@ def test_all_allocations_in_under_a_minute(chosen: Scenario, tmp_path: Path) -> 
     assert len(scores) == ALLOCATIONS
     best_score, published = (chosen.metric.score(b, exponent=14) for b in (best, PUBLISHED_BEST))
     assert published == pytest.approx(best_score, rel=1e-3)
-    assert draw_box_plot(scores, {"best": best_score}) is not None
+    assert draw_scores(scores, {"best": best_score}) is not None
     assert get_experiment("nunes-fig58").run(tmp_path).startswith("reproduced")
 
 
@@ -157,7 +155,7 @@ def test_the_best_split_follows_the_sensitivity() -> None:
 def test_panels_are_drawn() -> None:
     chosen = panels()[::16]
     figure = draw(chosen, [simulated(panel, 200) for panel in chosen])
-    assert as_png(figure).startswith(b"\x89PNG")
+    assert figure.png().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["nunes-tables", "nunes-scores"])

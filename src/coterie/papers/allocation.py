@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.nunes_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
-from coterie.report.style import COLOURS, new_figure
+from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.statistics.allocators import find_allocator
 
 
@@ -175,23 +174,21 @@ def _laplace_nodes(around: float) -> tuple[Array, Array]:
     return unit, weight / weight.sum()
 
 
-def draw(chosen: Sequence[Panel], means: Sequence[Array], columns: int = 4) -> Any:
-    """Panels in a grid: simulation as dots, exact curve as a line, logarithmic error axis."""
-    rows = -(-len(chosen) // columns)
-    figure, axes = new_figure(3.2 * columns, 2.4 * rows, rows, columns)
-    for axis, panel, mean in zip(axes.flat, chosen, means, strict=False):
-        axis.plot(SHARES, mean, ".", markersize=2.5, color=COLOURS[1], label="simulated mean")
-        label = "exact (denominator guarded)" if panel.operation == "division" else "exact"
-        axis.plot(SHARES, exact_curve(panel), color=COLOURS[0], linewidth=1.3, label=label)
-        axis.set_yscale("log")
-        axis.set_title(panel.title, fontsize=8)
-        axis.set_xlabel("ε of query A (total ε = 1)", fontsize=7)
-        axis.set_ylabel("mean absolute error", fontsize=7)
-        axis.tick_params(which="both", labelsize=6)
-    for axis in list(axes.flat)[len(chosen) :]:
-        axis.set_visible(False)
-    axes.flat[0].legend(fontsize=6, frameon=False)
-    return figure
+def draw(chosen: Sequence[Panel], means: Sequence[Array], title: str = "") -> Figure:
+    """One picture per panel: simulation as dots, exact curve as a line, logarithmic error axis."""
+
+    def over_shares(values: Array) -> list[tuple[float, float]]:
+        return [(float(share), float(value)) for share, value in zip(SHARES, values, strict=True)]
+
+    drawn = []
+    for panel, mean in zip(chosen, means, strict=True):
+        exact = "exact (denominator guarded)" if panel.operation == "division" else "exact"
+        simulation = Series("simulated mean", over_shares(mean), look=1, joined=False)
+        drawn.append(
+            Lines(panel.title, [simulation, Series(exact, over_shares(exact_curve(panel)), marked=False)])
+        )
+    axis = "ε of query A (total ε = 1)"
+    return lines(drawn, x=axis, y="mean absolute error", caption="", log_x=False, title=title)
 
 
 def experiment(operation: str, number: str) -> Experiment:
@@ -208,7 +205,7 @@ def experiment(operation: str, number: str) -> Experiment:
         ]
         findings = _quotient(chosen, means, curves) if operation == "division" else _smooth(means, curves)
         return Outcome(
-            (*findings, *_best_split(chosen, curves)), draw(chosen, means), pa.Table.from_pylist(rows)
+            (*findings, *_best_split(chosen, curves)), draw(chosen, means, title), pa.Table.from_pylist(rows)
         )
 
     title = f"{operation}: the error of two noisy queries over the split of ε"

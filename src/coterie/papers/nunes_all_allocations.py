@@ -7,13 +7,11 @@ steps is one allocation.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.papers.nunes_scenario import FLOOR, STEP, Scenario
-from coterie.report.style import COLOURS, INK, new_figure
+from coterie.report.charts import Figure, Interval, intervals
 from coterie.statistics.allocators.grid import blocks, score_block
 
 Array = NDArray[np.float64]
@@ -42,27 +40,21 @@ def all_scores(chosen: Scenario) -> tuple[Array, Array]:
     return np.concatenate(parts), best
 
 
-def draw_box_plot(scores: Array, marks: dict[str, float]) -> Any:
+def draw_scores(scores: Array, marks: dict[str, float]) -> Figure:
     """Fig. 5.8 with the exact scores, and where the named allocations stand."""
-    figure, axes = new_figure(7.0, 3.2)
-    axis = axes[0, 0]
-    axis.boxplot(
-        scores,
-        orientation="horizontal",
-        widths=0.5,
-        flierprops={"marker": ".", "markersize": 1.5, "alpha": 0.2},
+    low, middle, high = (float(value) for value in np.quantile(scores, (0.05, 0.5, 0.95)))
+    return intervals(
+        [
+            Interval(
+                f"all {len(scores):,} allocations", middle, low, high, float(scores.min()), ("circle", 7)
+            ),
+            *(Interval(name, score, said=f"{score:.4f}") for name, score in marks.items()),
+        ],
+        axis="score: mean expected absolute error over 14 targets (scaled charges, counts in records)",
+        mark_words="smallest",
+        interval="from the 5 % to the 95 % point",
+        looks=[("median of all allocations", ("circle", 7)), ("one allocation", ("circle", 1))],
+        caption="",
+        first="allocation",
+        title=f"All {len(scores):,} allocations (Nunes 2024, Fig. 5.8)",
     )
-    styles = ("-", "--", ":", "-.")
-    for index, (name, score) in enumerate(marks.items()):
-        axis.axvline(
-            score,
-            color=COLOURS[index],
-            linestyle=styles[index % 4],
-            linewidth=1.4,
-            label=f"{name} {score:.4f}",
-        )
-    axis.set_xlabel("score: mean expected absolute error over 14 targets (scaled charges, counts in records)")
-    axis.set_yticks([])
-    axis.set_title(f"All {len(scores):,} allocations (Nunes 2024, Fig. 5.8)", fontsize=9, color=INK)
-    axis.legend(fontsize=7, frameon=False, loc="upper right")
-    return figure

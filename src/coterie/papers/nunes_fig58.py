@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coterie.papers.allocation import insurance
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
+from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_scores
 from coterie.papers.nunes_scenario import PUBLISHED_BEST, exact_scores, scenario
 from coterie.statistics.allocators import find_allocator
 
@@ -38,7 +38,7 @@ def _compute() -> Outcome:
     marks = {"gradient": optimum, "best of Nunes 2024": theirs, "uniform": exact_scores(chosen)["uniform"]}
     data = pa.table({"share of allocations": _QUANTILES, "score": np.quantile(scores, _QUANTILES)})
     notes = (f"Off the grid, with the same floor and total, the gradient reaches {optimum:.4f}.",)
-    return Outcome(findings, draw_box_plot(scores, marks), data, notes)
+    return Outcome(findings, draw_scores(scores, marks), data, notes)
 
 
 EXPERIMENT = Experiment(

@@ -91,10 +91,7 @@ def _compute() -> Outcome:
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
     note = "The paper does not name its 1 and 8 attributes; these are the first ones of the file."
     return Outcome(
-        findings,
-        line_panels(panels, 2, "Sánchez et al. 2016, Fig. 1: Census, mean of 10 runs"),
-        data,
-        (note,),
+        findings, line_panels(panels, "Sánchez et al. 2016, Fig. 1: Census, mean of 10 runs"), data, (note,)
     )
 
 

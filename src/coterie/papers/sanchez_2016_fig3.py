@@ -85,7 +85,7 @@ def _compute() -> Outcome:
         "dp-mdav as published: every attribute gets the whole ε, so its rows cost mε (see coterie methods show dp-mdav).",
     )
     return Outcome(
-        findings, line_panels(panels, 2, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes
+        findings, line_panels(panels, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes
     )
 
 

@@ -63,7 +63,7 @@ def _compute() -> Outcome:
         panel.lines.append(Line("individual ranking, no noise", found.line(measure, "ir", "1"), 2))
         panel.lines.append(Line("insensitive MDAV, no noise", found.line(measure, INSENSITIVE, "1"), 3))
         panels.append(panel)
-    figure = line_panels(panels, 2, "Sánchez et al. 2016, Fig. 4: Adult (30,162 records), mean of 10 runs")
+    figure = line_panels(panels, "Sánchez et al. 2016, Fig. 4: Adult (30,162 records), mean of 10 runs")
     return Outcome(findings, figure, found.table(), (NOTE,))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.grids import paper_grid
 from coterie.papers.tables import census, numeric_schema
-from coterie.report.style import COLOURS, new_figure
+from coterie.report.charts import Figure, Lines, Series, lines
 
 KS = (2, 25, 50, 100)
 EPSILONS = ("0.1", "1", "10")
@@ -116,37 +116,30 @@ def _table(found: np.ndarray, names: list[str]) -> pa.Table:
     )
 
 
-def _figure(found: np.ndarray, names: list[str]) -> object:
-    figure, axes = new_figure(9.6, 4.6, 1, 2)
-    for place, (axis, method) in enumerate(zip(axes.flat, METHODS, strict=True)):
-        for look, epsilon in enumerate(EPSILONS):
-            published, measured = PUBLISHED[:, :, look, place].ravel(), found[:, :, look, place].ravel()
-            axis.plot(
-                np.maximum(published, 0.005),
-                measured,
-                "os^"[look],
-                color=COLOURS[look],
-                markersize=4,
-                label=f"ε = {epsilon}",
-            )
-        doubtful = PUBLISHED[DOUBTFUL, :, :, place].ravel(), found[DOUBTFUL, :, :, place].ravel()
-        axis.plot(
-            *doubtful, "o", markersize=10, fillstyle="none", color="#999999", label=f"A3 ({names[DOUBTFUL]})"
-        )
-        axis.plot([0.005, 80], [0.005, 80], color="#333333", linewidth=0.8)
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_xlabel("published change of variance (share, log scale)", fontsize=8)
-        axis.set_ylabel("measured change of variance (share, log scale)", fontsize=8)
-        axis.set_title(
-            {"dp-ir": "individual ranking (IR)", "dp-mdav": "insensitive MDAV (MV)"}[method], fontsize=9
-        )
-        axis.legend(fontsize=7, frameon=False)
-    figure.suptitle(
-        "Sánchez et al. 2016, Table 1: every cell, measured against published (on the line: equal)",
-        fontsize=10,
+def _figure(found: np.ndarray, names: list[str]) -> Figure:
+    panels = []
+    for place, title in enumerate(("individual ranking (IR)", "insensitive MDAV (MV)")):
+        pairs = np.stack([np.maximum(PUBLISHED[..., place], 0.005), np.maximum(found[..., place], 0.0001)])
+        others = np.delete(pairs, DOUBTFUL, axis=1)
+        series = [
+            Series(f"ε = {epsilon}", _points(others[:, :, :, look]), look, joined=False)
+            for look, epsilon in enumerate(EPSILONS)
+        ]
+        doubtful = Series(f"A3 ({names[DOUBTFUL]}), all ε", _points(pairs[:, DOUBTFUL]), 6, joined=False)
+        panels.append(Lines(title, [*series, doubtful]))
+    return lines(
+        panels,
+        x="published change of variance (share)",
+        y="measured change of variance (share)",
+        caption="On the dashed line, both are equal.",
+        diagonal=True,
+        title="Sánchez et al. 2016, Table 1: every cell, measured against published",
     )
-    return figure
+
+
+def _points(pairs: np.ndarray) -> list[tuple[float, float]]:
+    published, measured = pairs.reshape(2, -1)
+    return [(float(x), float(y)) for x, y in zip(published, measured, strict=True)]
 
 
 EXPERIMENT = Experiment(

@@ -145,6 +145,6 @@ def outcome(
     for which, name in enumerate((task.lower_name, task.upper_name)):
         data[f"F-measure {name}"] = [float(values[which]) for values in scores.masked.values()]
         data[f"upper bound {name}"] = [float(scores.bound[which])] * len(scores.masked)
-    figure = line_panels(panels, 2, f"{title}: mean of {task.runs} runs")
+    figure = line_panels(panels, f"{title}: mean of {task.runs} runs")
     note = f"Forests of {TREES} trees; the class itself is not masked, because the paper does not say that it is."
     return Outcome(findings, figure, pa.table(data), (note, *notes))

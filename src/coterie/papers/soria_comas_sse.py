@@ -144,6 +144,6 @@ def outcome(found: Figures000, title: str, notes: tuple[str, ...] = ()) -> Outco
                     )
             panels.append(panel)
     data = pa.concat_tables([grid.table(alpha=alpha) for alpha, grid in found.grids.items()])
-    figure = line_panels(panels, 2, f"{title}: mean of {RUNS} runs")
+    figure = line_panels(panels, f"{title}: mean of {RUNS} runs")
     note = "The printed equation (5) depends on units; the right column shows the same data scale-free."
     return Outcome(findings(found), figure, data, (note, *notes))

@@ -61,7 +61,7 @@ def _compute() -> Outcome:
         flat = np.full(len(KS), plain[epsilon])
         panel.lines.append(Line(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
     panel.lines.append(Line("individual ranking, no noise", ranking, 2))
-    figure = line_panels([panel], 1, "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
+    figure = line_panels([panel], "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
     return Outcome(findings, figure, grid.table())
 
 

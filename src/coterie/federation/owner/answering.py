@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from coterie.errors import BudgetExceeded, CoterieError, LedgerError
 from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
 from coterie.federation.documents.canonical import Signed, validated
-from coterie.federation.documents.part_promise import part_guarantee, part_promise
+from coterie.federation.documents.certificate import part_guarantee, part_promise
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError

@@ -13,11 +13,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.prediction.batches import Batch, make_batches
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw, from_uniform
 from coterie.statistics.prediction.predicted_error import PredictedError
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.target_error import TargetError
+from coterie.statistics.prediction.target_error import Batch, TargetError, make_batches
 from coterie.statistics.specification.equations import Expression
 
 Array = NDArray[np.float64]
