@@ -162,7 +162,7 @@ def test_from_a_dirty_file_to_a_verified_certificate(
     tick(page, "I understand that this spends ε = 1 and draws the noise once. It cannot be taken back.")
     page.submit("Release now")
     page.sees("Verified: these bytes belong to this certificate")
-    page.sees("rows with missing values were dropped".capitalize())
+    page.sees("rows with missing values, if any, were dropped".capitalize())
     verified(tmp_path / "dirty.parquet")
     assert (tmp_path / "dirty.parquet.internal.json").stat().st_mode & 0o077 == 0
 

@@ -43,12 +43,12 @@ def compare_command(
         typer.Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
     ] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs a cell; the figures are their mean.")] = 10,
+    runs: Annotated[int, typer.Option(help="Runs per setting; the figures are their mean.")] = 10,
     seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
     bins: Annotated[
         str,
         typer.Option(
-            help="Histograms: domain (1/100 of it), value (one bin a value where values are whole, else as domain) or auto."
+            help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
         ),
     ] = "auto",
     target: Annotated[
@@ -75,7 +75,7 @@ def compare_command(
 ) -> None:
     """Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.
 
-    Example: coterie compare people.csv -s schema.yaml -m laplace,dp-ir,idp-cbls -e 0.1,1 -k 5,10,50 -o comparison
+    Example: coterie compare people.csv -s schema.yaml -m dp-copula,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
     started = time.perf_counter()
     try:

@@ -114,7 +114,7 @@ def protect_command(
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
-    Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
+    Example: coterie protect people.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
     """
     with _Bars(quiet=as_json) as bars, _opened(ledger) as book:
         written = coterie.publish(
