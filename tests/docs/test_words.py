@@ -22,13 +22,13 @@ THING = (
 FREE = r"(?!\S+ (?:of|or|as|in|for|with|by|from|that|while|beside|share|shares|draws|take) an? )"
 BANNED = {
     rf"\b{FREE}(?:one|two|\d[\d,]*) [\w-]+ an? (?:{THING})\b(?! (?:may|can|must|has|is|of|that))": "one X per Y",
-    rf"\b(?:variances|bytes|values|records|seconds|ms|µs|ns|MB|GB|EUR|queries|million) an? (?:{THING})\b": "X per Y",
+    rf"\b(?:variances|bytes|values|[Rr]ecords|seconds|ms|µs|ns|MB|GB|EUR|queries|million) an? (?:{THING})\b": "X per Y",
     r"\b(?:[Ss]econds|s|ms|µs) of processor\b|\bprocessor (?:time|seconds)\b": "CPU seconds, CPU time",
     r"\bheld against\b|\bis said for\b|\b(?:is|been) told of\b": "compared with, reported for",
     r"\bpublishing (?:the |each attribute's )?means?\b": "as inaccurate as replacing every value by the mean",
     r"\bby any sharing\b|\bno sharing could\b": "upper limit for any shared computation",
     r"\banother hand\b": "another process has written since",
-    r"\bnobody counts\b|\bthat nobody looked\b": "this is not recorded in the ledger",
+    r"\bnobody (?:counts|adds)\b|\bthat nobody looked\b|\bNo ledger counts\b|\bcounted by no\b": "not recorded in the ledger",
     r"\battacks? gain(?:s|ed)?\b|\battackers? gains?\b": "the attack re-identifies N % of rows (guessing: M %)",
     r"\bpromise of (?:a|the) (?:release|rows) is refuted\b": "this release is not differentially private",
     r"\d ?· ?10[⁴⁵⁶⁷⁸⁹¹]": "20 million",

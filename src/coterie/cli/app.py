@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "evaluate": Deferred(
         "coterie.cli.evaluate:evaluate_command",
-        "Measure a release against its original. The figures come from the original data: do not publish them.",
+        "Compare a release with its original. The figures come from the original data: do not publish them.",
     ),
     "studio": Deferred(
         "coterie.cli.studio:studio_command",

@@ -37,7 +37,7 @@ def compare_command(
     ],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results, figures and report.")],
-    k: Annotated[str, typer.Option("--k", "-k", help="Records a group, separated by commas.")] = "",
+    k: Annotated[str, typer.Option("--k", "-k", help="Records per group, separated by commas.")] = "",
     table_name: Annotated[
         str | None,
         typer.Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
@@ -73,7 +73,7 @@ def compare_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.
+    """Try several methods, k and ε on one table. An interrupted run continues where it stopped.
 
     Example: coterie compare people.csv -s schema.yaml -m dp-copula,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """

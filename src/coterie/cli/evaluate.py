@@ -58,7 +58,7 @@ def evaluate_command(
     seed: Annotated[int, typer.Option(help="For the queries and the classifier.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Measure a release against its original. The figures come from the original data: do not publish them.
+    """Compare a release with its original. The figures come from the original data: do not publish them.
 
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """

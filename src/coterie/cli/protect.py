@@ -59,7 +59,7 @@ def protect_command(
             "as published; ir and mdav add no noise and need none.)",
         ),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
     grouping: Annotated[
         str,
         typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
@@ -93,7 +93,9 @@ def protect_command(
     population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="Stay below so much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."),
+        typer.Option(
+            help="Stay below this much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."
+        ),
     ] = None,
     scratch: Annotated[
         Path | None, typer.Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
