@@ -279,7 +279,7 @@ def large(folder: Path, owners: int, rows: int, columns: int) -> None:
         seconds, before, after, released, size = pool.apply(_assemble, (folder, study))
     whole = owners * rows * columns * 8 / 2**20
     print(f"{owners} owners × {rows:,} rows × {columns} attributes assembled: {seconds:.1f} s")
-    print(f"  {released / seconds:,.0f} rows a second")
+    print(f"  {released / seconds:,.0f} rows per second")
     print(f"  released {released:,} rows, {size / 2**20:.0f} MB; the values alone are {whole:.0f} MB")
     print(f"  memory of the process: {before:.0f} MB before, at most {after:.0f} MB (+{after - before:.0f})")
 

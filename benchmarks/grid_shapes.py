@@ -85,7 +85,7 @@ def shapes() -> Iterator[Shape]:
     yield _numeric("100,000 × 3, `dp-ir`, two k", 100_000, 3, ("dp-ir",), (5, 50))
     yield _numeric("100,000 × 1, `laplace` alone", 100_000, 1, ("laplace",), (1,))
     mixed = mixed_table(5_000)
-    described = Schema.from_yaml(_MIXED)
+    described = Schema.load(_MIXED)
     yield Shape(
         "5,000 × 7 with trees of categories", mixed, described, ("laplace", "dp-ir", "idp-cbls"), (5, 50)
     )

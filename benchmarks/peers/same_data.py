@@ -55,7 +55,7 @@ def _schema(table: pa.Table) -> Schema:
         }
         for name in table.column_names
     }
-    return Schema.from_dict({"attributes": entries})
+    return Schema.load({"attributes": entries})
 
 
 def divergence(original: pa.Table, released: pa.Table, schema: Schema) -> float:

@@ -170,7 +170,7 @@ def test_hostile_names_do_not_become_markup() -> None:
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": -6, "upper": 6}}
     from coterie import Schema
 
-    schema = Schema.from_dict({"attributes": {hostile: entry, "b": entry}})
+    schema = Schema.load({"attributes": {hostile: entry, "b": entry}})
     audit = audit_release(people, people, schema, attacks=["attribute-inference", "interval-disclosure"])
     assert audit_page(audit).count("<script") == 1, "our own, for tooltips"
     assert "alert(1)</script>" not in audit_page(audit)

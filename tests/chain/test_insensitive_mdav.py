@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from coterie.chain.partition.insensitive_mdav import insensitive_mdav, insensitive_mdav_order
+from coterie.chain.partition.clustering import Clustering
+from coterie.chain.partition.individual_ranking import individual_ranking, ranks
+from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.errors import DataError, ParameterError, SchemaError
+
+
+def insensitive_mdav(points: np.ndarray, lower: np.ndarray, upper: np.ndarray, k: int) -> Clustering:
+    """The groups of the grouping "insensitive MDAV": k neighbours along the distance, the last with the rest."""
+    return individual_ranking(distance_from_corner(points, lower, upper), k)
 
 
 def test_groups_follow_the_distance_to_the_corner():
@@ -29,7 +36,8 @@ def test_the_corner_is_the_lower_bound_not_the_origin():
 
 
 def test_ties_keep_record_order():
-    assert insensitive_mdav_order(np.array([[1.0, 0], [0, 1], [0, 0]]), np.zeros(2)).tolist() == [2, 0, 1]
+    distance = distance_from_corner(np.array([[1.0, 0], [0, 1], [0, 0]]), np.zeros(2), np.ones(2))
+    assert ranks(distance).tolist() == [1, 2, 0]
 
 
 unit = st.floats(0, 1).map(lambda v: round(v, 2))
@@ -144,5 +152,3 @@ def test_bad_points():
         insensitive_mdav(np.zeros((2, 1)), np.zeros(1), np.ones(1), 3)
     with pytest.raises(DataError):
         insensitive_mdav(np.array([[np.nan]]), np.zeros(1), np.ones(1), 1)
-    with pytest.raises(DataError, match="corner"):
-        insensitive_mdav_order(np.zeros((2, 2)), np.zeros(3))

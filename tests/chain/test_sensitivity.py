@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Summary, trimmed_mean
 from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K, DOMAIN_OVER_SIZE
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, fall, rise
-from coterie.engines.internal_figures import effective_multiplier
+from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, effective_multiplier, fall, rise
 from coterie.schema.attributes import Domain
 
 GRID = 12  # whole numbers 0 … 12: sums and differences are exact, and ties are common

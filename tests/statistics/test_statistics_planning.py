@@ -334,7 +334,7 @@ def test_a_proportion_of_its_own_group_is_planned() -> None:
 
 def test_an_unstated_group_is_as_large_as_its_share_of_the_public_domain() -> None:
     """Four regions of 800 people are assumed 200 each, ages 20–30 of 0–100 a tenth: never read off the data."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "region": {"type": "categorical", "role": "protect", "categories": {"labels": list("nesw")}},

@@ -311,7 +311,7 @@ def test_two_spellings_of_one_label_are_refused() -> None:
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_one_zone_does_not_move_the_days_of_others(make: Callable[[Any], Any]) -> None:
     """Frames of Python cells had the zone of their first cell: 22:00 UTC became the next day for everybody."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "d": {

@@ -331,7 +331,7 @@ def test_a_changed_or_lost_file_is_noticed(tmp_path: Path) -> None:
 def test_the_certificate_says_what_was_done_and_nothing_about_the_data(tmp_path: Path) -> None:
     key = tmp_path / "key"
     make_key(key)
-    made = release(read_specification(document()), population(), tmp_path / "out.csv", key=key)
+    made = release(read_specification(document()), population(), tmp_path / "out.csv", sign=key)
     certificate = StatisticsCertificate.from_json(made.certificate_path.read_bytes())
     assert certificate == made.certificate
     assert certificate.guarantee.status == "proved"

@@ -55,11 +55,6 @@ class Edges:
     last: Floats  # the number of the last bin
     whole: list[int]  # attributes with one bin a value
 
-    @property
-    def single(self) -> tuple[float, float, float, bool]:
-        """Those of the only attribute, as compiled loops read them."""
-        return self.lower.item(), self.per_unit.item(), self.last.item(), bool(self.whole)
-
     def places(self, values: Floats) -> NDArray[np.int64]:
         """As `bin_numbers`, every attribute under its own domain."""
         place: Floats = values - self.lower

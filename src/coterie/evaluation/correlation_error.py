@@ -7,7 +7,7 @@ import numpy as np
 from coterie.evaluation.clustered import Floats
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
-from coterie.evaluation.spread import alike
+from coterie.table.columns.change import alike
 
 
 def correlations(columns: list[Floats]) -> Floats:

@@ -25,6 +25,6 @@ MEASURE = Measure(
     meaning="grows with the number of records and with units; lower is better",
     papers="Sánchez et al. (univariate), §5",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=12,
 )

@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.evaluation.clustered import Floats
-from coterie.evaluation.mean_sse import by_record, scaled
+from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
-from coterie.evaluation.spread import rounding, variance
+from coterie.table.columns.change import in_variances, squared_error, variance
 from coterie.table.columns.column import NumericColumn
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    error = np.mean((released - column.values) ** 2)
-    return float(_twice(error, float(variance(column.values)), rounding(column.values)))
+    once = squared_error(column.values, released)
+    return float(in_variances(np.float64(once), float(variance(column.values))))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -29,7 +29,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 
 def _twice(error: Floats | np.floating, variance: Floats | float, rounding: Floats) -> Floats:
     """One division after the other: the square of a variance of 1e160 is no double."""
-    return scaled(scaled(error, variance, rounding), variance)
+    return in_variances(in_variances(error, variance, rounding), variance)
 
 
 MEASURE = Measure(
@@ -38,6 +38,6 @@ MEASURE = Measure(
     meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
     papers="Soria-Comas et al. (iDP), Eq. (5); Del Vasto-Terrientes et al. (fragmented data), Eq. (5)",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True, combine=by_record),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
     rank=11,
 )

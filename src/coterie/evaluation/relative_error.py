@@ -25,8 +25,6 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
     clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
-    if released.sums is not None:
-        return np.asarray(released.sums.weighted / records, dtype=np.float64)
     values = released.values
     if clusters.alone:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
@@ -85,8 +83,6 @@ MEASURE = Measure(
     "arbitrary, the share of the domain; of categories the semantic distance",
     papers="Sánchez et al. 2016, §4.2",
     needs_linkage=True,
-    attribute=ByAttribute(
-        numbers=_numbers, labels=from_labels, clusters=_clusters, from_sums=True, drawn=from_drawn
-    ),
+    attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
     rank=20,
 )

@@ -7,11 +7,12 @@ import numpy as np
 
 from coterie.evaluation.clustered_labels import Drawn, Floats
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.table.columns.change import semantic_distance
 from coterie.table.columns.column import CategoryColumn, Codes
 
 
 def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
-    return float(np.mean(column.distance[column.codes, released]))
+    return semantic_distance(column, released)
 
 
 def from_drawn(drawn: Drawn, settings: Settings) -> Floats:

@@ -53,4 +53,5 @@ METHOD = Method(
     attack=f"Nearest-neighbour linkage: the noise is small. {TIE_LINKAGE}",
     rank=42,
     minimum_k=3,
+    understated=lambda q: (Fraction(q, 2), Fraction(q)),
 )

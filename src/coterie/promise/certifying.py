@@ -93,10 +93,10 @@ def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
 
 
 def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
-    if method.name != "idp-cbls" or facts.sizes_from_data:
+    if method.understated is None or facts.sizes_from_data:
         return None
-    q = facts.clusters
-    return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
+    lower, upper = method.understated(facts.clusters)
+    return Multiplier(clusters=facts.clusters, lower=as_text(lower), upper=as_text(upper))
 
 
 def _attribute(

@@ -8,25 +8,12 @@ Only a proved model may be put this way; for anything else there is nothing to c
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from coterie.errors import ParameterError
+from coterie.methods.guarantee import Statement
 from coterie.schema.exact import parse_epsilon
 
 DP = "differential privacy"
-
-
-class Promise(Protocol):
-    """A Guarantee, or what a certificate says of one."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
 
 
 def most_sure(epsilon: float, before: float = 0.5) -> float:
@@ -39,7 +26,7 @@ def most_sure(epsilon: float, before: float = 0.5) -> float:
     return before / (before + (1 - before) * math.exp(-epsilon))
 
 
-def odds_in_words(promise: Promise, before: float = 0.5) -> str:
+def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     """One or two sentences for a data protection officer."""
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
@@ -57,7 +44,7 @@ def odds_in_words(promise: Promise, before: float = 0.5) -> str:
     return words
 
 
-def _no_bound(promise: Promise) -> str:
+def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.kernel import Grouped
 from coterie.chain.noise.sampler import laplace_scales
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import ParameterError
@@ -25,9 +25,8 @@ from coterie.table.checked import check
 def can_be_unclipped(method: str, schema: Schema) -> bool:
     """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
     recipe = get_method(method)
-    laplace = isinstance(recipe.numeric, LaplaceOnCentroids) and recipe.numeric.bound is not None
     numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
-    return laplace and recipe.synthesis is None and numbers
+    return recipe.numeric.adds_laplace and recipe.synthesis is None and numbers
 
 
 def release_unclipped(
@@ -48,9 +47,8 @@ def release_unclipped(
     sampler = SeededSampler(seed)
     columns: dict[str, Any] = dict(checked.kept)
     for name, column in checked.columns.items():
-        clustering = find(column)
-        centroids = recipe.numeric.centroids(column, clustering)
-        scales = laplace_scales(recipe.numeric.sensitivity(column, centroids, size), shares[name])
-        noisy = sampler.laplace(centroids.values, scales, name)
-        columns[name] = pa.array(noisy[clustering.labels])
+        grouped = Grouped.of(column, recipe.mechanism(column), find(column), size)
+        scales = laplace_scales(grouped.sensitivity, shares[name])
+        noisy = sampler.laplace(grouped.centroids.values, scales, name)
+        columns[name] = pa.array(noisy[grouped.clustering.labels])
     return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})

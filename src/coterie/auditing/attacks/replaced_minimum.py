@@ -14,7 +14,7 @@ import numpy as np
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, Unit
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.kernel import Grouped
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.table.checked import check
@@ -25,12 +25,7 @@ NAME = "replaced-minimum"
 
 def _run(evidence: MethodEvidence) -> Outcome:
     method = get_method(evidence.method)
-    mechanism = method.numeric
-    if (
-        not isinstance(mechanism, LaplaceOnCentroids)
-        or mechanism.bound is None
-        or method.grouping.multivariate
-    ):
+    if not method.numeric.adds_laplace or method.grouping.multivariate:
         return NotRun(NAME, "the method does not add Laplace noise to ranked groups")
     checked = check(evidence.population, evidence.schema)
     k = method.check_k(evidence.k, checked.records)
@@ -74,9 +69,8 @@ def multiplier(column: NumericColumn, method: Method, k: int, *, to_top: bool) -
 def _list(column: Column, method: Method, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The list of centroids, and how far the method says that one record moves each."""
     clustering = method.grouping.prepare([column], k)(column)
-    mechanism = method.mechanism(column)
-    centroids = mechanism.centroids(column, clustering)
-    return centroids.values, mechanism.sensitivity(column, centroids, k)
+    grouped = Grouped.of(column, method.mechanism(column), clustering, k)
+    return grouped.centroids.values, grouped.sensitivity
 
 
 ATTACK = Attack(

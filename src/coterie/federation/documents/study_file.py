@@ -42,7 +42,7 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     for entry in ("title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "deadline"):
         if entry not in content:
             raise FederationError(f"The study has no entry '{entry}'.", "See docs/how-to/federate.md.")
-    schema = Schema.from_dict({"attributes": content["attributes"]})
+    schema = Schema.load({"attributes": content["attributes"]})
     roster = _roster(content["owners"], find)
     document = {
         "title": content["title"],
