@@ -156,7 +156,7 @@ def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Compar
 def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     comparison: Comparison, page: str
 ) -> None:
-    """The headline gives variances an attribute; the small print, the sse that results.csv and `evaluate` give."""
+    """The headline gives variances per attribute; the small print, the sse that results.csv and `evaluate` give."""
     best = best_cells(comparison)
     top = verdict(comparison, best).top
     rows = comparison.results.by_run().to_pylist()
@@ -172,7 +172,7 @@ def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     assert "results.csv" not in headline
     small_print = " ".join(page[page.index('id="best"') : page.index('id="figures"')].split())
     assert f"sse = {number(float(np.mean(own)))} in results.csv and in coterie evaluate" in small_print
-    assert "divides by the 2 attributes that it measures once more" in small_print
+    assert "divide by the number of attributes (2) once more" in small_print
     assert "means gives 1/2" in small_print
 
 

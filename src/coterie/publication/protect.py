@@ -81,7 +81,7 @@ def protect(
     engine : {"local", "spark"}, default "local"
         Where to work. A Spark frame is always protected on its cluster.
     memory : int or str, optional
-        Stay below so much memory, such as "2GB": for a Parquet file that is larger than memory.
+        Stay below this much memory, such as "2GB": for a Parquet file that is larger than memory.
     scratch : str or Path, optional
         A folder for intermediate files, with `memory`. They are removed together with the release.
     master : str, optional

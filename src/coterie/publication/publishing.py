@@ -46,7 +46,7 @@ def purpose_of(
     """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
     if not recipe.adds_noise:
         raise ParameterError(
-            f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
+            f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can record it.",
             "Leave out the ledger, or choose a method with noise.",
         )
     guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)

@@ -76,7 +76,7 @@ def _from_dict(columns: dict[Any, Any], schema: Schema | None) -> pa.Table:
         typed = hasattr(values, "dtype") and values.dtype != object
         arrays[name] = _array(name, values) if typed else _cells(name, values, schema)
     if len({len(array) for array in arrays.values()}) > 1:
-        raise DataError("The lists have different lengths.", "Give each column one entry a row.")
+        raise DataError("The lists have different lengths.", "Give each column one entry per row.")
     return pa.table(arrays)
 
 

@@ -1,4 +1,4 @@
-"""Individual ranking: sort one attribute and cut the order into clusters of k (paper 001, section 3).
+"""Individual ranking: sort one attribute and cut the order into clusters of k (Sánchez et al. 2016, section 3).
 
 floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties
 are broken by record order, which makes the clustering a function of the table and nothing else.

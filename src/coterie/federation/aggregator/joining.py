@@ -234,7 +234,7 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
-# Step 3 of 003 over the answers, and the content of what was delivered. Reasons name columns only.
+# Step 3 of Del Vasto-Terrientes et al. over the answers, and the content of what was delivered. Reasons name columns only.
 
 
 def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:

@@ -129,7 +129,7 @@ def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
     """A ledger, and the terms of people who are new to it; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
-            "No ledger was named.", "Give the path of its file, or choose that nobody counts."
+            "No ledger was named.", "Give the path of its file, or choose to record it in no ledger."
         )
     path = Path(form.text("ledger")).expanduser().absolute()
     book = Ledger.inspect(path) if path.exists() else Book()
