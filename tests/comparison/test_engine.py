@@ -52,7 +52,7 @@ def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> N
     draw = np.random.default_rng(5)
     table = pa.table({"wild": draw.normal(0, 40, 400), "calm": draw.uniform(0, 9, 400)})
     calm = "lower: 0, upper: 100, source: dp" if paid else "lower: 0, upper: 10"
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
     )
@@ -109,7 +109,7 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
     numeric = [
         "sse",
         "sse-paper",
-        "sse-004",
+        "sse-sum",
         "sse-matched",
         "relative-error",
         "jensen-shannon",

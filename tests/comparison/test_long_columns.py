@@ -27,7 +27,7 @@ def test_values_that_fall_inside_their_groups() -> None:
 def test_a_category_with_one_label() -> None:
     """Nothing can be drawn, and there is no sensitivity to divide by."""
     table = pa.table({"country": ["DE"] * 40, "x": np.linspace(0, 9, 40)})
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {country: {type: categorical, role: protect, categories: {labels: [DE]}}, "
         "x: {role: protect, domain: {lower: 0, upper: 10}}}\n"
     )
@@ -38,7 +38,7 @@ def test_moments_of_a_few_seconds() -> None:
     """Their numbers differ in the last digits only, which sums over many records must not lose."""
     second = np.random.default_rng(6).integers(0, 60, 20_000)
     table = pa.table({"at": pa.array((1_700_000_000 + second) * 1_000_000, pa.timestamp("us"))})
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {at: {type: timestamp, role: protect, "
         "domain: {lower: 2023-11-14T22:13:20, upper: 2023-11-14T22:14:20}}}\n"
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.comparison.checkpoint import Checkpoint, open_checkpoint
@@ -27,20 +29,52 @@ from coterie.schema.attributes import Schema
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow
+from coterie.table.frames import to_arrow, to_kind
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
+    """The figures of every cell of a grid, and the choices that were impossible.
+
+    Attributes
+    ----------
+    results : Results
+        One number per cell, run, attribute and measure.
+    skipped : tuple
+        The choices that were left out, and why.
+    resumed : int
+        Cells that were found finished.
+    """
+
     grid: Grid
     schema: Schema
     records: int
     results: Results
     skipped: tuple[Skipped, ...]
     resumed: int  # cells that were found finished
+    table: pa.Table | None = None  # what the grid ran on, for the report's examples
+    name: str = "a table"
+    sample: str | None = None  # what that table is, where it is not the data
+    settings: Settings = field(default_factory=Settings)
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.results.cells):,} cells × {self.grid.runs} runs"
+        return f"<Comparison: {cells} on {self.records:,} records; methods {', '.join(self.grid.methods)}>"
+
+    def to_frame(self, kind: str = "arrow", *, by_attribute: bool = False) -> Any:
+        """One row per cell and run, with the measures of the whole table; or one per attribute as well.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        by_attribute : bool, default False
+            One row per cell, run and attribute.
+        """
+        return to_kind(self.results.by_attribute() if by_attribute else self.results.by_run(), kind)
 
     @property
     def epsilons(self) -> list[Fraction]:

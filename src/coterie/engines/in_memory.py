@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -71,7 +71,7 @@ def protect(
     forget: bool = False,
     progress: Progress | None = None,
 ) -> Release:
-    """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
+    """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
 
@@ -83,16 +83,6 @@ def protect(
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
-    if type(data).__module__.startswith("pyspark."):
-        from coterie.engines.spark.release import protect_frame  # which imports this module
-
-        if shuffle or grouping != "equal" or not clip:
-            raise ParameterError(
-                "On Spark, rows are not shuffled, groups are of equal size, and numbers are clipped.",
-                "Leave out shuffle, grouping and clip.",
-            )
-        # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
-        return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
     budget = Budget.of(epsilon, schema, recipe)
     table, restore = to_arrow(data, schema)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
