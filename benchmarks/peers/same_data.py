@@ -59,7 +59,8 @@ def _schema(table: pa.Table) -> Schema:
 
 
 def divergence(original: pa.Table, released: pa.Table, schema: Schema) -> float:
-    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (001 §4.2)."""
+    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (Sánchez et
+    al. 2016, §4.2)."""
     found = []
     for attribute in schema.protected:
         domain = attribute.bounds()

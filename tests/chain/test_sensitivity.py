@@ -1,4 +1,5 @@
-"""Prop. 2 and Prop. 3 of 000 against brute force: every single-record replacement, the clustering held fixed."""
+"""Prop. 2 and Prop. 3 of Soria-Comas et al. against brute force: every single-record replacement, the clustering held
+fixed."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def summary_of(values: list[int], depth: int = 3) -> Summary:
 
 
 def trimmed_sum(values: list[int]) -> int:
-    """000 §3.2.2, written down once more as the text says it."""
+    """Soria-Comas et al., §3.2.2, written down once more as the text says it."""
     ordered = sorted(values)
     ordered[0], ordered[-1] = ordered[1], ordered[-2]
     return sum(ordered)

@@ -109,7 +109,7 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
     numeric = [
         "sse",
         "sse-paper",
-        "sse-004",
+        "sse-sum",
         "sse-matched",
         "relative-error",
         "jensen-shannon",

@@ -49,11 +49,11 @@ def test_paper_sse_divides_by_the_variance_before_squaring() -> None:
     assert value("sse-paper", BEFORE, AFTER, PUBLIC) == pytest.approx(expected, rel=1e-12)
 
 
-def test_sse_of_004_sums_records_and_divides_by_attributes() -> None:
-    assert value("sse-004", BEFORE, AFTER, PUBLIC) == pytest.approx(11 / 2)
+def test_sse_sum_sums_records_and_divides_by_attributes() -> None:
+    assert value("sse-sum", BEFORE, AFTER, PUBLIC) == pytest.approx(11 / 2)
 
 
-def test_relative_error_has_the_sanity_bound_of_001() -> None:
+def test_relative_error_has_a_sanity_bound() -> None:
     # x: bound 0.1; errors 1/0.1, 0, 0, 1/6. y: bound 0.4; errors 0, 3/10, 0, 0.
     expected = ((10 + 1 / 6) / 4 + 0.3 / 4) / 2
     assert value("relative-error", BEFORE, AFTER, PUBLIC) == pytest.approx(expected, rel=1e-12)

@@ -1,4 +1,4 @@
-"""An experiment of 003 over the real services, and the same in one process."""
+"""An experiment of Del Vasto-Terrientes et al. over the real services, and the same in one process."""
 
 from __future__ import annotations
 

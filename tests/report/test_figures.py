@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
+from coterie.report.audit_map import MapPoint, risk_utility_map
+from coterie.report.style import as_png, plain_text
 
 from coterie.comparison.comparison import compare
 from coterie.comparison.grid import make_grid
 from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.report.audit_map import MapPoint, risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
-from coterie.report.style import as_png, plain_text
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.schema.attributes import Schema
 from coterie.table.checked import check
@@ -157,7 +157,7 @@ def test_names_on_the_map_do_not_lie_on_one_another() -> None:
 
 
 def test_the_legend_of_a_figure_with_one_panel_is_not_cut() -> None:
-    """004 Fig. 1 is the only one so narrow."""
+    """Sánchez et al. (univariate), Fig. 1 is the only one so narrow."""
     panel = Panel("Adult", "SSE", (2, 5, 10))
     panel.lines.extend(Line(f"plain Laplace, ε = {place}", np.ones(3), place) for place in range(7))
     figure = line_panels([panel], 1, "one")

@@ -15,8 +15,7 @@ from statistics_people import RECORDS, SCHEMA, document, population
 from coterie.errors import ParameterError
 from coterie.report.plan_figure import draw_plan
 from coterie.schema.attributes import Schema
-from coterie.statistics import Plan, read_specification, solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.releasing.computing import compute

@@ -25,8 +25,7 @@ import pytest
 
 from coterie import Schema
 from coterie.errors import CoterieError
-from coterie.statistics import read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind, Neighbours
 from coterie.statistics.releasing.computing import compute, read_people

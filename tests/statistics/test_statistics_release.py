@@ -20,8 +20,7 @@ from coterie.promise.certificate import Digest
 from coterie.promise.loss import epsilon_at
 from coterie.promise.signing import check_signature, make_key
 from coterie.publication.ledger import Ledger
-from coterie.statistics import read_specification, release, solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release, solve_budget
 from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing import releasing

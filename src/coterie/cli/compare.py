@@ -25,7 +25,8 @@ from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
+from coterie.report.charts import number
+from coterie.report.ranking import Best, best_cells, key_to_errors, usual_measure
 
 
 def compare_command(
@@ -121,8 +122,8 @@ def compare_command(
                     {
                         "release": point.name,
                         "gain": point.risk,
-                        "low": point.risk_low,
-                        "high": point.risk_high,
+                        "low": point.low,
+                        "high": point.high,
                     }
                     for point in said.attacked
                 ],
@@ -187,7 +188,7 @@ def _table(best: list[Best]) -> Table:
             entry.cell.method,
             styled_status(entry.guarantee.status.value),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
-            readable(entry.error) + (" " if entry.measure == usual else "*"),
+            number(entry.error) + (" " if entry.measure == usual else "*"),
             entry.words,
         )
         before = epsilon

@@ -116,7 +116,7 @@ def protect_command(
 
     Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
     """
-    with _Bars(quiet=as_json) as bars, _opened(ledger) as book:
+    with _Bars(quiet=as_json) as bars, _opened(ledger if population else None) as book:
         written = coterie.publish(
             data,
             schema_file,
@@ -138,7 +138,7 @@ def protect_command(
             certificate=certificate,
             internal=internal,
             sign=sign_with,
-            ledger=book,
+            ledger=book or ledger,
             population=population,
             force=force,
             progress=bars.show,

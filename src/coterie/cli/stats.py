@@ -16,7 +16,7 @@ from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.cli.stats_output import report_release, show_plan
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.report.plan_figure import draw_plan
+from coterie.report.plan_figure import plan_figure
 from coterie.statistics.allocators import DEFAULT
 
 app = typer.Typer(
@@ -27,7 +27,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
 AsInPaper = Annotated[
     bool,
-    typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
+    typer.Option("--as-in-paper", help="Plan on the data, as Nunes 2024 does. Not differentially private."),
 ]
 Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 Split = Annotated[
@@ -42,7 +42,7 @@ def plan_command(
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
     split: Split = None,
-    figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write a figure (.svg, .png or .html).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
     data: Annotated[str | None, typer.Option(help="Only with --as-in-paper: the data it looks at.")] = None,
@@ -65,7 +65,7 @@ def plan_command(
             data=data,
             table=table,
         )
-        picture = draw_plan(chosen) if figure is not None else b""
+        picture = plan_figure(chosen).written_as(figure) if figure is not None else b""
     if figure is not None:
         stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
     if as_json:

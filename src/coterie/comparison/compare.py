@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def compare(
     12
     """
     names = [methods] if isinstance(methods, str) else list(methods)
-    budgets = [epsilon] if isinstance(epsilon, str | int | float | Fraction) else list(epsilon)
+    budgets = [epsilon] if isinstance(epsilon, str | int | float | Decimal | Fraction) else list(epsilon)
     grid = make_grid(names, budgets, [k] if isinstance(k, int) else list(k), runs, seed)
     place = None if folder is None else Path(folder)
     if place is not None and place.exists() and not place.is_dir():

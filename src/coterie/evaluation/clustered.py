@@ -92,7 +92,7 @@ class Arranged:
 
     @cached_property
     def weights(self) -> Floats:
-        """1 / max(sanity bound, |x|) of each record (001 §4.2), or what `error_unit` takes for it."""
+        """1 / max(sanity bound, |x|) of each record (Sánchez et al. 2016, §4.2), or what `error_unit` takes for it."""
         return np.asarray(1.0 / self.numbers.error_unit(self.values))
 
     @cached_property
@@ -207,5 +207,5 @@ class Clusters:
 
 
 def sanity_bound(column: NumericColumn) -> float:
-    """001 §4.2: a hundredth of the domain."""
+    """Sánchez et al. 2016, §4.2: a hundredth of the domain."""
     return float(column.domain.width) / 100

@@ -1,6 +1,6 @@
 """Categories as clusters: what by-cluster measures need, computed once and used by every ε, method and run.
 
-    semantic distance of a cluster = m(S, released label), the marginality of 001 Eq. (4)
+    semantic distance of a cluster = m(S, released label), the marginality of Sánchez et al. 2016, Eq. (4)
 
 so the error of a cell costs one number a cluster, or, where many clusters are alike, one a distinct cluster and label.
 """

@@ -1,4 +1,5 @@
-"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (001 §4.2)."""
+"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (Sánchez et al. 2016,
+§4.2)."""
 
 from __future__ import annotations
 
@@ -132,7 +133,7 @@ MEASURE = Measure(
     name="jensen-shannon",
     title="Jensen–Shannon divergence of the distributions",
     meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
-    papers="001 §4.2",
+    papers="Sánchez et al. 2016, §4.2",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, from_sums=True, drawn=_drawn),
     rank=30,

@@ -50,7 +50,7 @@ MEASURE = Measure(
     title="squared error of each distribution",
     meaning="as sse, with values matched by rank instead of by row: the mean over the m measured attributes in variances, "
     "divided by m once more; 0 is the same distribution",
-    papers="none of them; it needs no linkage",
+    papers="ours; it needs no linkage",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
     rank=13,

@@ -1,4 +1,4 @@
-"""sse: the mean SSE of 000 Eq. (4)–(5) made scale-free: each distance is divided by σ, not by σ²."""
+"""sse: the mean SSE of Soria-Comas et al., Eq. (4)–(5) made scale-free: each distance is divided by σ, not by σ²."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def by_record(values: Floats) -> Floats:
 
 MEASURE = Measure(
     name="sse",
-    title="mean squared error of Eq. (5), scale-free",
-    meaning="000 Eq. (5) with σ for σ²: the mean over the m measured attributes of the squared error in variances, divided "
-    "by m once more; 0 no change, 1/m as bad as publishing the means (of one attribute alone: 1)",
-    papers="000 Eq. (4)–(5) made independent of units",
+    title="mean squared error, scale-free",
+    meaning="the squared error in variances, averaged over the m measured attributes and divided by m once more; "
+    "0: no change; 1/m (1 for a single attribute): as inaccurate as replacing every value by the mean",
+    papers="Soria-Comas et al. (iDP), Eq. (5), with σ for σ²",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True, combine=by_record),
     rank=10,

@@ -28,7 +28,7 @@ class Settings:
     target: str | None = None  # classification: the class column
     threshold: float | None = None  # … made of two classes: at most it, or above it
     classifier: str = "RandomForestClassifier"
-    train_share: float = 0.66  # 000 §4.2: the first 66 % of the records train
+    train_share: float = 0.66  # Soria-Comas et al., §4.2: the first 66 % of the records train
     seed: int = 0
 
     def __post_init__(self) -> None:

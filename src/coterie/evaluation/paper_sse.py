@@ -1,4 +1,5 @@
-"""sse-paper: the mean SSE exactly as 000 Eq. (5) and 003 Eq. (5) print it, distances divided by the variance.
+"""sse-paper: the mean SSE exactly as Soria-Comas et al., Eq. (5) and Del Vasto-Terrientes et al., Eq. (5) print it,
+distances divided by the variance.
 
 (d/σ²)² has the unit 1/d²: measure an income in cents instead of euros and the figure falls by 10,000. Use it only to
 compare with the papers.
@@ -33,9 +34,9 @@ def _twice(error: Floats | np.floating, variance: Floats | float, rounding: Floa
 
 MEASURE = Measure(
     name="sse-paper",
-    title="mean squared error as printed in 000 and 003",
+    title="mean squared error exactly as the papers print it",
     meaning="depends on units, because the equation divides by σ² before squaring; lower is better",
-    papers="000 Eq. (4)–(5), 003 Eq. (5)",
+    papers="Soria-Comas et al. (iDP), Eq. (5); Del Vasto-Terrientes et al. (fragmented data), Eq. (5)",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True, combine=by_record),
     rank=11,

@@ -1,7 +1,8 @@
-"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (001 §4.2).
+"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (Sánchez et al. 2016, §4.2).
 
-For categories 001 takes the semantic distance, which lies between 0 and 1 already. Of dates and ranks 001 says nothing:
-their zero is arbitrary (1970, the lowest label), so their errors are shares of the domain.
+For categories Sánchez et al. 2016 takes the semantic distance, which lies between 0 and 1 already. Of dates and ranks
+Sánchez et al. 2016 says nothing: their zero is arbitrary (1970, the lowest label), so their errors are shares of the
+domain.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ MEASURE = Measure(
     title="mean relative error",
     meaning="share by which a value is off (small ones count as 1/100 of the domain); of dates and ranks, whose zero is "
     "arbitrary, the share of the domain; of categories the semantic distance",
-    papers="001 §4.2",
+    papers="Sánchez et al. 2016, §4.2",
     needs_linkage=True,
     attribute=ByAttribute(
         numbers=_numbers, labels=from_labels, clusters=_clusters, from_sums=True, drawn=from_drawn

@@ -1,4 +1,5 @@
-"""semantic-distance: how far a released category lies from the original one in the taxonomy (001 Eq. (3))."""
+"""semantic-distance: how far a released category lies from the original one in the taxonomy (Sánchez et al. 2016, Eq.
+(3))."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MEASURE = Measure(
     name="semantic-distance",
     title="mean semantic distance of categories",
     meaning="0: every category is kept; 1: nothing in common with the original in the taxonomy",
-    papers="001 Eq. (3)",
+    papers="Sánchez et al. 2016, Eq. (3)",
     needs_linkage=True,
     attribute=ByAttribute(labels=from_labels, drawn=from_drawn),
     rank=21,

@@ -17,7 +17,8 @@ _ROUNDING = 1e-12  # share of a value by which the mean of many such values may 
 
 
 def variance(values: Floats) -> Floats:
-    """Along the last axis (000 Eq. (5), 003 Eq. (5)). The rounded mean of equal decimals would leave 1e-34 of it."""
+    """Along the last axis (Soria-Comas et al., Eq. (5), Del Vasto-Terrientes et al., Eq. (5)). The rounded mean of
+    equal decimals would leave 1e-34 of it."""
     return np.where(same(values), 0.0, np.var(values, axis=-1, ddof=1))
 
 

@@ -1,4 +1,4 @@
-"""variance-change: |σ² − σ'²| / σ² (001 §4.2, Table 1)."""
+"""variance-change: |σ² − σ'²| / σ² (Sánchez et al. 2016, §4.2, Table 1)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MEASURE = Measure(
     name="variance-change",
     title="change of the variances",
     meaning="0: every attribute keeps its variance; 1: it doubled or vanished",
-    papers="001 §4.2 and Table 1",
+    papers="Sánchez et al. 2016, §4.2 and Table 1",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True),
     rank=31,

@@ -1,4 +1,5 @@
-"""Several owners, one release: the aggregator and the owners as real services (Del Vasto-Terrientes et al., fragmented data).
+"""Several owners, one release: the aggregator and the owners as real services (Del Vasto-Terrientes et al.,
+fragmented data).
 
 `documents/` is what is signed and sent, `secrets/` who is who and who can read what. `aggregator/` (FastAPI, SQLAlchemy in
 `storage/`) asks and joins; `owner/` (httpx, outward only) decides, protects its own table and sends only the protected one.

@@ -115,7 +115,7 @@ def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
 
 
 def _by_corner(columns: Sequence[Column], k: int) -> Clustering:
-    """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
+    """Insensitive MDAV: nothing but the public domain decides the order (Sánchez et al. 2016, §2.4)."""
     points, lower, upper = _from_corner(columns)
     return insensitive_mdav(points, lower, upper, k)
 

@@ -176,7 +176,9 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
             f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
         )
     if facts.order_from_data:
-        notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+        notes.append(
+            f"category order of {', '.join(facts.order_from_data)} taken from the data (Del Vasto-Terrientes et al., §5.1)"
+        )
     if facts.parameters_from_data:
         notes.append(
             "method, ε and k chosen by comparing results on these data: the choice shows something of them"

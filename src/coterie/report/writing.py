@@ -14,7 +14,6 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.audit_figure import audit_figure
 from coterie.report.audit_page import audit_page
 from coterie.report.comparison_report import write_comparison
-from coterie.report.style import as_png
 from coterie.report.verdict import Verdict
 
 _SECONDS = 30.0  # of attacks on the examples of a comparison
@@ -92,9 +91,13 @@ def _(result: Audit, folder: Path, force: bool, audit_seconds: float | None) -> 
     refuse_existing_audit(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    written = (audit_page(result).encode(), content.encode(), as_png(audit_figure(result)))
+    figure = audit_figure(result)
+    written = (audit_page(result).encode(), content.encode(), figure.png() if figure else b"")
     for name, data in zip(AUDIT_FILES, written, strict=True):
-        stage_bytes(data, folder / name, force=force).publish()
+        if data:
+            stage_bytes(data, folder / name, force=force).publish()
+        else:  # of an earlier audit
+            (folder / name).unlink(missing_ok=True)
     return None
 
 

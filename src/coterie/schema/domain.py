@@ -26,10 +26,12 @@ class Search(StrEnum):
 class Order(StrEnum):
     """By which order categories are ranked where a method ranks them."""
 
-    MARGINALITY = "marginality"  # distance to the most marginal label of the domain (001 §3.4)
+    MARGINALITY = (
+        "marginality"  # distance to the most marginal label of the domain (Sánchez et al. 2016, §3.4)
+    )
     PATH = "path"  # a short walk through the domain: least noise for the proved variant
     LISTED = "listed"  # as written in the schema
-    FREQUENCY = "frequency"  # by frequency in the data (003 §5.1): discloses it
+    FREQUENCY = "frequency"  # by frequency in the data (Del Vasto-Terrientes et al., §5.1): discloses it
 
 
 _PRICE_OF_BOUNDS = Fraction(1, 5)

@@ -1,4 +1,4 @@
-"""Publish summary statistics with the best possible split of the budget (paper 002, and beyond).
+"""Publish summary statistics with the best possible split of the budget (Nunes 2024, and beyond).
 
     specification → design → plan → release
 

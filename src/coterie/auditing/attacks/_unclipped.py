@@ -1,7 +1,8 @@
-"""A method as 001 publishes it: noisy values that leave the domain are released as they are.
+"""A method as Sánchez et al. 2016 publishes it: noisy values that leave the domain are released as they are.
 
-Coterie cuts them at the domain's ends (000 §4.1 does too), which is post-processing and costs no ε. At a very small ε most
-group values then fall on one of the two ends, and groups that were different look alike: cutting hides ties.
+Coterie cuts them at the domain's ends (Soria-Comas et al., §4.1 does too), which is post-processing and costs no ε. At
+a very small ε most group values then fall on one of the two ends, and groups that were different look alike: cutting
+hides ties.
 """
 
 from __future__ import annotations

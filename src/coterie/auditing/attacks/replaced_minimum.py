@@ -1,8 +1,8 @@
 """The effective multiplier: replace the smallest value by one above the largest, and add up what every group loses.
 
-Noise scales are frozen at the data, as individual differential privacy has it (000 Prop. 1). Moving the minimum above the
-maximum shifts every ranked group by one record at once: Σ |Δc_j|/s_j is how many times ε_a the list of centroids costs.
-The mirror image (largest to the bottom) is measured too and the worse of both counts.
+Noise scales are frozen at the data, as individual differential privacy has it (Soria-Comas et al., Prop. 1). Moving
+the minimum above the maximum shifts every ranked group by one record at once: Σ |Δc_j|/s_j is how many times ε_a the
+list of centroids costs. The mirror image (largest to the bottom) is measured too and the worse of both counts.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
-from coterie.schema.document import shown_bound
+from coterie.schema.document import parse_yaml, shown_bound
 from coterie.schema.exact import as_text, parse_epsilon
-from coterie.schema.strict_yaml import parse_yaml
 
 _ENTRIES = {
     "title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "identifier", "join", "lead",

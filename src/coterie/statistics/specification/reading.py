@@ -9,8 +9,8 @@ from typing import Any
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
+from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
-from coterie.schema.strict_yaml import parse_yaml
 from coterie.statistics.prediction.measurement import Neighbours
 from coterie.statistics.prediction.metric import Summary
 from coterie.statistics.specification.asked_values import check_asked_values
