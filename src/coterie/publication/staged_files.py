@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, cast
 
 from coterie.errors import OutputError
-from coterie.publication.hidden_files import Hold, new_file, sweep
+from coterie.publication.hidden_files import new_file, sweep
+from coterie.table.file_lock import FileLock
 
 _BLOCK = 1 << 20  # small writes wait for company
 _WAITING = 4  # blocks that may wait for the disk
@@ -155,7 +156,7 @@ class StagedFile:
     size: int
     force: bool
     private: bool = False
-    hold: Hold | None = field(
+    hold: FileLock | None = field(
         default=None, repr=False, compare=False
     )  # where no ledger knows the hidden name
 
