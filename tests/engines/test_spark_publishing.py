@@ -87,7 +87,7 @@ def charge_and_die(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("coterie.publication.hidden_files.StagedFolder.publish", die)
+        patch.setattr("coterie.table.hidden_files.StagedFolder.publish", die)
         patch.setattr("coterie.publication.spark_staging.RemoteFolder.publish", die)
         with Ledger.open(folder / "ledger.sqlite") as ledger, pytest.raises(Killed):
             publish_charged(made.make, destination, ledger, purpose, made.stage, made.again)

@@ -15,7 +15,6 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import load_private_key, sign
 from coterie.promise.terms import forecast, loss_of
-from coterie.publication.hidden_files import remove_any, temporary_address
 from coterie.publication.ledger import Charge, Entry, Ledger, Purpose, without_credentials
 from coterie.publication.ledger.files import StagedRecord
 from coterie.publication.staging import (
@@ -29,6 +28,7 @@ from coterie.publication.staging import (
 )
 from coterie.schema.attributes import Schema
 from coterie.table.address import is_database
+from coterie.table.hidden_files import remove_any, temporary_address
 
 
 def purpose_of(

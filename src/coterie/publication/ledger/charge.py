@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
-from coterie.publication.hidden_files import remove_any
 from coterie.publication.ledger.book import Entry, State
 from coterie.publication.ledger.files import (
     Outcome,
     Staged,
     StagedRecord,
-    make_durable,
     new_file_mode,
     own,
     sweep,
 )
 from coterie.publication.ledger.storage import Storage
 from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import make_durable, remove_any
 
 
 class Charge:

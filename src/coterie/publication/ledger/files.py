@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from coterie.errors import LedgerError
-from coterie.publication.hidden_files import digest_or_none, put_folder, remove_any
 from coterie.table.address import without_credentials
 from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
 
 # Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
 #
@@ -123,24 +123,15 @@ class StagedRecord(NamedTuple):
             return Outcome.OCCUPIED  # written by someone else since: not ours to overwrite
         if self.kind == "folder":
             put_folder(temporary, target)
+            make_durable(target.parent)
         else:
             os.chmod(temporary, self.mode)
-            os.replace(temporary, target)
-        make_durable(target.parent)
+            put_file(temporary, target)
         return Outcome.DONE
 
 
 def _is_file(name: Path | str) -> bool:
     return isinstance(name, Path) or Path(name).is_absolute()
-
-
-def make_durable(path: Path) -> None:
-    """On the disk, not only in the kernel: a power cut must not leave a charged name with empty content."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _signature(path: Path) -> str | None:

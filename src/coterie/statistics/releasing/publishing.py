@@ -11,7 +11,6 @@ from typing import Any, cast
 from coterie.errors import OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import sign
-from coterie.publication.hidden_files import temporary_for
 from coterie.publication.ledger import Ledger, Purpose
 from coterie.publication.staged_files import StagedFile
 from coterie.publication.staging import stage_bytes
@@ -41,6 +40,7 @@ from coterie.statistics.releasing.release_store import (
 from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
+from coterie.table.hidden_files import temporary_for
 
 _OTHER_DATA = (
     "a release of this name was drawn before, from other data: noise was drawn anew, and for people who are in both "

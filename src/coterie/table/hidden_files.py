@@ -1,4 +1,7 @@
-"""Hidden files beside a target: private from the first byte, locked while their writer lives, removed when it is dead."""
+"""Files that are whole or not there at all: written under a hidden name beside their target, then renamed.
+
+A hidden file is private from the first byte, locked while its writer lives, and removed when the writer is dead.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import os
 import re
 import secrets
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-from coterie.errors import CertificateError, OutputError
+from coterie.errors import CertificateError
 from coterie.table.digest import folder_digest
 from coterie.table.file_lock import FileLock
 
@@ -30,45 +34,6 @@ def ensure_private(path: Path) -> None:
 PARTS = "parts"  # inside a hidden folder that no ledger knows
 _EARLIER = ".earlier"
 EARLIER = PARTS + _EARLIER
-
-
-@dataclass(frozen=True)
-class StagedFolder:
-    """As StagedFile; `sha256` is the digest over all parts."""
-
-    target: Path
-    temporary: Path
-    sha256: str
-    size: int
-    force: bool
-    hold: FileLock | None = field(
-        default=None, repr=False, compare=False
-    )  # of the hidden folder around `temporary`
-
-    over = "part files"
-
-    def publish(self) -> None:
-        if not self.temporary.exists():
-            if digest_or_none(self.target) != self.sha256:
-                raise OutputError(
-                    f"The staged folder for {self.target} is gone.",
-                    "Something removed it; write the output again.",
-                )
-            return
-        if os.path.lexists(self.target) and not self.force:
-            raise OutputError(
-                f"{self.target} exists already.", "Choose another name, or replace it with --force."
-            )
-        put_folder(self.temporary, self.target)
-        if self.hold is not None:
-            self.discard()
-
-    def discard(self) -> None:
-        if self.hold is None:
-            remove_any(self.temporary)
-        else:
-            remove_any(self.temporary.parent)
-            self.hold.let_go()
 
 
 def put_folder(temporary: Path, target: Path) -> None:
@@ -160,3 +125,38 @@ def sweep(target: Path) -> None:
 def _hidden(path: Path, mark: str) -> Path:
     stem = path.name.encode()[:100].decode(errors="ignore")  # names have at most 255 bytes
     return path.with_name(f".{stem}.coterie-{mark}.tmp")
+
+
+def write_whole(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """The file has this content, or what it had before. Its owner alone can read it. On any fault nothing is left."""
+    sweep(path)
+    temporary, descriptor, lock = new_file(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                content(file)
+            file.flush()
+            os.fsync(file.fileno())
+        put_file(temporary, path)
+    except BaseException:
+        remove_any(temporary)
+        raise
+    finally:
+        lock.let_go()
+
+
+def put_file(temporary: Path, target: Path) -> None:
+    """The finished file takes the name, and the disk knows it: a power cut must not leave an empty one."""
+    os.replace(temporary, target)
+    make_durable(target.parent)
+
+
+def make_durable(path: Path) -> None:
+    """On the disk, not only in the kernel."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
