@@ -13,7 +13,8 @@ from mixed_people import SCHEMA, mixed_table
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
-from coterie.cli.compare import _called, _whole_numbers
+from coterie.cli.compare import _whole_numbers
+from coterie.comparison.compare import _called
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.publication.staging import stage
 from coterie.report import comparison_report

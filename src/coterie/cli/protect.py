@@ -116,7 +116,11 @@ def protect_command(
 
     Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
     """
-    with _Bars(quiet=as_json) as bars, _opened(ledger if population else None) as book:
+    with (
+        _notes_of_an_interrupt(),
+        _Bars(quiet=as_json) as bars,
+        _opened(ledger if population else None) as book,
+    ):
         written = coterie.publish(
             data,
             schema_file,
@@ -144,6 +148,16 @@ def protect_command(
             progress=bars.show,
         )
     _report(written, as_json=as_json)
+
+
+@contextmanager
+def _notes_of_an_interrupt() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        for note in getattr(interrupt, "__notes__", ()):
+            errors.print(f"[#E69F00]Note:[/] {escape(note)}")
+        raise
 
 
 @contextmanager

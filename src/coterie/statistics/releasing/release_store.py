@@ -139,8 +139,8 @@ def in_ledger(
     book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
 ) -> Published | None:
     """An earlier release of this name: the same request gets its bytes, another one is refused."""
-    for entry in book.book().releases(specification.population):
-        if entry.purpose.method != purpose.method or not entry.state.charged:
+    for entry in book.book().releases(population=purpose.population, method=purpose.method):
+        if not entry.state.charged:
             continue
         if entry.purpose.fingerprint != purpose.fingerprint:
             raise changed(specification)
