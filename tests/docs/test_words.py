@@ -28,7 +28,7 @@ BANNED = {
     r"\bpublishing (?:the |each attribute's )?means?\b": "as inaccurate as replacing every value by the mean",
     r"\bby any sharing\b|\bno sharing could\b": "upper limit for any shared computation",
     r"\banother hand\b": "another process has written since",
-    r"\bnobody (?:counts|adds)\b|\bthat nobody looked\b|\bNo ledger counts\b|\bcounted by no\b": "not recorded in the ledger",
+    r"\bnobody (?:counts|adds)\b|\bthat nobody looked\b|\bNo ledger counts\b|\bcounted by no\b": "not in the ledger",
     r"\battacks? gain(?:s|ed)?\b|\battackers? gains?\b": "the attack re-identifies N % of rows (guessing: M %)",
     r"\bpromise of (?:a|the) (?:release|rows) is refuted\b": "this release is not differentially private",
     r"\d ?· ?10[⁴⁵⁶⁷⁸⁹¹]": "20 million",

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from coterie.report.style import as_png
 
 from coterie.papers import allocation as nunes_scores
 from coterie.papers import get_experiment, nunes_tables
