@@ -81,7 +81,6 @@ def state() -> dict[str, Any]:
         "decimal context": (decimal.getcontext().prec, decimal.getcontext().rounding),
         "floating-point errors": np.geterr(),
         "threads": _threads(),
-        "matplotlib settings": _plots(),
     }
 
 
@@ -130,12 +129,6 @@ def _umask() -> str:
 def _threads() -> frozenset[threading.Thread]:
     """Those that would keep the process alive. A web server's idle workers are let go by the server itself."""
     return frozenset(t for t in threading.enumerate() if not t.daemon and "AnyIO worker" not in t.name)
-
-
-def _plots() -> dict[str, Any] | None:
-    """Only once somebody has loaded it: loading it takes longer than most tests."""
-    loaded = sys.modules.get("matplotlib")
-    return None if loaded is None or not hasattr(loaded, "rcParams") else dict.copy(loaded.rcParams)
 
 
 def _same(before: Any, after: Any) -> bool:

@@ -21,7 +21,7 @@ HEAVY = {
     "polars",
     "pandas",
     "numpy",
-    "matplotlib",
+    "resvg_py",
     "fastapi",
     "pyspark",
 }
@@ -56,7 +56,7 @@ def test_the_methods_are_listed_without_a_compiler() -> None:
 def test_the_studio_opens_without_a_compiler() -> None:
     loaded = loaded_by("import coterie.studio.serving; from coterie.studio.steps import statistics")
     assert "fastapi" in loaded
-    assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas", "matplotlib"}
+    assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas", "resvg_py"}
 
 
 def loaded_by_command(folder: Path, line: str) -> set[str]:
@@ -74,7 +74,7 @@ def loaded_by_command(folder: Path, line: str) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "needed", "spared"),
     [
-        ("compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk", "matplotlib", "polars"),
+        ("compare people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out --no-risk", "jinja2", "polars"),
         ("protect people.csv -s schema.yaml -m dp-ir -e 1 -k 5 -o out.csv", "cryptography", "pandas"),
     ],
 )

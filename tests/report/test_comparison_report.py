@@ -413,7 +413,7 @@ def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
 
 
 def test_few_whole_numbers_have_a_bar_each() -> None:
-    one = Schema.from_yaml("attributes:\n  x: {type: integer, role: protect, domain: {lower: 0, upper: 100}}")
+    one = Schema.load("attributes:\n  x: {type: integer, role: protect, domain: {lower: 0, upper: 100}}")
     columns = check(pa.table({"x": np.arange(50) % 4}), one).columns
     figure = distributions(columns, {}, title="", caption="")
     assert [row[2] for row in figure.rows] == ["13", "13", "12", "12"]
@@ -424,7 +424,7 @@ def test_names_are_drawn_as_they_are() -> None:
     name = "price $ low\nor $ ^^ <b>high"
     entry = {"role": "protect", "domain": {"lower": 0, "upper": 100}, "unit": "$^"}
     labels = {"type": "categorical", "role": "protect", "categories": {"labels": ["$^$", "日本"]}}
-    wanted = Schema.from_dict({"attributes": {name: entry, "other": entry, "label": labels}})
+    wanted = Schema.load({"attributes": {name: entry, "other": entry, "label": labels}})
     values = np.linspace(0, 100, 60)
     people = pa.table({name: values, "other": values, "label": ["$^$", "日本"] * 30})
     columns = check(people, wanted).columns

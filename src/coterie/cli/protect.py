@@ -118,7 +118,11 @@ def protect_command(
 
     Example: coterie protect people.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
     """
-    with _Bars(quiet=as_json) as bars, _opened(ledger) as book:
+    with (
+        _notes_of_an_interrupt(),
+        _Bars(quiet=as_json) as bars,
+        _opened(ledger if population else None) as book,
+    ):
         written = coterie.publish(
             data,
             schema_file,
@@ -140,12 +144,22 @@ def protect_command(
             certificate=certificate,
             internal=internal,
             sign=sign_with,
-            ledger=book,
+            ledger=book or ledger,
             population=population,
             force=force,
             progress=bars.show,
         )
     _report(written, as_json=as_json)
+
+
+@contextmanager
+def _notes_of_an_interrupt() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        for note in getattr(interrupt, "__notes__", ()):
+            errors.print(f"[#E69F00]Note:[/] {escape(note)}")
+        raise
 
 
 @contextmanager

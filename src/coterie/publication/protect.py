@@ -248,7 +248,7 @@ def publish(
         beside = scratch_beside(str(output), run.folder)  # type: ignore[assignment]
     with beside as place:
         if place is not None:
-            run = replace(run, scratch=place)  # type: ignore[type-var]
+            run = replace(run, scratch=place)
 
         def make() -> Any:
             run.refuse_early(where)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -62,7 +62,7 @@ def to_kind(table: pa.Table, kind: str) -> Any:
     if kind not in ("pandas", "polars"):
         raise ParameterError(f"There is no kind of frame '{kind}'.", "Choose arrow, pandas or polars.")
     try:
-        return nw.from_arrow(table, backend=kind).to_native()
+        return nw.from_arrow(table, backend=cast(Any, kind)).to_native()
     except ImportError:
         raise MissingExtra.named("frames", f"A {kind} frame") from None
 
