@@ -1,7 +1,7 @@
 """How parts are found: every module of a package that defines one, and what other people's packages offer.
 
-Nobody edits a list. A package of your own adds a part by an entry point: `[project.entry-points."coterie.methods"]`, and then
-`my-method = "my_package.my_module:METHOD"`. Groups: `coterie.methods`, `coterie.measures`, `coterie.attacks`,
+Nobody edits a list. A package of your own adds a part by an entry point: under `[project.entry-points."coterie.methods"]`
+it says `my-method = "my_package.my_module:METHOD"`. Groups: `coterie.methods`, `coterie.measures`, `coterie.attacks`,
 `coterie.allocators`.
 """
 
