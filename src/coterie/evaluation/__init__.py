@@ -1,4 +1,4 @@
-"""What a release is still worth: one measure a file.
+"""What a release is still worth: one measure per file.
 
 The registry finds every module here that defines MEASURE, and the entry points `coterie.measures` of other packages.
 """

@@ -1,4 +1,4 @@
-"""One recipe a file. The registry finds every module here that defines METHOD, and the entry points `coterie.methods`."""
+"""One recipe per file. The registry finds every module here that defines METHOD, and the entry points `coterie.methods`."""
 
 from __future__ import annotations
 

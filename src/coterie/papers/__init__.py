@@ -1,4 +1,4 @@
-"""One reproduction a file: every figure and table of the papers. The registry finds every module with an EXPERIMENT."""
+"""One reproduction per file: every figure and table of the papers. The registry finds every module with an EXPERIMENT."""
 
 from __future__ import annotations
 

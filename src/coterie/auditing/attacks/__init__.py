@@ -1,4 +1,4 @@
-"""What an attacker still gets: one attack a file. The registry finds every module here that defines ATTACK.
+"""What an attacker still gets: one attack per file. The registry finds every module here that defines ATTACK.
 
 A package of your own adds attacks by the entry points `coterie.attacks`. Or hand Attack values to an audit: `attacks=[…]`.
 """

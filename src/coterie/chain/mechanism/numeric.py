@@ -85,7 +85,7 @@ class LaplaceOnCentroids(Mechanism):
         epsilon: Fraction,
         sampler: Sampler,
     ) -> Floats:
-        """One draw a cluster."""
+        """One draw per cluster."""
         scales = laplace_scales(sensitivity, epsilon)
         domain = column.domain
         grid = None  # seeded noise lives on none
