@@ -15,6 +15,7 @@ import coterie
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.methods.guarantee import beside_in_words
+from coterie.promise.posterior import DP, odds_in_words
 
 
 def protect_command(
@@ -214,6 +215,8 @@ def _report(written: coterie.Written, *, as_json: bool) -> None:
         return
     console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(written.path)}[/].")
     console.print(f"Promise: {styled_status(promise.status)}: {escape(promise.label)}.")
+    if promise.status == "proved" and promise.model == DP:
+        console.print(odds_in_words(promise))
     for line in beside_in_words(promise.beside):
         console.print(f"[dim]{escape(line)}.[/]")
     for warning in warnings:

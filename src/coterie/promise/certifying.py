@@ -187,7 +187,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append(facts.parameters_public_because)
     if facts.synthetic:
         notes.append(
-            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+            "rows are synthetic: no row stands for a record, and kept columns, if any, are unrelated to them"
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")

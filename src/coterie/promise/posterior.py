@@ -34,8 +34,8 @@ def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     epsilon = float(parse_epsilon(promise.value))
     after = most_sure(epsilon, before)
     words = (
-        f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
-        f"at most {share_in_words(after)} sure after seeing {promise.scope}."
+        f"Someone who was {share_in_words(before)} sure before of a fact about one person is at most "
+        f"{share_in_words(after)} sure after seeing {promise.scope}."
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
@@ -48,14 +48,14 @@ def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (
-            f"No limit on what an attacker can become sure of: the claim of {promise.model} is refuted for such "
-            "releases, so ε says nothing here. What was measured instead stands in the table of attacks."
+            f"No limit on what an attacker can become sure of: this release is not private. The published claim of "
+            f"{promise.model} is refuted by a counterexample, so ε says nothing here. See what the attacks measured."
         )
     if promise.model == "none" or status == "none":
-        return "No limit on what an attacker can become sure of is promised. See what was measured instead."
+        return "No limit on what an attacker can become sure of is promised. See what the attacks measured."
     return (
         f"The promise ({promise.model}, {status}) does not limit an attacker's odds: it is not differential privacy. "
-        "See what was measured instead."
+        "See what the attacks measured."
     )
 
 
