@@ -1,8 +1,8 @@
 """The cells of a grid, k by k: the same numbers as protect() and the measures give, at a fraction of the work.
 
-What is shared around the kernel: one sort an attribute for the whole grid; one clustering for all methods of a k that group
+What is shared around the kernel: one sort per attribute for the whole grid; one clustering for all methods of a k that group
 alike; one set of centroids and sensitivities for all ε and runs; one set of unit noise for all methods, k and ε of a seed.
-What remains a cell is the mechanism's own noise for all runs, and the measures, on one number a cluster.
+What remains per cell is the mechanism's own noise for all runs, and the measures, on one number per cluster.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class Settings:
     """What some measures let the user choose. Everything random follows from `seed`."""
 
-    bins: str = "auto"  # jensen-shannon: "domain" (1/100 of it), "value" (one bin a value) or "auto"
+    bins: str = "auto"  # jensen-shannon: "domain" (1/100 of it), "value" (one bin per value) or "auto"
     queries: int = 1000
     target: str | None = None  # classification: the class column
     threshold: float | None = None  # … made of two classes: at most it, or above it

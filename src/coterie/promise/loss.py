@@ -67,7 +67,7 @@ class Loss:
 
     @classmethod
     def pure(cls, epsilon: Fraction, status: str = "proved") -> Loss:
-        """ε-DP under replace-one, one row a person."""
+        """ε-DP under replace-one, one row per person."""
         return cls(Model.DP, Relation.REPLACE_ONE, status, epsilon)
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ def exponential_mechanism(
     stream: str,
     line: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
-    """One category a cluster: row j of `scores` holds m(S_j, a), smaller is better.
+    """One category per cluster: row j of `scores` holds m(S_j, a), smaller is better.
 
     `sensitivity` is s: `cluster_sensitivity` as in the paper, `list_sensitivity` for the proved list.
     Scores and sensitivity mean exactly the doubles they are. `stream` names the attribute. Where clusters

@@ -378,7 +378,7 @@ def terms_event(terms: Terms) -> dict[str, object]:
 
 
 def terms_of(event: Event) -> Terms:
-    """Also of a population from before units were kept: replace-one, one row a person, no δ, one lifetime for all."""
+    """Also of a population from before units were kept: replace-one, one row per person, no δ, one lifetime for all."""
     delta, individual = (
         parse_epsilon(event[name], name) if name in event else None
         for name in ("delta", "individual_lifetime")
