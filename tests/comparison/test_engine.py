@@ -14,12 +14,16 @@ from mixed_people import mixed_schema, mixed_table
 
 from coterie.comparison import engine, shared_noise
 from coterie.comparison.comparison import compare
-from coterie.comparison.grid import make_grid
+from coterie.comparison.engine import run_cells
+from coterie.comparison.grid import Cell, make_grid
+from coterie.comparison.sorted_table import SortedTable
 from coterie.engines.in_memory import protect
-from coterie.evaluation import jensen_shannon
+from coterie.evaluation import get_measure, jensen_shannon
 from coterie.evaluation.evaluation import evaluate
-from coterie.methods import all_methods
+from coterie.evaluation.measure import Settings
+from coterie.methods import all_methods, get_method
 from coterie.schema.attributes import Attribute, Domain, Role, Schema, Source
+from coterie.table.checked import check
 
 
 @pytest.mark.parametrize("method", list(all_methods()))
@@ -122,6 +126,25 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
         assert found.results.of_table(name)[0, 0] == pytest.approx(
             expected.measures[name].value, rel=1e-9, abs=1e-9
         )
+
+
+def test_groups_whose_sizes_follow_the_data() -> None:
+    """Each column has its own: nothing can be measured side by side."""
+    names = ["income", "age"]
+    columns, schema = (
+        mixed_table(200).select(names),
+        Schema(attributes=tuple(mixed_schema()[n] for n in names)),
+    )
+    table = SortedTable(check(columns, schema).columns)
+    cell, sse = Cell("dp-ir", 7, Fraction(2)), get_measure("sse")
+    optimal = run_cells(
+        table, [cell], 2, 3, [sse], Settings(), lambda name: get_method(name).grouped("optimal")
+    )
+    (block,) = optimal
+    for run in range(2):
+        release = protect(columns, schema, method="dp-ir", epsilon=2, k=7, grouping="optimal", seed=3 + run)
+        expected = evaluate(columns, release.data, schema, measures=["sse"]).measures["sse"].attributes
+        assert block.values["sse"][0, run].tolist() == pytest.approx(list(expected.values()))
 
 
 def test_another_seed_gives_other_numbers() -> None:

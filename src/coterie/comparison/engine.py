@@ -187,7 +187,7 @@ def run_cells(
     long = {
         key
         for key, members in together.items()
-        if len(table.batches) > 1 and table.records // key[0] * len(members) * runs >= _WORTH_THREADS
+        if table.records // key[0] * len(members) * runs >= _WORTH_THREADS
     }
     with ThreadPoolExecutor(_CORES) if long else nullcontext() as pool:
         for key, members in together.items():
@@ -195,9 +195,10 @@ def run_cells(
             shape = (len(table.columns), len(members), runs)
             seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
             found = {measure.name: np.full(shape, np.nan) for measure in measures}
-            groups = table.grouped(members[0][1].grouping, k)
+            grouping = members[0][1].grouping
+            groups, batches = table.grouped(grouping, k), table.batches(grouping)
             section = Section(table, k, members, runs, seed, seen, settings, found, groups)
-            run = pool.map if pool is not None and key in long else map
-            list(run(section.run, table.batches))
+            run = pool.map if pool is not None and key in long and len(batches) > 1 else map
+            list(run(section.run, batches))
             by_cell = {name: values.transpose(1, 2, 0) for name, values in found.items()}
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
