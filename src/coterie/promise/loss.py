@@ -114,15 +114,6 @@ def for_unit(loss: Loss, unit: str, rows_per_unit: int) -> Loss:
     return replace(_multiplied(loss, rows_per_unit), unit=unit, rows_per_unit=rows_per_unit)
 
 
-def as_rho(loss: Loss) -> Fraction:
-    """The ρ of a release in ε or ρ."""
-    if loss.rho is not None:
-        return loss.rho
-    if loss.delta is not None or loss.epsilon is None:
-        raise LedgerError("A promise with δ gives no ρ.", "Count it as (ε, δ).")
-    return loss.epsilon**2 / 2
-
-
 def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
     """The ε that ρ-zCDP gives at δ, never too small: six digits, rounded up."""
     if rho == 0:
