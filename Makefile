@@ -41,7 +41,7 @@ test-slow: $(STAMP) system ## slow sweeps, and everything that is drawn drawn af
 
 test-object-store: $(STAMP) ## Spark and S3: fetches Hadoop's program for S3 and a service that speaks it (300 MB, once)
 	@$(BIN)/python tools/fetch_s3a.py .s3a
-	@COTERIE_S3A=.s3a $(BIN)/python -m pytest tests/spark/test_s3a.py
+	@COTERIE_S3A=.s3a $(BIN)/python -m pytest tests/engines/test_s3a.py
 
 lint: $(STAMP) ## ruff, mypy --strict, import contracts
 	@$(BIN)/ruff check .

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from coterie import Schema, demo_population, demo_schema, protect
-from coterie.attacks._unclipped import release_unclipped
 from coterie.auditing import Audit, audit_release
-from coterie.budget import parse_epsilon
+from coterie.auditing.attacks._unclipped import release_unclipped
+from coterie.schema.exact import parse_epsilon
 
 LIMIT = 120.0
 COLUMNS = ("nearest-linkage", "tie-linkage", "attribute-inference", "membership-distance")

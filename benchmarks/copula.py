@@ -20,7 +20,7 @@ import pandas as pd
 from scipy.spatial import cKDTree
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.schema import AttributeType, Categories
+from coterie.schema.attributes import AttributeType, Categories
 
 ADULT = ["age", "education-num", "capital-gain", "hours-per-week"]
 MIXED = {"age": (0, 120), "hours-per-week": (0, 100), "education-num": (1, 16), "capital-gain": (0, 150_000)}

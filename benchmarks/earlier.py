@@ -17,8 +17,8 @@ ROUNDS = 5
 SETUP = """
 import time, numpy as np, pyarrow as pa
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.compare.comparison import compare
-from coterie.compare.grid import make_grid
+from coterie.comparison.comparison import compare
+from coterie.comparison.grid import make_grid
 def table(rows, columns):
     draw = np.random.Generator(np.random.PCG64(1))
     names = [f"a{number}" for number in range(columns)]

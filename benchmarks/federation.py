@@ -28,17 +28,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coterie.certificate import Digest
-from coterie.federation.aggregator.assembly import assemble
+from coterie.engines.in_memory import protect
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.answers import Answer, Manifest
-from coterie.federation.chunks import arrow_schema, as_sent, packed
-from coterie.federation.envelope import Signed
-from coterie.federation.invitation import Enrolment
-from coterie.federation.keys import Keys
+from coterie.federation.aggregator.joining import assemble
+from coterie.federation.documents.answers import Answer, Manifest
+from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.chunks import arrow_schema, as_sent, packed
+from coterie.federation.documents.invitation import Enrolment
+from coterie.federation.documents.part_promise import part_promise
+from coterie.federation.documents.states import ContributionState, StudyState
+from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study_file import study_from
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
-from coterie.federation.part_promise import part_promise
-from coterie.federation.states import ContributionState, StudyState
+from coterie.federation.secrets.keys import Keys
 from coterie.federation.storage.parties import enrol, invite, owner_by_name
 from coterie.federation.storage.studies import (
     add_study,
@@ -47,11 +50,8 @@ from coterie.federation.storage.studies import (
     move_study,
     study_row,
 )
-from coterie.federation.study import KIND, Study
-from coterie.federation.study_file import study_from
-from coterie.federation.wire import now, stamp
-from coterie.release import protect
-from coterie.signing import sign
+from coterie.promise.certificate import Digest
+from coterie.promise.signing import sign
 
 
 def attributes(count: int) -> dict[str, Any]:

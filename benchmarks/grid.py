@@ -25,19 +25,19 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.grid_shapes import Shape, census_table, shapes
-from coterie.compare.comparison import compare
-from coterie.compare.grid import Cell, make_grid
-from coterie.compare.paid_bounds import pays_for_bounds
-from coterie.compare.stable_order import stable_order
+from coterie.chain.noise.seeded import seeded_words, unit_laplace
+from coterie.comparison.comparison import compare
+from coterie.comparison.grid import Cell, make_grid
+from coterie.comparison.ordering import stable_order
+from coterie.comparison.paid_bounds import pays_for_bounds
+from coterie.engines.in_memory import protect
+from coterie.evaluation.evaluation import evaluate
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE
-from coterie.noise.seeded import seeded_words, unit_laplace
 from coterie.papers.paper_000_fig3 import KS
 from coterie.papers.sse_000 import ALPHAS, EPSILONS, METHODS, run_grids
 from coterie.papers.tables import CENSUS_000, numeric_schema
-from coterie.release import protect
-from coterie.table import check
-from coterie.utility.evaluation import evaluate
+from coterie.table.checked import check
 
 Times = NDArray[np.float64]
 RUNS = 10

@@ -13,7 +13,7 @@ from coterie.papers.data import available
 from coterie.papers.paper_000_fig3 import KS
 from coterie.papers.sse_000 import EPSILONS, METHODS
 from coterie.papers.tables import CENSUS_000, census, numeric_schema
-from coterie.schema import Domain, Schema, Source
+from coterie.schema.attributes import Domain, Schema, Source
 
 _MIXED = """
 coterie_schema: 1

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from uuid import uuid4
 
-from coterie.io.hidden import temporary_for
-from coterie.io.publication import stage_bytes
-from coterie.ledger import Ledger, Purpose
-from coterie.ledger.storage import Storage
-from coterie.loss import Loss
+from coterie.promise.loss import Loss
+from coterie.publication.hidden_files import temporary_for
+from coterie.publication.ledger import Ledger, Purpose
+from coterie.publication.ledger.storage import Storage
+from coterie.publication.staging import stage_bytes
 
 LENGTHS = (100, 10_000, 30_000)
 ROUNDS = 5

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.engines import local
-from coterie.partition.centroid import mean
+from coterie.chain.partition import engine as local
+from coterie.chain.partition.clustering import mean
 
 Column = NDArray[np.float64]
 Way = Callable[[Column], object]

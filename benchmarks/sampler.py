@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from coterie import protect
-from coterie.noise.discrete_laplace import discrete_laplace
-from coterie.noise.keystream import Keystream
-from coterie.schema import Attribute, AttributeType, Domain, Role, Schema
+from coterie.chain.noise.discrete_laplace import discrete_laplace
+from coterie.chain.noise.keystream import Keystream
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Role, Schema
 
 DRAWS = 2_000_000
 ROUNDS = 5

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.engines import local
+from coterie.chain.partition import engine as local
 
 ROUNDS = 3
 BASE = {"records": 1_000_000, "attributes": 4, "k": 10}

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.processor import tree_seconds
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.large import protect_file
+from coterie.engines.out_of_core.release import protect_file
 
 LIMIT = 2.0
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
@@ -37,7 +37,7 @@ def run() -> Iterator[str]:
             "out of core": (rows, lambda path: out_of_core(path, folder / "scratch")),
         }
         if spark_rows:
-            from coterie.spark_session import session
+            from coterie.engines.spark.session import session
 
             spark = session("local[2]")
             spark.conf.set("spark.sql.shuffle.partitions", "8")
@@ -71,8 +71,8 @@ def ratio(way: Callable[[Path], object], even: Path, skewed: Path, repeats: int 
 
 def out_of_core(path: Path, scratch: Path) -> None:
     """Through buckets on disk: the memory allowed is little more than the program's own."""
-    from coterie.large_chain import warm_up
-    from coterie.memory import _LEAST, _READING, resident
+    from coterie.engines.out_of_core.chain import warm_up
+    from coterie.table.memory_limit import _LEAST, _READING, resident
 
     warm_up()
     limit = resident() + _READING + 2 * _LEAST

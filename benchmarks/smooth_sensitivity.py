@@ -12,8 +12,8 @@ from math import log
 import numpy as np
 
 from benchmarks.copula import schema_of, tables
-from coterie.engines import local
-from coterie.sensitivity.cluster_based import fall, rise
+from coterie.chain.partition import engine as local
+from coterie.chain.sensitivity.local_bounds import fall, rise
 
 DELTA = 1e-6
 K = 50

@@ -14,8 +14,9 @@ import pyarrow.csv
 
 from coterie.papers.paper_002_all_allocations import all_scores
 from coterie.papers.paper_002_scenario import FLOOR, TOTAL, Scenario, exact_scores, scenario
-from coterie.statistics import plan, read_specification
+from coterie.statistics import read_specification
 from coterie.statistics.allocators import find_allocator
+from coterie.statistics.planning import plan
 
 
 def run() -> None:

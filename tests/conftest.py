@@ -26,9 +26,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from coterie import Attribute, Domain, Role, Schema
-from coterie.noise import keystream
-from coterie.noise.secure import KeyedSampler, SecureSampler
-from coterie.schema import AttributeType
+from coterie.chain.noise import keystream
+from coterie.chain.noise.secure import KeyedSampler, SecureSampler
+from coterie.schema.attributes import AttributeType
 from left_behind import _leaves_nothing_behind, _own_process, pytest_collection_modifyitems
 from postgres import postgres_url
 

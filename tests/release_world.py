@@ -13,9 +13,9 @@ import httpx
 import uvicorn
 
 from coterie import Ledger, demo_population, demo_schema
-from coterie.io.publication import stage
+from coterie.publication.staging import stage
 from coterie.studio.app import make_app
-from coterie.studio.gate import COOKIE
+from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.work import load

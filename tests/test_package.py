@@ -54,7 +54,13 @@ def test_the_sdist_holds_sources_and_tests(built: Path) -> None:
     top = f"coterie-{coterie.__version__}"
     with tarfile.open(sdist) as archive:
         names = set(archive.getnames())
-    for name in ("src/coterie/release.py", "tests/test_package.py", "pyproject.toml", "LICENSE", "README.md"):
+    for name in (
+        "src/coterie/engines/in_memory.py",
+        "tests/test_package.py",
+        "pyproject.toml",
+        "LICENSE",
+        "README.md",
+    ):
         assert f"{top}/{name}" in names
     assert not [name for name in names if ".venv" in name or "__pycache__" in name or "/.git/" in name]
 

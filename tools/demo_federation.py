@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import yaml
 
-from coterie.population import demo_population, demo_schema
+from coterie.table.demo_population import demo_population, demo_schema
 
 OWNERS = ("hospital-a", "hospital-b", "hospital-c")
 HOLDS = {

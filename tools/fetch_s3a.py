@@ -2,7 +2,7 @@
 
 PySpark brings no program for S3, and the place it usually comes from is not everywhere in reach. A package for Python
 carries one of Apache's releases (hadoop-aws 3.3.1 and Amazon's library that goes with it). Newer Hadoop runs it once
-its times are written as bare numbers: tests/spark/test_s3a.py does.
+its times are written as bare numbers: tests/engines/test_s3a.py does.
 """
 
 from __future__ import annotations

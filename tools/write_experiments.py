@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from coterie.papers.docs_table import collect, page
+from coterie.papers.tables import collect, page
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from coterie.cli.methods import as_dict
+from coterie.evaluation import all_measures
 from coterie.methods import all_methods
-from coterie.utility import all_measures
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "Made from the registry by `python tools/write_reference.py`; do not edit.\n"

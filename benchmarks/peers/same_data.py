@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 from scipy.spatial.distance import jensenshannon
 
 from coterie import Schema, demo_population, demo_schema
-from coterie.schema import Role
+from coterie.schema.attributes import Role
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 _CENSUS = ("AFNLWGT", "AGI", "FEDTAX", "STATETAX", "POTHVAL", "FICA")

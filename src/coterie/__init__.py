@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from coterie._version import __version__
 
 if TYPE_CHECKING:
-    from coterie.certificate import Certificate
+    from coterie.engines.in_memory import Release, protect
     from coterie.errors import CoterieError
-    from coterie.ledger import Ledger
-    from coterie.population import demo_population, demo_schema
-    from coterie.release import Release, protect
-    from coterie.schema import Attribute, Domain, Role, Schema
+    from coterie.promise.certificate import Certificate
+    from coterie.publication.ledger import Ledger
+    from coterie.schema.attributes import Attribute, Domain, Role, Schema
+    from coterie.table.demo_population import demo_population, demo_schema
 
 __all__ = [
     "Attribute",
@@ -35,17 +35,17 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Attribute": "schema",
-    "Certificate": "certificate",
+    "Attribute": "schema.attributes",
+    "Certificate": "promise.certificate",
     "CoterieError": "errors",
-    "Domain": "schema",
-    "Ledger": "ledger",
-    "Release": "release",
-    "Role": "schema",
-    "Schema": "schema",
-    "demo_population": "population",
-    "demo_schema": "population",
-    "protect": "release",
+    "Domain": "schema.attributes",
+    "Ledger": "publication.ledger",
+    "Release": "engines.in_memory",
+    "Role": "schema.attributes",
+    "Schema": "schema.attributes",
+    "demo_population": "table.demo_population",
+    "demo_schema": "table.demo_population",
+    "protect": "engines.in_memory",
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from coterie.studio.gate import COOKIE
+from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
 from coterie.studio.serving import address
 

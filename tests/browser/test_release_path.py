@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from studio_driving import Page, Studio, until
 
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project

@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
 from statistics_people import RECORDS, SCHEMA, document, population
 
 pytest.importorskip("fastapi")
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 from coterie.studio.desk.desk import Desk
-from coterie.studio.kept import keep
 from coterie.studio.project import Loaded, Origin, Project
+from coterie.studio.table_cache import keep
 
 ENTER, RIGHT = "\ue007", "\ue014"
 PLAIN: dict[str, Any] = {

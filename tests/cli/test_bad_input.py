@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 
 Run = Callable[..., Any]
 Arguments = Callable[..., list[str]]

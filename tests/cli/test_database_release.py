@@ -9,9 +9,9 @@ import pytest
 
 from coterie import Ledger, demo_population, demo_schema
 from coterie.cli import main
-from coterie.io.publication import stage
-from coterie.io.reading import read_table
-from coterie.io.staged_table import StagedTable
+from coterie.publication.staged_table import StagedTable
+from coterie.publication.staging import stage
+from coterie.table.reading import read_table
 
 
 def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

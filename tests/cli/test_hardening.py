@@ -13,12 +13,12 @@ import pytest
 from coterie import Certificate, Ledger, Schema, protect
 from coterie.cli import main
 from coterie.errors import CertificateError, OutputError, ParameterError, SchemaError
-from coterie.io.publication import stage
-from coterie.io.reading import read_table
-from coterie.io.staged_file import StagedFile
-from coterie.io.staged_table import StagedTable
-from coterie.publishing import Destination, publish
-from coterie.signing import check_signature, make_key, sign
+from coterie.promise.signing import check_signature, make_key, sign
+from coterie.publication.publishing import Destination, publish
+from coterie.publication.staged_files import StagedFile
+from coterie.publication.staged_table import StagedTable
+from coterie.publication.staging import stage
+from coterie.table.reading import read_table
 
 SCHEMA = {
     "attributes": {

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from coterie import Ledger, demo_population, demo_schema
 from coterie.cli.app import app
-from coterie.io.publication import stage
+from coterie.publication.staging import stage
 
 COMMAND = [sys.executable, "-c", "from coterie.cli import main; main()"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from coterie.papers import all_experiments
-from coterie.papers.docs_table import page
+from coterie.papers.tables import page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

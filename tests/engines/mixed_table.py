@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.schema import (
+from coterie.schema.attributes import (
     Attribute,
     AttributeType,
     Categories,

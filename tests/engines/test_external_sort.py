@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coterie.engines import external_sort, local
-from coterie.engines.external_sort import ExternalSort, ranking
-from coterie.engines.row_files import RowFiles
-from coterie.engines.scratch import Scratch
+from coterie.chain.partition import engine as local
+from coterie.engines.out_of_core import sorting as external_sort
+from coterie.engines.out_of_core.scratch import RowFiles, Scratch
+from coterie.engines.out_of_core.sorting import ExternalSort, ranking
 from coterie.errors import OutputError, ParameterError
 
 FIELDS = np.dtype([("key", "<f8"), ("beside", "<i4")])

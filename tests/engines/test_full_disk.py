@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from coterie import large as large_module
 from coterie.cli.app import app
+from coterie.engines.out_of_core import release as large_module
 from coterie.errors import OutputError
 
 RECORDS = 200_000  # 1.6 MB as a column, 2.4 MB in buckets, 2.4 MB released

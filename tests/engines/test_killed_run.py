@@ -15,12 +15,12 @@ import pytest
 from mixed_table import mixed_schema, mixed_table
 
 from coterie import Ledger, protect
-from coterie.cli.large import forget_scratch
+from coterie.cli.engines import forget_scratch
 
 # Little memory, so that every attribute goes through buckets on disk; and a stop once so many are noted in `finished.json`.
 SCRIPT = """
 import os, signal
-from coterie import large
+from coterie.engines.out_of_core import release as large
 from coterie.cli import main
 large.room_for_work = lambda limit: 400_000
 write = large._Finished._write

@@ -16,16 +16,16 @@ from mixed_table import RECORDS, mixed_schema, mixed_table
 from typer.testing import CliRunner
 
 from coterie import Schema, protect
-from coterie import large as large_module
-from coterie.certificate import Digest
 from coterie.cli.app import app
-from coterie.engines.scratch import Scratch
+from coterie.engines.out_of_core import release as large_module
+from coterie.engines.out_of_core.chain import check_grouping
+from coterie.engines.out_of_core.release import LargeRelease, protect_file
+from coterie.engines.out_of_core.scratch import Scratch
 from coterie.errors import CoterieError, DataError, OutputError, ParameterError, SchemaError
-from coterie.large import LargeRelease, protect_file
-from coterie.large_chain import check_grouping
-from coterie.memory import parse_memory, room_for_work
 from coterie.methods import all_methods
-from coterie.schema import Attribute, Domain, Role
+from coterie.promise.certificate import Digest
+from coterie.schema.attributes import Attribute, Domain, Role
+from coterie.table.memory_limit import parse_memory, room_for_work
 
 
 def in_pieces(name: str) -> bool:
@@ -177,7 +177,7 @@ def test_bad_columns_are_told_by_name_and_row(values: object, message: str, tmp_
 
 
 def test_a_fault_far_down_is_told_with_its_own_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.streamed_columns.BATCH", 100)
+    monkeypatch.setattr("coterie.engines.out_of_core.columns.BATCH", 100)
     table, schema = one_column([None if row == 249 else 0.5 for row in range(300)])
     pq.write_table(table, tmp_path / "in.parquet")
     with pytest.raises(DataError, match="The first is in row 250 of "):
@@ -235,9 +235,9 @@ def test_a_full_disk_leaves_everything_as_it_was(
 
     if step == "sort":
         monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL)
-        monkeypatch.setattr("coterie.engines.scratch.open", full, raising=False)
+        monkeypatch.setattr("coterie.engines.out_of_core.scratch.open", full, raising=False)
     else:
-        monkeypatch.setattr("coterie.io.columnar.pq.ParquetWriter.write_batch", full)
+        monkeypatch.setattr("coterie.table.columnar.pq.ParquetWriter.write_batch", full)
     with pytest.raises(OutputError, match="disk is full"):
         CliRunner().invoke(app, command(source, "--memory", "6GB", "--force"), catch_exceptions=False)
     assert source.read_bytes() == before

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coterie.engines import local
+from coterie.chain.partition import engine as local
+from coterie.chain.partition.clustering import Clustering, Summary, mean
 from coterie.errors import ParameterError
-from coterie.partition.centroid import mean
-from coterie.partition.clustering import Clustering
-from coterie.partition.summary import Summary
 
 
 @pytest.fixture(params=["plain", "compiled"])

@@ -15,18 +15,17 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.cli.app import app
-from coterie.cli.large import scratch_beside
-from coterie.engines.row_files import RowFiles
-from coterie.engines.scratch import Scratch
+from coterie.cli.engines import scratch_beside
+from coterie.engines.out_of_core.release import protect_file
+from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.errors import DataError, OutputError, ParameterError
-from coterie.large import protect_file
-from coterie.memory import parse_memory, room_for_work
+from coterie.table.memory_limit import parse_memory, room_for_work
 
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
 HOLDER = """
 import sys
 from pathlib import Path
-from coterie.engines.scratch import Scratch
+from coterie.engines.out_of_core.scratch import Scratch
 Scratch.make(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, possible
 
-from coterie.budget import parse_epsilon
-from coterie.federation.seeds import owner_seed
-from coterie.release import protect
-from coterie.schema import Schema
+from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.engines.in_memory import protect
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import parse_epsilon
 
 SEED = 7
 METHOD = "idp-ls"
 
 
 def dealt(table: pa.Table, rows: Sequence[int]) -> list[pa.Table]:
-    """Rows dealt to the owners as in run SEED of the experiments (coterie.papers.fragments_003)."""
+    """Rows dealt to the owners as in run SEED of the experiments (coterie.papers.fragmented)."""
     order = np.random.Generator(np.random.PCG64(SEED)).permutation(table.num_rows)
     return [table.take(pa.array(part)) for part in np.split(order, np.cumsum(rows)[:-1])]
 

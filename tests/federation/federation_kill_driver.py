@@ -27,10 +27,11 @@ import uvicorn.protocols.http.auto  # noqa: F401
 import yaml
 from federation_world import ATTRIBUTES, World, possible
 
-from coterie.federation import chunks
-from coterie.federation.aggregator import assembly, receiving, relaying, tending
+from coterie.federation.aggregator import joining as assembly
+from coterie.federation.aggregator import receiving, relaying
+from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.serving import serve
-from coterie.federation.keys import fingerprint
+from coterie.federation.documents import chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import computing, delivering, exchanging
 from coterie.federation.owner.agent import Agent
@@ -38,9 +39,10 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.journal import Journal
-from coterie.io.staged_file import StagedFile
-from coterie.ledger import Charge, Ledger, State
-from coterie.ledger.storage import Storage
+from coterie.federation.secrets.keys import fingerprint
+from coterie.publication.ledger import Charge, Ledger, State
+from coterie.publication.ledger.storage import Storage
+from coterie.publication.staged_files import StagedFile
 
 OWNER_POINTS: list[tuple[Any, str]] = [
     (Client, "send"),

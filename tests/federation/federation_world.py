@@ -20,21 +20,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from coterie.federation.aggregator.board import detail
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.certificate import KIND as CERTIFICATE
-from coterie.federation.certificate import FederatedCertificate
-from coterie.federation.envelope import Signed, signed_from
-from coterie.federation.invitation import Enrolment, Invitation
+from coterie.federation.aggregator.status_page import detail
+from coterie.federation.documents.canonical import Signed, signed_from
+from coterie.federation.documents.certificate import KIND as CERTIFICATE
+from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.invitation import Enrolment, Invitation
+from coterie.federation.documents.states import StudyState
+from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.study_file import study_from
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home, prepare, settle
-from coterie.federation.states import StudyState
 from coterie.federation.storage.parties import invite, owner_by_name
 from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
-from coterie.federation.study import KIND, Study
-from coterie.federation.study_file import study_from
-from coterie.federation.wire import now, stamp
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 from free_port import free_port
 
 PATIENCE = 240.0  # of a machine that has much else to do
@@ -171,7 +171,7 @@ class World:
         """The owner's table, and a policy that says yes to it."""
         path = home.folder / "people.parquet"
         pq.write_table(table, path)
-        from coterie.federation.keys import fingerprint
+        from coterie.federation.secrets.keys import fingerprint
 
         content = {
             "data": str(path),

@@ -10,9 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from coterie.federation import tls, wire
-from coterie.federation.canonical import canonical, parsed
-from coterie.federation.keys import Keys
+from coterie.federation.documents import wire
+from coterie.federation.documents.canonical import canonical, parsed
+from coterie.federation.secrets import tls
+from coterie.federation.secrets.keys import Keys
 
 
 class Lies:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.aggregator import tending
-from coterie.federation.wire import now
-from coterie.ledger import Ledger
+from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.documents.wire import now
+from coterie.publication.ledger import Ledger
 
 
 def said(coterie: Callable[..., Any], *words: object) -> tuple[int, Any]:

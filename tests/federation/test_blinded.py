@@ -13,9 +13,10 @@ from federation_world import PATIENCE, Look, people, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.federation.answers import Manifest, Parcel, Step
-from coterie.federation.blinding import blinded, blinded_again, new_blinding_key, pseudonym, split
-from coterie.federation.envelope import Signed, signed_from
+from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.engines.in_memory import protect
+from coterie.federation.documents.answers import Manifest, Parcel, Step
+from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import exchanging
 from coterie.federation.owner.client import AnswerFault
@@ -23,11 +24,17 @@ from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import UNFIT
 from coterie.federation.owner.table import prepare_table
-from coterie.federation.pseudonyms import normalised, pseudonyms
-from coterie.federation.seeds import owner_seed
-from coterie.io.digest import table_digest
-from coterie.ledger import Ledger, State
-from coterie.release import protect
+from coterie.federation.secrets.blinding import (
+    blinded,
+    blinded_again,
+    new_blinding_key,
+    normalised,
+    pseudonym,
+    pseudonyms,
+    split,
+)
+from coterie.publication.ledger import Ledger, State
+from coterie.table.digest import table_digest
 
 STUDY = "5" * 64
 HOLDS = ("age", "stay", "ward")

@@ -14,12 +14,12 @@ import pytest
 from federation_world import PATIENCE, Look, command, environment, events, people
 from lying_aggregator import lying
 
-from coterie.federation import tls
 from coterie.federation.errors import Unreachable, Untrusted
-from coterie.federation.keys import Keys
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner.agent import backoff
-from coterie.ledger import Ledger
+from coterie.federation.secrets import tls
+from coterie.federation.secrets.keys import Keys
+from coterie.publication.ledger import Ledger
 
 
 def settings(home: Any, **changes: str) -> None:

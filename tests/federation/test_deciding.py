@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
+from coterie.federation.documents.states import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
 from coterie.federation.owner import agent, delivering, steps
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import UNFIT
-from coterie.federation.states import StudyState
 from coterie.federation.storage.studies import move_study, study_row
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 
 
 def joined(world: Any, *names: str) -> list[Any]:

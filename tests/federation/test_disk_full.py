@@ -14,9 +14,9 @@ import pytest
 from federation_world import PATIENCE, Look, events, people, until
 
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import write_private
 from coterie.federation.owner import agent as agent_module
-from coterie.ledger import Ledger
+from coterie.federation.secrets.keys import write_private
+from coterie.publication.ledger import Ledger
 
 Mount = Callable[[Path, str], Path]
 

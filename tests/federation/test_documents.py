@@ -16,21 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import DataError
-from coterie.federation import wire
-from coterie.federation.aggregator.joining import joined
-from coterie.federation.aggregator.shuffling import shuffled
-from coterie.federation.canonical import canonical, parsed
-from coterie.federation.composition import nominal
-from coterie.federation.envelope import Document, Signed
+from coterie.federation.aggregator.joining import joined, shuffled
+from coterie.federation.documents import wire
+from coterie.federation.documents.canonical import Document, Signed, canonical, parsed
+from coterie.federation.documents.certificate import nominal
+from coterie.federation.documents.invitation import Invitation
+from coterie.federation.documents.study import Study
+from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import FederationError
-from coterie.federation.invitation import Invitation
-from coterie.federation.keys import Keys, verify
 from coterie.federation.owner.policy import Policy
-from coterie.federation.pseudonyms import COLUMN, checked_ids, new_group_key, normalised, pseudonyms
-from coterie.federation.sealing import seal, unseal
+from coterie.federation.secrets.blinding import COLUMN, checked_ids, new_group_key, normalised, pseudonyms
+from coterie.federation.secrets.keys import Keys, seal, unseal, verify
 from coterie.federation.storage.parties import Owner
-from coterie.federation.study import Study
-from coterie.federation.study_file import study_from
 
 ROOT = Path(__file__).parents[2]
 plain = st.recursive(
@@ -203,7 +200,7 @@ def test_a_study_is_named_by_its_content() -> None:
 def test_shuffling_keeps_every_row_and_repeats_with_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coterie.federation.aggregator import shuffling
+    from coterie.federation.aggregator import joining as shuffling
 
     monkeypatch.setattr(shuffling, "_PILE_BYTES", 2_000)
     table = pa.table({"a": np.arange(1_000)})

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.aggregator import tending
-from coterie.federation.wire import now
-from coterie.ledger import Ledger
+from coterie.federation.aggregator import scheduler as tending
+from coterie.federation.documents.wire import now
+from coterie.publication.ledger import Ledger
 
 
 def serve_until(world: Any, study: Any, homes: list[Any]) -> dict[str, Any]:

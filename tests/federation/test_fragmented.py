@@ -21,10 +21,10 @@ from federation_fragments import (
     with_ids,
 )
 
-from coterie.io.digest import table_digest
 from coterie.papers import paper_003_fig5, paper_003_fig6
 from coterie.papers.data import available
 from coterie.papers.tables import ADULT_003, adult, adult_003_schema, both_wines, numeric_schema
+from coterie.table.digest import table_digest
 
 OWNERS = tuple(f"owner-{number}" for number in range(1, 11))
 

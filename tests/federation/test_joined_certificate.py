@@ -10,11 +10,10 @@ import pytest
 from federation_world import Look, people, until
 
 from coterie.errors import CertificateError, CoterieError
-from coterie.federation.certificate import KIND, FederatedCertificate
-from coterie.federation.envelope import Signed, signed_from
+from coterie.federation.documents.canonical import Signed, signed_from
+from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.federation.errors import Untrusted
 from coterie.federation.owner import delivering
-from coterie.federation.verifying import verified
 
 
 @pytest.fixture(scope="session")

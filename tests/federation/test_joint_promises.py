@@ -12,15 +12,14 @@ import httpx
 import pytest
 from federation_world import Look, people, until
 
-from coterie.certificate import Promised
-from coterie.federation.composition import DISJOINT, JOINED, MEMBERSHIP, composed
+from coterie.federation.documents.certificate import DISJOINT, JOINED, MEMBERSHIP, composed, verified
+from coterie.federation.documents.part_promise import WITHHELD, part_guarantee, part_promise
+from coterie.federation.documents.study import Study
 from coterie.federation.owner import delivering
-from coterie.federation.part_promise import WITHHELD, part_guarantee, part_promise
-from coterie.federation.study import Study
-from coterie.federation.tls import pinned_context
-from coterie.federation.verifying import verified
-from coterie.ledger import Ledger
+from coterie.federation.secrets.tls import pinned_context
 from coterie.methods import all_methods
+from coterie.promise.certificate import Promised
+from coterie.publication.ledger import Ledger
 
 _numbers = count()
 STATUSES = get_args(Promised.model_fields["status"].annotation)
@@ -159,7 +158,7 @@ def test_counts_of_an_owner_are_printed_only_where_it_says_so(federation: Any) -
     assert certificate.owners[0].certificate is None
     key = federation.aggregator.keys.public
     signed = homes[0].study(study.id) / "release.certificate.json"
-    from coterie.federation.envelope import signed_from
+    from coterie.federation.documents.canonical import signed_from
 
     assert verified(signed_from(signed.read_bytes()), key).rows == 3094
     secret = {str(rows["quiet"]), str(rows["quiet"] // 5)}

@@ -11,12 +11,12 @@ import httpx
 import pyarrow as pa
 from federation_world import PATIENCE, command, environment, people, until
 
-from coterie.federation.canonical import canonical
-from coterie.federation.keys import SEALING, SIGNING
+from coterie.federation.documents.canonical import canonical
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home
-from coterie.federation.pseudonyms import normalised, pseudonyms
-from coterie.federation.tls import pinned_context
+from coterie.federation.secrets.blinding import normalised, pseudonyms
+from coterie.federation.secrets.keys import SEALING, SIGNING
+from coterie.federation.secrets.tls import pinned_context
 
 
 def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation_world import people
 
-from coterie.federation import answers, certificate, invitation, study
 from coterie.federation.aggregator import faults, receiving, relaying, service
 from coterie.federation.aggregator.routes import Progress
-from coterie.federation.envelope import Document, Signed
+from coterie.federation.documents import answers, certificate, invitation, study
+from coterie.federation.documents.canonical import Document, Signed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")

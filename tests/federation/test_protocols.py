@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
-from coterie.certificate import Certificate
-from coterie.federation.certificate import KIND, FederatedCertificate
-from coterie.federation.envelope import signed_from
-from coterie.ledger import Ledger, State
-from coterie.loss import Loss, Model, Relation
-from coterie.signing import check_signature
+from coterie.federation.documents.canonical import signed_from
+from coterie.federation.documents.certificate import KIND, FederatedCertificate
+from coterie.promise.certificate import Certificate
+from coterie.promise.loss import Loss, Model, Relation
+from coterie.promise.signing import check_signature
+from coterie.publication.ledger import Ledger, State
 
 
 def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCertificate]:

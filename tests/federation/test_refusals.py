@@ -9,13 +9,12 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
 
-from coterie.federation.answers import Answer
-from coterie.federation.canonical import canonical, sha256
-from coterie.federation.envelope import Signed, signed_from
-from coterie.federation.part_promise import part_promise
+from coterie.federation.documents.answers import Answer
+from coterie.federation.documents.canonical import Signed, canonical, sha256, signed_from
+from coterie.federation.documents.part_promise import part_promise
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.studies import contributions_of
-from coterie.federation.wire import now, stamp
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 
 _numbers = count()
 SECRET = 87.125  # a value of the data that must not turn up anywhere

@@ -15,8 +15,8 @@ import pytest
 from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import Lies, lying
 
-from coterie.federation import wire
-from coterie.federation.envelope import Signed
+from coterie.federation.documents import wire
+from coterie.federation.documents.canonical import Signed
 from coterie.federation.owner import table as owner_table
 from coterie.federation.owner.refusal import UNFIT
 

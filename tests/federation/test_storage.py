@@ -17,16 +17,23 @@ from sqlalchemy import create_engine, delete, insert, select, text, update
 from sqlalchemy.engine import make_url
 
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.envelope import Signed
+from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.states import (
+    CONTRIBUTION,
+    STUDY,
+    ContributionState,
+    StudyState,
+    is_final,
+    may_follow,
+)
+from coterie.federation.documents.study import KIND
+from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.keys import Keys
-from coterie.federation.states import CONTRIBUTION, STUDY, ContributionState, StudyState, is_final, may_follow
+from coterie.federation.secrets.keys import Keys
 from coterie.federation.storage import audit, parties, studies, tables
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.tables import audit as audit_table
 from coterie.federation.storage.tables import invitations, metadata, owners
-from coterie.federation.study import KIND
-from coterie.federation.study_file import study_from
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.database)])

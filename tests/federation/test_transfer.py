@@ -9,15 +9,14 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.answers import Chunk, Manifest
-from coterie.federation.canonical import sha256
-from coterie.federation.chunks import packed, unpacked
-from coterie.federation.envelope import Signed
+from coterie.federation.documents.answers import Chunk, Manifest
+from coterie.federation.documents.canonical import Signed, sha256
+from coterie.federation.documents.chunks import packed, unpacked
+from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import computing
 from coterie.federation.owner.client import AnswerFault
-from coterie.federation.pseudonyms import COLUMN
-from coterie.federation.wire import LARGEST_CHUNK
+from coterie.federation.secrets.blinding import COLUMN
 
 _numbers = count()
 
@@ -158,9 +157,9 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
     from federation_world import ATTRIBUTES
 
-    from coterie.federation.chunks import arrow_schema, as_sent
-    from coterie.federation.study_file import _attribute
-    from coterie.schema import Schema
+    from coterie.federation.documents.chunks import arrow_schema, as_sent
+    from coterie.federation.documents.study_file import _attribute
+    from coterie.schema.attributes import Schema
 
     attributes = [_attribute(a) for a in Schema.from_dict({"attributes": ATTRIBUTES}).attributes]
     schema = arrow_schema(attributes, pseudonymous=False)

@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie.federation import wire
 from coterie.federation.aggregator.authentication import Authentication
 from coterie.federation.aggregator.faults import Fault
+from coterie.federation.documents import wire
+from coterie.federation.documents.invitation import Enrolment
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
-from coterie.federation.invitation import Enrolment
-from coterie.federation.keys import Keys
 from coterie.federation.owner.client import AnswerFault, Client
+from coterie.federation.secrets.keys import Keys
+from coterie.federation.secrets.tls import pinned_context
 from coterie.federation.storage.parties import owner_by_name
-from coterie.federation.tls import pinned_context
 
 LOOK = "/v1/desired?after=&wait=0"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coterie.noise.sampler import Sampler
-from coterie.noise.secure import SecureSampler
-from coterie.noise.seeded import SeededSampler
+from coterie.chain.noise.sampler import Sampler
+from coterie.chain.noise.secure import SecureSampler
+from coterie.chain.noise.seeded import SeededSampler
 
 DRAWS = 4000
 

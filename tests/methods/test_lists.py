@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.engines import local
-from coterie.mechanism.counted import CountedOrSorted, Counts, few_values
-from coterie.mechanism.listed import SortedCentroids, through_middles
+from coterie.chain.mechanism.counted import CountedOrSorted, Counts, few_values
+from coterie.chain.mechanism.listed import SortedCentroids, through_middles
+from coterie.chain.partition import engine as local
 from coterie.methods import all_methods
 from coterie.methods.synthetic import public_k
-from coterie.schema import AttributeType
-from coterie.table import check
+from coterie.schema.attributes import AttributeType
+from coterie.table.checked import check
 
 K = 3
 # A domain far from 0, where doubles are coarse, and values that are no multiples of anything.

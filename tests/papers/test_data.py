@@ -16,8 +16,9 @@ import pytest
 from r_writer import frame, integers, r_file, reals
 
 from coterie.errors import DataError, OutputError
-from coterie.papers import data, sources
-from coterie.papers.sources import DATA_SETS, Address, DataSet
+from coterie.papers import data
+from coterie.papers import data as sources
+from coterie.papers.data import DATA_SETS, Address, DataSet
 
 RAW = b'a;"b"\n1;2\n3;4\n'
 CSV = "a,b\n1,2\n3,4\n"

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from coterie.cli.app import app
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.papers import all_experiments, get_experiment
-from coterie.papers.data import available
+from coterie.papers.data import DATA_SETS, available
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.sources import DATA_SETS
 
 EXPECTED = {
     "000-fig3", "000-fig4", "000-fig5", "000-fig6", "001-fig1", "001-fig2", "001-fig3", "001-fig4", "001-table1",

@@ -6,7 +6,7 @@ import pytest
 
 from coterie.papers import tables
 from coterie.papers.data import available
-from coterie.schema import Source
+from coterie.schema.attributes import Source
 
 pytestmark = pytest.mark.skipif(
     not all(available(name) for name in ("census", "adult-train", "adult-test", "wine-red", "wine-white")),

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.compare.comparison import Comparison, compare
-from coterie.compare.grid import make_grid
-from coterie.guarantee import Status
-from coterie.release import protect
+from coterie.comparison.comparison import Comparison, compare
+from coterie.comparison.grid import make_grid
+from coterie.engines.in_memory import protect
+from coterie.evaluation.evaluation import evaluate
+from coterie.methods.guarantee import Status
 from coterie.report.comparison_figures import error_by_k, error_heatmaps, labelled_ks
 from coterie.report.comparison_report import write_comparison
 from coterie.report.examples import example_releases, risk_points
@@ -22,9 +23,8 @@ from coterie.report.ranking import WORDS, best_cells, errors_by, readable
 from coterie.report.style import new_figure, plain_log
 from coterie.report.table_figures import distributions
 from coterie.report.verdict import verdict
-from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
-from coterie.table import check
-from coterie.utility.evaluation import evaluate
+from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
+from coterie.table.checked import check
 
 NAME = "pay <b>&"
 

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.compare.comparison import compare
-from coterie.compare.grid import make_grid
+from coterie.comparison.comparison import compare
+from coterie.comparison.grid import make_grid
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.report.audit_map import MapPoint, risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.style import as_png, plain_text
 from coterie.report.table_figures import correlation_matrices, distributions
-from coterie.schema import Schema
-from coterie.table import check
+from coterie.schema.attributes import Schema
+from coterie.table.checked import check
 
 
 def _columns(values: np.ndarray, kind: str = "continuous") -> dict:

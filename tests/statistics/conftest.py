@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coterie.statistics.metric import Metric
+from coterie.statistics.prediction.metric import Metric
 
 
 @pytest.fixture

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.statistics import Plan, plan, read_specification
-from coterie.statistics.computing import compute
-from coterie.statistics.drawing import Noise
-from coterie.statistics.filters import OneOf
-from coterie.statistics.records import open_records
-from coterie.statistics.releasing import draw_measurements, evaluate
+from coterie.statistics import Plan, read_specification
+from coterie.statistics.planning import plan
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import draw_measurements, evaluate
+from coterie.statistics.specification.filters import OneOf
 
 Draw = np.random.Generator
 DOMAINS = {"cost": (0.0, 100.0), "score": (-40.0, 60.0), "age": (0.0, 120.0)}

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import get_experiment, paper_002_scores, paper_002_tables
+from coterie.papers import allocation as paper_002_scores
+from coterie.papers import get_experiment, paper_002_tables
+from coterie.papers.allocation import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
 from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
-from coterie.papers.paper_002_interaction import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
 from coterie.papers.paper_002_scenario import (
     PUBLISHED_BEST,
     PUBLISHED_SCORES,
@@ -22,12 +23,13 @@ from coterie.papers.paper_002_scenario import (
     series_as_printed,
 )
 from coterie.report.style import as_png
-from coterie.statistics import plan, read_specification
+from coterie.statistics import read_specification
 from coterie.statistics.allocators import find_allocator
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.allocators.grid import blocks, score_block
-from coterie.statistics.composition import Feasible
-from coterie.statistics.metric import Metric
+from coterie.statistics.planning import plan
+from coterie.statistics.planning.composition import Feasible
+from coterie.statistics.prediction.metric import Metric
 
 
 @pytest.fixture(scope="session")

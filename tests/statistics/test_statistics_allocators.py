@@ -22,11 +22,11 @@ from coterie.statistics.allocators import (
     taylor,
 )
 from coterie.statistics.allocators.grid import STEPS, blocks, compositions
-from coterie.statistics.composition import Feasible, exact_budgets
-from coterie.statistics.metric import Metric, Quantity, Summary, Target
-from coterie.statistics.noise_model import Family, ScaleLaw
-from coterie.statistics.optimise import minimise, separable_optimum
-from coterie.statistics.parsing import parse
+from coterie.statistics.planning.composition import Feasible, exact_budgets
+from coterie.statistics.planning.optimise import minimise, separable_optimum
+from coterie.statistics.prediction.metric import Metric, Quantity, Summary, Target
+from coterie.statistics.prediction.noise_model import Family, ScaleLaw
+from coterie.statistics.specification.equations import parse
 
 
 def metric(formulas: list[str], values: list[float], sensitivities: list[float], power: int = 1) -> Metric:

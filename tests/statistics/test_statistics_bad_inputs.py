@@ -12,8 +12,9 @@ import pytest
 from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, OutputError, ParameterError, SchemaError
-from coterie.ledger import Ledger
-from coterie.statistics import plan, read_specification, release
+from coterie.publication.ledger import Ledger
+from coterie.statistics import read_specification, release
+from coterie.statistics.planning import plan
 
 
 def with_statistic(**entry: Any) -> dict[str, Any]:

@@ -67,8 +67,8 @@ def test_the_how_to_works_from_top_to_bottom(folder: Path) -> None:
 
 
 def test_every_kind_and_ready_made_equation_is_on_the_page() -> None:
-    from coterie.statistics.ready_made import READY_MADE
-    from coterie.statistics.specification import StatisticKind
+    from coterie.statistics.specification.equations import READY_MADE
+    from coterie.statistics.specification.specification import StatisticKind
 
     for name in (*READY_MADE, *StatisticKind):
         assert f"`{name}`" in PAGE, name

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.statistics import drawing, plan, read_specification
-from coterie.statistics import measurement as measured
-from coterie.statistics.computing import compute
-from coterie.statistics.drawing import Noise
-from coterie.statistics.filters import Filter
-from coterie.statistics.kinds import Kinds
-from coterie.statistics.measurement import Measurement
-from coterie.statistics.plan import Plan
-from coterie.statistics.records import open_records
-from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.statistics.value_grid import ValueGrid
+from coterie.statistics import read_specification
+from coterie.statistics.planning import plan
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction import measurement as measured
+from coterie.statistics.prediction.measurement import Kind, Measurement, Neighbours
+from coterie.statistics.prediction.value_grid import ValueGrid
+from coterie.statistics.releasing import drawing
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import Kinds, open_records
+from coterie.statistics.specification.filters import Filter
 
 
 def planned(attribute: dict[str, Any], records: int, budget: dict[str, str] | None = None) -> Plan:

@@ -11,10 +11,10 @@ import pytest
 from statistics_people import document
 
 from coterie.errors import ParameterError
-from coterie.statistics import plan, read_specification, resplit
-from coterie.statistics.moving import grid_of, moved
-from coterie.statistics.plan import Plan
-from coterie.statistics.split_file import read_split, split_text
+from coterie.statistics import read_specification, resplit
+from coterie.statistics.planning import plan
+from coterie.statistics.planning.by_hand import grid_of, moved
+from coterie.statistics.planning.plan import Plan, read_split, split_text
 
 
 def planned(**changes: Any) -> Plan:

@@ -16,12 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.statistics import plan, read_specification, release
-from coterie.statistics.filters import Between, Filter, OneOf, read_value
-from coterie.statistics.measurement import count, quantile, total
-from coterie.statistics.names import label_text, number_text, split_labels
-from coterie.statistics.parsing import parse
-from coterie.statistics.value_grid import ValueGrid
+from coterie.statistics import read_specification, release
+from coterie.statistics.planning import plan
+from coterie.statistics.prediction.measurement import count, quantile, total
+from coterie.statistics.prediction.value_grid import ValueGrid
+from coterie.statistics.specification.equations import parse
+from coterie.statistics.specification.filters import Between, Filter, OneOf, read_value
+from coterie.statistics.specification.names import label_text, number_text, split_labels
 
 TRICKY = [
     *(1234501.0, 1234502.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1e-17, 0.0, 2.0**53 - 1, 2.0**53, 2.0**53 + 2),

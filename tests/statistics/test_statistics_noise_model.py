@@ -11,24 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.loss import epsilon_of
-from coterie.statistics import measurement as measured
-from coterie.statistics.accounting import rho_for, total_in_currency
-from coterie.statistics.drawing import Noise, release_scale
-from coterie.statistics.filters import Filter
-from coterie.statistics.noise_model import (
+from coterie.promise.loss import epsilon_of
+from coterie.statistics.prediction import measurement as measured
+from coterie.statistics.prediction.measurement import Neighbours, SensitivityBound
+from coterie.statistics.prediction.noise_model import (
     Family,
     absolute_quantile,
     from_uniform,
     mean_absolute,
+    mean_absolute_sum,
+    sum_gradient,
     tail_area_slope,
     upper_tail_area,
 )
-from coterie.statistics.noise_sums import mean_absolute_sum, sum_gradient
-from coterie.statistics.sensitivity import Neighbours, SensitivityBound
-from coterie.statistics.sobol import points
-from coterie.statistics.specification import Budget
-from coterie.statistics.value_grid import ValueGrid
+from coterie.statistics.prediction.sobol import points
+from coterie.statistics.prediction.value_grid import ValueGrid
+from coterie.statistics.releasing.accounting import rho_for, total_in_currency
+from coterie.statistics.releasing.drawing import Noise, release_scale
+from coterie.statistics.specification.filters import Filter
+from coterie.statistics.specification.specification import Budget
 
 FAMILIES = [Family.LAPLACE, Family.DISCRETE_LAPLACE, Family.GAUSSIAN, Family.DISCRETE_GAUSSIAN]
 GRID = points(1, 15)[:, 0]

@@ -10,11 +10,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.statistics.expression import Expression, Op, apply, clamp, name, names_in, number
-from coterie.statistics.parsing import parse
-from coterie.statistics.ranges import Range, range_of
-from coterie.statistics.ready_made import READY_MADE, formula_of
-from coterie.statistics.tape import Tape
+from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.specification.equations import (
+    READY_MADE,
+    Expression,
+    Op,
+    apply,
+    clamp,
+    formula_of,
+    name,
+    names_in,
+    number,
+    parse,
+)
+from coterie.statistics.specification.ranges import Range, range_of
 
 
 def value(text: str, **values: float) -> float:

@@ -13,17 +13,18 @@ import pytest
 from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import ParameterError
-from coterie.schema import Schema
-from coterie.statistics import Plan, plan, read_specification, solve_budget
-from coterie.statistics.computing import compute
-from coterie.statistics.consistency import constraints_of, reconcile
-from coterie.statistics.drawing import Noise
-from coterie.statistics.expectations import Expectations
-from coterie.statistics.metric import Metric
-from coterie.statistics.plan_figure import draw_plan
-from coterie.statistics.records import open_records
-from coterie.statistics.specification import Route
-from coterie.statistics.tape import Tape
+from coterie.report.plan_figure import draw_plan
+from coterie.schema.attributes import Schema
+from coterie.statistics import Plan, read_specification, solve_budget
+from coterie.statistics.planning import plan
+from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.prediction.metric import Metric
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.consistency import constraints_of, reconcile
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.specification.expectations import Expectations
+from coterie.statistics.specification.specification import Route
 
 RELEASES = 10_000
 

@@ -10,11 +10,12 @@ import pytest
 from statistics_people import EVERY_KIND, document, population
 
 from coterie.errors import DataError, ParameterError
-from coterie.io.publication import stage
-from coterie.ledger import Ledger
-from coterie.statistics import plan, read_specification, release
-from coterie.statistics.computing import compute
-from coterie.statistics.records import open_records
+from coterie.publication.ledger import Ledger
+from coterie.publication.staging import stage
+from coterie.statistics import read_specification, release
+from coterie.statistics.planning import plan
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.records import open_records
 
 pytestmark = pytest.mark.database
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.statistics import measurement as measured
-from coterie.statistics import plan, read_specification
-from coterie.statistics.candidates import Candidates, distances
-from coterie.statistics.drawing import Noise
-from coterie.statistics.filters import Filter
-from coterie.statistics.measurement import Measurement
-from coterie.statistics.records import open_records
-from coterie.statistics.releasing import make_release
-from coterie.statistics.value_grid import ValueGrid
+from coterie.statistics import read_specification
+from coterie.statistics.planning import plan
+from coterie.statistics.prediction import measurement as measured
+from coterie.statistics.prediction.measurement import Measurement
+from coterie.statistics.prediction.value_grid import Candidates, ValueGrid, distances
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.specification.filters import Filter
 
 GRIDS = {
     "all values": Candidates(ValueGrid(0, 3, decimals=0), 1024),
@@ -166,7 +166,7 @@ def test_the_seeded_and_the_real_choice_have_one_law() -> None:
     """Fisher's comparison of two binomials, six standard errors: how often the median itself is chosen."""
     m = measured.quantile(Filter(), "x", ValueGrid.of(0, 10, 0), 0.5, 1024)
     counts = m.candidates.counts(m.domains[0].places(np.array([1.0, 2, 2, 5, 5, 5, 7, 9])))
-    from coterie.statistics.sensitivity import Neighbours
+    from coterie.statistics.prediction.measurement import Neighbours
 
     shares = [
         float((noise.choose(counts, m, Fraction(2), False, Neighbours.REPLACE_ONE, "q", 3000) == 5).mean())

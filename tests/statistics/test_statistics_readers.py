@@ -25,13 +25,14 @@ import pytest
 
 from coterie import Schema
 from coterie.errors import CoterieError
-from coterie.statistics import plan, read_specification
-from coterie.statistics.computing import compute, read_people
-from coterie.statistics.filters import reachable
-from coterie.statistics.plan import Plan
-from coterie.statistics.records import open_records
-from coterie.statistics.sensitivity import Kind, Neighbours
-from coterie.table import column_of
+from coterie.statistics import read_specification
+from coterie.statistics.planning import plan
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.measurement import Kind, Neighbours
+from coterie.statistics.releasing.computing import compute, read_people
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.specification.filters import reachable
+from coterie.table.checked import column_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from workbooks import write_xlsx

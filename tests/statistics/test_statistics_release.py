@@ -15,20 +15,22 @@ import pyarrow.parquet
 import pytest
 from statistics_people import EVERY_KIND, RECORDS, SCHEMA, document, population
 
-from coterie.certificate import Digest
 from coterie.errors import LedgerError, OutputError, ParameterError
-from coterie.ledger import Ledger
-from coterie.loss import epsilon_at
-from coterie.signing import check_signature, make_key
-from coterie.statistics import plan, read_specification, release, releasing, solve_budget
-from coterie.statistics.as_in_paper import leave_one_out, plan_as_in_paper
-from coterie.statistics.computing import compute
-from coterie.statistics.drawing import Noise
-from coterie.statistics.records import open_records
-from coterie.statistics.releasing import evaluate, make_release, plan_with_pilot
-from coterie.statistics.sensitivity import Kind
-from coterie.statistics.specification import StatisticKind
-from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.promise.certificate import Digest
+from coterie.promise.loss import epsilon_at
+from coterie.promise.signing import check_signature, make_key
+from coterie.publication.ledger import Ledger
+from coterie.statistics import read_specification, release, solve_budget
+from coterie.statistics.planning import plan
+from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_paper
+from coterie.statistics.prediction.measurement import Kind
+from coterie.statistics.releasing import releasing
+from coterie.statistics.releasing.certificate import StatisticsCertificate
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import evaluate, make_release, plan_with_pilot
+from coterie.statistics.specification.specification import StatisticKind
 
 
 def truth() -> dict[str, float]:

@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.statistics import measurement as measured
-from coterie.statistics.candidates import distances
-from coterie.statistics.computing import finish
-from coterie.statistics.filters import Between, Filter, OneOf, reachable, read_filter
-from coterie.statistics.measurement import Measurement
-from coterie.statistics.neighbour_rows import neighbour_rows
-from coterie.statistics.ranges import Range
-from coterie.statistics.sensitivity import Kind, Neighbours, count_bound, sum_bound
-from coterie.statistics.value_grid import ValueGrid
+from coterie.statistics.planning.composition import neighbour_rows
+from coterie.statistics.prediction import measurement as measured
+from coterie.statistics.prediction.measurement import Kind, Measurement, Neighbours, count_bound, sum_bound
+from coterie.statistics.prediction.value_grid import ValueGrid, distances
+from coterie.statistics.releasing.computing import finish
+from coterie.statistics.specification.filters import Between, Filter, OneOf, reachable, read_filter
+from coterie.statistics.specification.ranges import Range
 
 DOMAIN = ValueGrid.of(-2.0, 6.0)
 EVERYONE = Filter()

@@ -11,15 +11,16 @@ import pytest
 from statistics_people import SCHEMA, document, population
 
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
-from coterie.statistics import Plan, plan, read_specification, release, solve_budget
-from coterie.statistics.computing import compute
-from coterie.statistics.drawing import Noise
-from coterie.statistics.predicted_error import Basis
-from coterie.statistics.ranges import Range
-from coterie.statistics.rank_law import RankLaw, tables
-from coterie.statistics.records import open_records
-from coterie.statistics.releasing import make_release
-from coterie.statistics.shape import DISTRIBUTIONS, from_quantiles, from_sample, from_values
+from coterie.statistics import Plan, read_specification, release, solve_budget
+from coterie.statistics.planning import plan
+from coterie.statistics.prediction.predicted_error import Basis
+from coterie.statistics.prediction.rank_law import RankLaw, tables
+from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import make_release
+from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.shape import DISTRIBUTIONS, from_quantiles, from_sample, from_values
 
 DOMAIN = Range(0.0, 100.0)
 GAMMA = {"distribution": "gamma", "mean": 16, "std": 11}

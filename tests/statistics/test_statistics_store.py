@@ -13,9 +13,10 @@ import pytest
 from statistics_people import document, population
 
 from coterie.errors import OutputError, ParameterError
-from coterie.ledger import Ledger
-from coterie.statistics import publishing, read_specification, release
-from coterie.statistics.release_store import store_folder
+from coterie.publication.ledger import Ledger
+from coterie.statistics import read_specification, release
+from coterie.statistics.releasing import publishing
+from coterie.statistics.releasing.release_store import store_folder
 
 
 def test_another_file_gets_the_same_bytes_and_nothing_is_drawn(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from coterie.errors import DataError
-from coterie.statistics import plan, read_specification, release
-from coterie.statistics.consistency import constraints_of
-from coterie.statistics.derivation import domain_of
+from coterie.statistics import read_specification, release
+from coterie.statistics.planning import plan
+from coterie.statistics.prediction.derivation import domain_of
+from coterie.statistics.releasing.consistency import constraints_of
 
 TABLE = pa.table({"g": ["a"] * 400 + ["b"] * 100, "x": [30.0] * 500})
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from coterie.cli.stats import app
 from coterie.errors import CertificateError, ParameterError
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 
 RUNNER = CliRunner()
 

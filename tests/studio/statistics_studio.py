@@ -18,11 +18,11 @@ import uvicorn
 import yaml
 
 from coterie.studio.app import make_app
+from coterie.studio.auth import COOKIE
 from coterie.studio.desk.desk import Desk
-from coterie.studio.gate import COOKIE
 from coterie.studio.home import Home
-from coterie.studio.kept import keep
 from coterie.studio.project import Loaded, Origin, Project
+from coterie.studio.table_cache import keep
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
 from statistics_people import RECORDS, SCHEMA, document, population

@@ -14,13 +14,13 @@ import httpx
 import pyarrow as pa
 import uvicorn
 
-from coterie.population import demo_population, demo_schema
-from coterie.schema import Schema
+from coterie.schema.attributes import Schema
 from coterie.studio.app import make_app
-from coterie.studio.gate import COOKIE
+from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
-from coterie.studio.kept import keep
 from coterie.studio.project import Choice, Loaded, Origin, Project
+from coterie.studio.table_cache import keep
+from coterie.table.demo_population import demo_population, demo_schema
 
 
 @contextmanager

@@ -12,10 +12,10 @@ from studio_client import finished, visiting
 from test_release_once import confirmed, ended, planned
 
 from coterie import demo_population
-from coterie.io.publication import stage
+from coterie.publication.staging import stage
 from coterie.studio.home import Home
 from coterie.studio.project import Choice, Project
-from coterie.studio.same_audit import audit_lines
+from coterie.studio.same_in_code import audit_lines
 from release_world import ledger, ready_project
 from shown_lines import run_lines
 

@@ -10,16 +10,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coterie.studio.charts.figure import Figure
+from coterie.studio.charts.drawing import (
+    COLOUR,
+    Figure,
+    Scale,
+    apart,
+    cut,
+    date_ticks,
+    mark,
+    number,
+    percent,
+    spread,
+    text_width,
+)
 from coterie.studio.charts.heatmap import _colour, _luminance, correlation, heatmap
 from coterie.studio.charts.histogram import histogram
 from coterie.studio.charts.intervals import Bar, interval_bars
 from coterie.studio.charts.labels import label_bars
 from coterie.studio.charts.lines import Series, lines
-from coterie.studio.charts.marks import COLOUR, mark
-from coterie.studio.charts.scales import Scale, apart, date_ticks, number, percent, spread
 from coterie.studio.charts.scatter import Point, risk_utility
-from coterie.studio.charts.svg import cut, text_width
 
 NASTY = "<b>&\"' </svg><script>alert(1)</script>"
 counts = st.lists(st.integers(0, 10**6), min_size=1, max_size=40)
@@ -155,7 +164,7 @@ def test_what_is_written_on_a_colour_can_be_read(share: float) -> None:
 
 
 def test_each_promise_has_a_mark_of_its_own_shape() -> None:
-    from coterie.guarantee import Status
+    from coterie.methods.guarantee import Status
 
     shapes = [re.sub(r"[sl]\d", "", str(mark(status.value, 50, 50))) for status in Status]
     assert len(set(shapes)) == len(Status)

@@ -15,17 +15,17 @@ import pyarrow as pa
 import pytest
 from studio_client import made_project, visiting
 
+from coterie.engines.in_memory import protect
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
-from coterie.odds import odds_in_words
-from coterie.population import demo_population, demo_schema
-from coterie.promise import loss_of
-from coterie.release import protect
-from coterie.schema import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
+from coterie.promise.posterior import odds_in_words
+from coterie.promise.terms import loss_of
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.studio.home import Home
-from coterie.studio.plain_words import in_plain_words
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised, usable_records
+from coterie.studio.words import in_plain_words
+from coterie.table.demo_population import demo_population, demo_schema
 
 PEOPLE = demo_population(60)
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from coterie import Schema
 from coterie.cli.app import app
-from coterie.io.draft import draft_schema
-from coterie.schema import Attribute, Role, Source
+from coterie.schema.attributes import Attribute, Role, Source
+from coterie.schema.draft import draft_schema
 from coterie.studio.describing import attribute_of, row_of
 from coterie.studio.home import Home
 from coterie.studio.origins import marked, remembered

@@ -16,7 +16,7 @@ import pytest
 from studio_client import made_project, visiting
 from test_release_killed import Machine
 
-from coterie.studio.gate import COOKIE
+from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
 
 World = tuple[httpx.Client, Home]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from studio_client import finished, visiting
 
-from coterie.io import stage
+from coterie.publication.staging import stage
 from coterie.studio.home import Home
 from coterie.studio.project import Origin, Project
 from workbooks import write_xlsx

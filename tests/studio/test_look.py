@@ -21,12 +21,13 @@ from hypothesis import strategies as st
 from studio_client import finished, made_project, visiting
 
 from coterie._version import __version__
+from coterie.engines.in_memory import protect
 from coterie.errors import CoterieError
-from coterie.io.publication import stage
+from coterie.evaluation.evaluation import evaluate
+from coterie.evaluation.pair import bring_together
 from coterie.methods import all_methods
-from coterie.population import demo_population, demo_schema
-from coterie.release import protect
-from coterie.schema import Attribute, AttributeType, Categories, Domain, Role, Schema
+from coterie.publication.staging import stage
+from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema
 from coterie.studio.counts import counted, shared_edges
 from coterie.studio.home import Home
 from coterie.studio.jobs import key_of
@@ -34,8 +35,7 @@ from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
 from coterie.studio.work import compare as compare_work
 from coterie.studio.work import look as look_work
-from coterie.utility.evaluation import evaluate
-from coterie.utility.pair import bring_together
+from coterie.table.demo_population import demo_population, demo_schema
 
 MIXED = Schema(
     attributes=(

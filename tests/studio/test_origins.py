@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from studio_client import made_project, visiting
 
 from coterie import Schema, protect
-from coterie.guarantee import Guarantee, Status
-from coterie.io.draft import draft_schema
+from coterie.methods.guarantee import Guarantee, Status
+from coterie.schema.draft import draft_schema
 from coterie.studio.describing import row_of
 from coterie.studio.home import Home
 from coterie.studio.project import Choice, Project

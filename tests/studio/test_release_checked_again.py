@@ -8,9 +8,9 @@ import pytest
 from test_release_once import confirmed, ended, planned
 
 from coterie.errors import OutputError
-from coterie.io.address import Address
-from coterie.io.database import connected, execute
-from coterie.ledger import without_credentials
+from coterie.publication.ledger import without_credentials
+from coterie.table.address import Address
+from coterie.table.database import connected, execute
 from release_world import World
 
 

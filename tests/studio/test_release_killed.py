@@ -16,13 +16,13 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie.certificate import Certificate
-from coterie.ledger import Ledger
-from coterie.studio.gate import COOKIE
+from coterie.promise.certificate import Certificate
+from coterie.promise.verification import released_digest
+from coterie.publication.ledger import Ledger
+from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
-from coterie.verification import released_digest
 from release_world import form, ledger, leftovers, ready_project, spent
 
 PEOPLE = 8_000  # enough for the writing to take its time

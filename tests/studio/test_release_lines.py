@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from coterie.certificate import Certificate
-from coterie.signing import make_key
+from coterie.promise.certificate import Certificate
+from coterie.promise.signing import make_key
 from coterie.studio.forms import Sent
 from coterie.studio.home import Home
 from coterie.studio.planning import Asked, plan_of
 from coterie.studio.project import Project
-from coterie.studio.same_release import release_command, release_python
+from coterie.studio.same_in_code import release_command, release_python
 from release_world import CHOICE, form, ledger, ready_project, spent
 from shown_lines import run_lines
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from coterie.certificate import Certificate
-from coterie.ledger import Ledger
+from coterie.promise.certificate import Certificate
+from coterie.promise.verification import released_digest
+from coterie.publication.ledger import Ledger
 from coterie.studio import drawing
 from coterie.studio.plan import read_plan
 from coterie.studio.project import Project
-from coterie.verification import released_digest
 from release_world import CHOICE, World, form, leftovers, spent
 
 

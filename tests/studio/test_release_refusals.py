@@ -13,9 +13,9 @@ import pytest
 from test_release_once import confirmed, ended, planned
 
 from coterie.errors import OutputError
-from coterie.io import staged_table
-from coterie.io.staged_file import StagedFile
-from coterie.ledger import storage
+from coterie.publication import staged_table
+from coterie.publication.ledger import storage
+from coterie.publication.staged_files import StagedFile
 from coterie.studio.home import Home
 from coterie.studio.plan import read_plan
 from release_world import CHOICE, World, form, leftovers, ready_project, spent

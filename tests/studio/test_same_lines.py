@@ -13,14 +13,18 @@ import pytest
 from studio_client import finished, visiting
 
 from coterie.errors import DataError
-from coterie.population import demo_population, demo_schema
-from coterie.studio.command_lines import loading_lines, protect_lines
 from coterie.studio.home import Home
-from coterie.studio.kept import keep, stamp
-from coterie.studio.looking_lines import comparison_lines, preview_lines
 from coterie.studio.project import Choice, Loaded, Origin, Project
-from coterie.studio.same_audit import audit_lines
+from coterie.studio.same_in_code import (
+    audit_lines,
+    comparison_lines,
+    loading_lines,
+    preview_lines,
+    protect_lines,
+)
+from coterie.studio.table_cache import keep, stamp
 from coterie.studio.work import compare as compare_work
+from coterie.table.demo_population import demo_population, demo_schema
 from shown_lines import run_lines
 from workbooks import write_xlsx
 

@@ -14,7 +14,7 @@ pytest.importorskip("fastapi")
 from statistics_studio import Bench, sentence, working
 from test_statistics_page import PLAIN
 
-from coterie.ledger import Ledger
+from coterie.publication.ledger import Ledger
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.paying import planned
 from shown_lines import run_lines

@@ -11,11 +11,11 @@ import yaml
 from statistics_studio import DESCRIBED, Bench, working
 
 from coterie.errors import LedgerError
+from coterie.studio.charts.drawing import text_width
 from coterie.studio.charts.labels import label_bars
-from coterie.studio.charts.svg import text_width
-from coterie.studio.counted import last_account
+from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
-from coterie.studio.desk.shown import number
+from coterie.studio.desk.result import number
 from coterie.studio.drawing import Progress
 from coterie.studio.home import Home
 from coterie.studio.planning import Asked, plan_of

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie.errors import DataError
-from coterie.io import read_table
 from coterie.studio.project import Origin, Project
 from coterie.studio.work.load import work
+from coterie.table.reading import read_table
 from workbooks import write_xlsx
 
 CODES = "code,age,day\n01234,30,2020-01-02\n00042,41,2021-03-04\n"

@@ -1,17 +1,85 @@
-"""The result of an audit: every finding, everything that was not run, and the verdict in words."""
+"""Many attacks, each at 95 %: one of them may beat its baseline by luck. Which findings stand when that is counted?
+
+Holm (1979), *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 65–70: p-values in ascending
+order, the i-th of m against α/(m − i + 1), up to the first that fails. The chance that any finding which stands is luck is
+at most α, however the attacks depend on each other. Where one attack took the worst of several attributes, its p-value
+counts that choice already (see coterie.auditing.attacks.finding)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
-from coterie.attacks import all_attacks
-from coterie.attacks.finding import Finding, Level, NotRun
-from coterie.attacks.intervals import Estimate, half_width
-from coterie.attacks.worst_of import simultaneous
-from coterie.auditing.multiplicity import in_words, standing
+from coterie.auditing.attacks import Attack, Subject, all_attacks, get_attack
+from coterie.auditing.attacks.attack import Clock, OutOfTime
+from coterie.auditing.attacks.evidence import MethodEvidence, ReleaseEvidence
+from coterie.auditing.attacks.finding import (
+    CONFIDENCE,
+    Estimate,
+    Finding,
+    Level,
+    NotRun,
+    half_width,
+    simultaneous,
+)
+
+ALPHA = 1 - CONFIDENCE
+
+
+def by_luck(finding: Finding) -> float:
+    """p-value of "no better than the baseline".
+
+    The attack's own, or from the sides of the two intervals that face each other, as if normal; times as many as the
+    attack looked at.
+    """
+    if finding.p_value is not None:
+        return finding.p_value
+    gain = finding.estimate.value - finding.baseline.value
+    own, other = finding.estimate.value - finding.estimate.low, finding.baseline.high - finding.baseline.value
+    spread = math.hypot(own, other) / half_width(simultaneous(finding.looked_at))
+    if not gain > 0 or not math.isfinite(spread):
+        return 1.0
+    return 0.0 if spread == 0 else min(finding.looked_at * NormalDist().cdf(-gain / spread), 1.0)
+
+
+def sampled(finding: Finding) -> bool:
+    """Whether chance had a part in it; the others are facts about these tables."""
+    drawn = (finding.estimate, finding.baseline)
+    return finding.p_value is not None or any(estimate.low < estimate.high for estimate in drawn)
+
+
+def standing(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings of some risk that stand at 5 % in all, in their order."""
+    luck = {place: by_luck(finding) for place, finding in enumerate(findings) if sampled(finding)}
+    stands = {place for place in range(len(findings)) if place not in luck}
+    for left, place in zip(range(len(luck), 0, -1), sorted(luck, key=luck.__getitem__), strict=True):
+        if luck[place] > ALPHA / left:
+            break
+        stands.add(place)
+    return tuple(findings[place] for place in sorted(stands) if findings[place].level is not Level.NOTHING)
+
+
+def in_words(findings: Sequence[Finding]) -> str:
+    """What the correction changes; empty where there is nothing to correct."""
+    risks = [finding for finding in findings if finding.level is not Level.NOTHING]
+    tried = sum(map(sampled, findings))
+    if tried < 2 or not any(map(sampled, risks)):
+        return ""
+    opening = f"Corrected for {tried} attacks tried (Holm, 5\u00a0% in all)"
+    firm = standing(findings)
+    doubtful = [finding.attack for finding in risks if finding not in firm]
+    if not doubtful:
+        return f"{opening}, {'every finding stands' if len(risks) > 1 else 'the finding stands'}."
+    if not firm:
+        return f"{opening}, nothing found stands: it may be luck. More people or runs would tell."
+    return f"{opening}, {', '.join(doubtful)} may be luck; the rest stands."
+
+
+# The result of an audit: every finding, everything that was not run, and the verdict in words.
 
 WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
 
@@ -48,7 +116,7 @@ class Audit:
 
     @property
     def corrected_level(self) -> Level:
-        """By the findings that stand when all attacks are counted together (see coterie.auditing.multiplicity)."""
+        """By the findings that stand when all attacks are counted together (see coterie.auditing.audit)."""
         return self._highest(standing(self.findings))
 
     @property
@@ -113,3 +181,54 @@ class Audit:
         told = {"verdict": self.verdict, "level": self.level}
         corrected = {"correction": self.correction, "corrected_level": self.corrected_level}
         return {"warning": WARNING, **told, **corrected, **content}
+
+
+# Run attacks one after another within a time budget; what was not run is named, never dropped.
+
+TIME_UP = "the time budget was used up"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    findings: tuple[Finding, ...]
+    not_run: tuple[NotRun, ...]
+    complete: bool
+
+
+def chosen(subject: Subject, attacks: Iterable[str | Attack] | None) -> list[Attack]:
+    """All attacks of a subject, or those named; Attack values of your own may stand among the names."""
+    if attacks is None:
+        return [attack for attack in all_attacks().values() if attack.subject is subject]
+    found = [attack if isinstance(attack, Attack) else get_attack(attack) for attack in attacks]
+    return [attack for attack in found if attack.subject is subject]
+
+
+def run_attacks(
+    attacks: Sequence[Attack],
+    evidence: ReleaseEvidence | MethodEvidence,
+    clock: Clock,
+    progress: Callable[[str], None] | None = None,
+) -> Outcomes:
+    findings: list[Finding] = []
+    not_run: list[NotRun] = []
+    complete = True
+    for attack in attacks:
+        if clock.up:
+            not_run.append(NotRun(attack.name, TIME_UP))
+            complete = False
+            continue
+        if progress:
+            progress(attack.title)
+        start = time.perf_counter()
+        try:
+            outcome = attack.run(evidence)
+        except OutOfTime:
+            not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
+            complete = False
+            continue
+        if isinstance(outcome, NotRun):
+            not_run.append(outcome)
+        else:
+            findings.append(replace(outcome, seconds=time.perf_counter() - start))
+            complete = complete and not (clock.up and attack is not attacks[-1])
+    return Outcomes(tuple(findings), tuple(not_run), complete)

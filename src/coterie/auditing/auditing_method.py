@@ -11,24 +11,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.attacks import Attack, Subject
-from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import MethodEvidence
-from coterie.auditing.audit import Audit, Promised
+from coterie.auditing.attacks import Attack, Subject
+from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks.evidence import MethodEvidence
+from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
 from coterie.auditing.auditing_release import audit_release, positive
-from coterie.auditing.running import chosen, run_attacks
-from coterie.budget import Number, as_text, parse_epsilon
+from coterie.chain.noise.secure import SecureSampler
+from coterie.engines.in_memory import protect
+from coterie.engines.repetition import repeated
 from coterie.errors import DataError, ParameterError
-from coterie.guarantee import Guarantee, settle
-from coterie.io.frames import to_arrow
 from coterie.methods import get_method
-from coterie.noise.secure import SecureSampler
-from coterie.odds import odds_in_words
-from coterie.population import demo_population, demo_schema
-from coterie.promise import facts_of  # one place decides what a promise rests on
-from coterie.release import protect
-from coterie.repeating import repeated
-from coterie.schema import Schema
+from coterie.methods.guarantee import Guarantee, settle
+from coterie.promise.posterior import odds_in_words
+from coterie.promise.terms import facts_of  # one place decides what a promise rests on
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import Number, as_text, parse_epsilon
+from coterie.table.demo_population import demo_population, demo_schema
+from coterie.table.frames import to_arrow
 
 CONTROL_SHARE = 0.2
 

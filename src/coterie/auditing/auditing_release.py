@@ -8,22 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from coterie.attacks import Attack, Subject
-from coterie.attacks._tie_order import order_from_ties
-from coterie.attacks._tie_patterns import commonest_tie
-from coterie.attacks.clock import Clock
-from coterie.attacks.evidence import ReleaseEvidence, Rows, hidden_order
-from coterie.attacks.intervals import FEWEST_TRIALS
-from coterie.attacks.seen import Side, read_people, read_release, side_by_side
-from coterie.auditing.audit import Audit, Promised
-from coterie.auditing.overlap import refuse_overlap
-from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, relation
-from coterie.auditing.running import chosen, run_attacks
-from coterie.certificate import Certificate
+from coterie.auditing.attacks import Attack, Subject
+from coterie.auditing.attacks._ties import commonest_tie, order_from_ties
+from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks.evidence import (
+    ReleaseEvidence,
+    Rows,
+    Side,
+    hidden_order,
+    read_people,
+    read_release,
+    side_by_side,
+)
+from coterie.auditing.attacks.finding import FEWEST_TRIALS
+from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
+from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import DataError, ParameterError
-from coterie.io.frames import to_arrow
-from coterie.odds import odds_in_words
-from coterie.schema import Schema
+from coterie.promise.certificate import Certificate
+from coterie.promise.posterior import odds_in_words
+from coterie.schema.attributes import Schema
+from coterie.table.frames import to_arrow
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "

@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.markup import escape
 
-from coterie.cli.federation_guides import AGGREGATOR
-from coterie.cli.federation_output import AsJson, log_lines
+from coterie.cli.federation_output import AGGREGATOR, AsJson, log_lines
 from coterie.cli.output import console, print_json
 from coterie.errors import MissingExtra, ParameterError
 from coterie.federation.errors import FederationError
@@ -24,14 +23,14 @@ try:
     from coterie.cli.aggregator_studies import app as study_app
     from coterie.federation.aggregator.home import Aggregator, init
     from coterie.federation.aggregator.serving import serve, tls_fingerprint
-    from coterie.federation.invitation import Invitation
+    from coterie.federation.documents.invitation import Invitation
     from coterie.federation.storage.parties import invite, owner_by_name
 except ImportError:
     raise MissingExtra.named("federation", "The aggregator") from None
 
-from coterie.federation.envelope import validated
-from coterie.federation.keys import write_private
-from coterie.federation.wire import now, stamp
+from coterie.federation.documents.canonical import validated
+from coterie.federation.documents.wire import now, stamp
+from coterie.federation.secrets.keys import write_private
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
 app.add_typer(study_app, name="study")

@@ -16,17 +16,17 @@ from sqlalchemy import Connection
 from coterie.cli.federation_output import AsJson, print_studies, print_study
 from coterie.cli.output import console, print_json
 from coterie.errors import OutputError
-from coterie.federation.aggregator.board import board, detail
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.envelope import Signed
+from coterie.federation.aggregator.status_page import board, detail
+from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.states import StudyState
+from coterie.federation.documents.study import KIND
+from coterie.federation.documents.study_file import read_study
 from coterie.federation.errors import FederationError, StudyEnded
-from coterie.federation.states import StudyState
 from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
-from coterie.federation.study import KIND
-from coterie.federation.study_file import read_study
-from coterie.io.publication import stage_bytes
-from coterie.io.staged_file import stage_file
+from coterie.publication.staged_files import stage_file
+from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(
     help="Begin a study, look at it, cancel it, take its release.",

@@ -14,20 +14,20 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
 
-from coterie.attacks.finding import Level
 from coterie.auditing import Audit, audit_method, audit_release
-from coterie.certificate import Certificate
+from coterie.auditing.attacks.finding import Level
 from coterie.cli.certificate import read_certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.errors import CertificateError, DataError, OutputError, ParameterError
-from coterie.io.publication import stage_bytes
-from coterie.io.reading import read_table
-from coterie.population import demo_schema
+from coterie.promise.certificate import Certificate
+from coterie.promise.verification import released_digest
+from coterie.publication.staging import stage_bytes
 from coterie.report.audit_figure import audit_figure
 from coterie.report.audit_page import audit_page, shown
 from coterie.report.style import as_png
-from coterie.schema import Schema
-from coterie.verification import released_digest
+from coterie.schema.attributes import Schema
+from coterie.table.demo_population import demo_schema
+from coterie.table.reading import read_table
 
 LEVEL_STYLE = {
     Level.NOTHING: "#009E73",

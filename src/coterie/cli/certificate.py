@@ -9,13 +9,13 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from coterie.certificate import Certificate, json_schema
-from coterie.cli.joined_certificate import outdated, read_joined, show_joined
+from coterie.cli.federation_output import outdated, read_joined, show_joined
 from coterie.cli.output import console, print_json, styled_status
 from coterie.errors import CertificateError
-from coterie.guarantee import beside_in_words
-from coterie.signing import check_signature, make_key, require_signer
-from coterie.verification import digest_like
+from coterie.methods.guarantee import beside_in_words
+from coterie.promise.certificate import Certificate, json_schema
+from coterie.promise.signing import check_signature, make_key, require_signer
+from coterie.promise.verification import digest_like
 
 app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",

@@ -21,17 +21,17 @@ from rich.progress import (
 from rich.table import Table
 
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.compare.comparison import compare
-from coterie.compare.grid import left_out, make_grid
-from coterie.compare.sample import sample_schema, synthetic_sample
+from coterie.comparison.comparison import compare
+from coterie.comparison.grid import left_out, make_grid
+from coterie.comparison.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError
-from coterie.guarantee import beside_in_words
-from coterie.io.address import Address
-from coterie.io.reading import read_table
+from coterie.evaluation.measure import Settings
+from coterie.methods.guarantee import beside_in_words
 from coterie.report.comparison_report import write_comparison
 from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
-from coterie.schema import Role, Schema
-from coterie.utility.measure import Settings
+from coterie.schema.attributes import Role, Schema
+from coterie.table.address import Address
+from coterie.table.reading import read_table
 
 
 def compare_command(

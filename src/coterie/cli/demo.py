@@ -11,17 +11,17 @@ import typer
 from rich.progress import track
 from rich.table import Table
 
-from coterie.budget import parse_epsilon
-from coterie.certificate import Digest
 from coterie.cli.output import console, print_json, styled_status
+from coterie.engines.in_memory import Release, protect
 from coterie.errors import OutputError
-from coterie.guarantee import beside_in_words
-from coterie.io.publication import stage, stage_bytes
 from coterie.methods import all_methods
-from coterie.population import demo_population, demo_schema
-from coterie.release import Release, protect
+from coterie.methods.guarantee import beside_in_words
+from coterie.promise.certificate import Digest
+from coterie.publication.staging import stage, stage_bytes
 from coterie.report.demo_figures import distributions, utility_by_method
 from coterie.report.style import as_png
+from coterie.schema.exact import parse_epsilon
+from coterie.table.demo_population import demo_population, demo_schema
 
 DRAWN = ("laplace", "dp-ir", "idp-ls", "idp-cbls")
 

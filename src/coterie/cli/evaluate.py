@@ -11,15 +11,15 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.certificate import Certificate
 from coterie.cli.output import console, print_json
 from coterie.errors import CoterieError
-from coterie.io.reading import read_table
+from coterie.evaluation import all_measures, get_measure
+from coterie.evaluation.evaluation import WARNING, Evaluation, evaluate
+from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.methods import get_method
-from coterie.schema import Schema
-from coterie.utility import all_measures, get_measure
-from coterie.utility.evaluation import WARNING, Evaluation, evaluate
-from coterie.utility.measure import Measure, Measured, Settings
+from coterie.promise.certificate import Certificate
+from coterie.schema.attributes import Schema
+from coterie.table.reading import read_table
 
 NAMES = ", ".join(all_measures())
 MOST_CLASSES = 12  # listed in the table; --json has them all

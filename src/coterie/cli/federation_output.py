@@ -1,4 +1,4 @@
-"""How studies and events look on a terminal: the same for aggregators and owners."""
+"""The guides of `coterie aggregator` and `coterie owner`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,61 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.panel import Panel
 from rich.table import Table
 
-from coterie.cli.output import console
+from coterie.cli.output import console, print_json, styled_status
+from coterie.errors import CertificateError
+from coterie.federation.documents.canonical import signed_from
+from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
+from coterie.federation.errors import FederationError
+from coterie.federation.secrets.keys import fingerprint
+
+AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
+
+  1. coterie aggregator init ./aggregator --url https://aggregator.example:8443
+
+  2. coterie aggregator serve ./aggregator                       leave it running
+
+  3. coterie aggregator invite ./aggregator hospital-a --output hospital-a.invitation    one for each owner
+
+  4. coterie aggregator study new ./aggregator study.yaml        the owners are asked
+
+  5. coterie aggregator study release ./aggregator STUDY --output release.parquet
+
+Exit codes: 0 done · 2 command line · 5 parameter · 6 output · 10 optional part missing · 11 a document, folder or setting ·
+16 conflict · 18 the study ended without a release.
+"""
+
+OWNER = """Take part in a study without showing anybody a raw row. This process only connects outward; no port is opened.
+
+  1. coterie owner join hospital-a.invitation --home ./owner          once
+
+  2. coterie ledger init ./owner/ledger.sqlite --population patients --lifetime 10
+
+  3. coterie owner run --home ./owner                                 leave it running
+
+  4. coterie owner inspect --home ./owner                             what is asked of you
+
+  5. coterie owner approve STUDY --home ./owner --data patients.parquet --population patients
+
+Instead of step 5, a policy.yaml in the folder can decide (docs/how-to/federate.md).
+
+Exit codes: 0 done · 2 command line · 8 ledger · 9 budget exceeded · 10 optional part missing · 11 a document, folder or
+setting · 12 TLS failed or another aggregator's key · 13 the aggregator does not accept this key, or a clock is off ·
+14 no common protocol version · 15 invitation used or expired · 16 another process uses this key, or it is too
+late to decide · 17 your table or budget does not fit · 19 not reachable.
+"""
+
+
+# How studies and events look on a terminal: the same for aggregators and owners.
 
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _GOOD, _BAD = {"RELEASED", "ACCEPTED"}, {"FAILED", "EXPIRED", "CANCELLED", "REFUSED", "REJECTED", "WITHDRAWN"}
@@ -106,3 +153,69 @@ def log_lines(*, as_json: bool) -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
         for logger, level in before.items():
             logger.setLevel(level)
+
+
+# The certificate of a joined release (several owners), for `coterie certificate verify` and `show`.
+
+
+@dataclass(frozen=True)
+class Joined:
+    certificate: FederatedCertificate
+    signer: str  # fingerprint of the aggregator's key, which must be compared with one that was told
+
+
+def read_joined(path: Path) -> Joined | None:
+    """Checked in all its parts; None if this is no certificate of a joined release."""
+    try:
+        data = path.read_bytes()
+        if not is_federated(json.loads(data)):
+            return None
+        signed = signed_from(data)
+        return Joined(verified(signed, signed.key), fingerprint(signed.key))
+    except (OSError, ValueError, RecursionError):
+        return None  # whoever reads one table's certificate says what is wrong with the file
+    except FederationError as error:
+        raise CertificateError(error.problem, error.advice) from None
+
+
+def outdated(joined: Joined) -> str | None:
+    """What an earlier version did not say where it added up the owners' ε."""
+    if joined.certificate.coterie_federated_certificate > 1 or joined.certificate.guarantee.status not in (
+        "proved", "bounded",
+    ):  # fmt: skip
+        return None
+    return (
+        f"an earlier version wrote '{joined.certificate.guarantee.status}'; today it is 'conditional', because it holds "
+        f"only if {MEMBERSHIP}"
+    )
+
+
+def show_joined(joined: Joined, *, as_json: bool) -> None:
+    certificate, promise = joined.certificate, joined.certificate.guarantee
+    if as_json:
+        print_json(certificate.content())
+        return
+    asked = certificate.study.document
+    lines = [
+        ("Study", f"{asked['title']}: {asked['fragmentation']}, {asked['method']}, k = {asked['k']}"),
+        ("Promise", promise.label),
+        ("Covers", promise.scope),
+        ("Neighbours", promise.neighbours),
+        ("Budget", f"ε = {certificate.epsilon} in all; {certificate.rule}"),
+        *(
+            ("Owner", f"{part.owner}: ε = {part.epsilon}{'' if part.rows is None else f', {part.rows} rows'}")
+            for part in certificate.owners
+        ),
+        ("Absent", ", ".join(certificate.absent) or "nobody"),
+        ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
+        ("Signed by", f"aggregator {joined.signer}"),
+        *(("Assumes", assumption) for assumption in promise.assumptions),
+        *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
+        *(("Note", note) for note in certificate.notes),
+        *(("Today", note) for note in [outdated(joined)] if note),
+    ]
+    text = "\n".join(
+        f"[bold]{heading:11}[/] {f'{styled_status(promise.status)}: ' if heading == 'Promise' else ''}{escape(content)}"
+        for heading, content in lines
+    )
+    console.print(Panel(text, title=f"Certificate of {escape(certificate.issued)}", expand=False))

@@ -11,11 +11,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.budget import as_text, brief
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
-from coterie.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
-from coterie.loss import ROW, Loss, Model, Relation
+from coterie.promise.loss import ROW, Loss, Model, Relation
+from coterie.publication.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
+from coterie.schema.exact import as_text, brief
 
 GUIDE = """Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.
 

@@ -10,8 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 
 from coterie.cli.output import console, print_json, styled_status
-from coterie.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods import all_methods, get_method
+from coterie.methods.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods.recipe import Method
 
 app = typer.Typer(

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from coterie.cli.federation_guides import OWNER
-from coterie.cli.federation_output import AsJson
+from coterie.cli.federation_output import OWNER, AsJson
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.output import console, errors, print_json
 from coterie.errors import MissingExtra
@@ -34,9 +33,9 @@ try:
 except ImportError:
     raise MissingExtra.named("federation", "An owner of a federation") from None
 
-from coterie.federation.invitation import Enrolment, Invitation
-from coterie.federation.keys import fingerprint
-from coterie.ledger import Book, Ledger
+from coterie.federation.documents.invitation import Enrolment, Invitation
+from coterie.federation.secrets.keys import fingerprint
+from coterie.publication.ledger import Book, Ledger
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 

@@ -15,8 +15,8 @@ from coterie.federation.errors import FederationError
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.home import Home
+from coterie.federation.owner.page import shown_study
 from coterie.federation.owner.policy import Source
-from coterie.federation.owner.showing import shown_study
 
 HomeFolder = Annotated[
     Path, typer.Option("--home", envvar="COTERIE_OWNER_HOME", help="The owner's folder, made by `join`.")

@@ -11,26 +11,34 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.budget import parse_epsilon
-from coterie.certificate import Certificate
-from coterie.certifying import warnings_on
-from coterie.charging import fingerprint_of, purpose_of
-from coterie.cli.large import Where, forget_scratch, scratch_beside
+from coterie.cli.engines import Where, forget_scratch, scratch_beside
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.engines.in_memory import Release, protect
+from coterie.engines.out_of_core.chain import warm_up
+from coterie.engines.out_of_core.release import LargeRelease, protect_file
 from coterie.errors import OutputError, ParameterError
-from coterie.guarantee import beside_in_words
-from coterie.io.address import Address, is_database
-from coterie.io.publication import Staged
-from coterie.io.reading import read_table
-from coterie.large import LargeRelease, protect_file
-from coterie.large_chain import warm_up
-from coterie.ledger import Ledger
-from coterie.memory import keep_what_is_freed
 from coterie.methods import get_method
-from coterie.publishing import Destination, Make, publish, publish_charged, stage_rows, table_again
-from coterie.release import Release, protect
-from coterie.schema import Schema
+from coterie.methods.guarantee import beside_in_words
+from coterie.promise.certificate import Certificate
+from coterie.promise.certifying import warnings_on
+from coterie.publication.ledger import Ledger
+from coterie.publication.publishing import (
+    Destination,
+    Make,
+    fingerprint_of,
+    publish,
+    publish_charged,
+    purpose_of,
+    stage_rows,
+    table_again,
+)
+from coterie.publication.staging import Staged
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import parse_epsilon
+from coterie.table.address import Address, is_database
+from coterie.table.memory_limit import keep_what_is_freed
+from coterie.table.reading import read_table
 
 _LARGE = 10**7  # bytes of a file whose table will need compiled code
 
@@ -216,7 +224,7 @@ def protect_command(
     run: Make = make
     stage_data, again = stage_watched if where.streamed else stage_rows, table_again
     if where.engine == "spark":
-        from coterie.cli.spark import SparkRun
+        from coterie.cli.engines import SparkRun
 
         spark = SparkRun(
             data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}

@@ -10,11 +10,11 @@ from rich.markup import escape
 
 from coterie.cli.output import console, print_json
 from coterie.errors import ParameterError, SchemaError
-from coterie.io.dialect_guess import guess_dialect
-from coterie.io.draft import draft_schema
-from coterie.io.publication import stage_bytes
-from coterie.io.reading import read_table
-from coterie.schema import Attribute, Role, Schema
+from coterie.publication.staging import stage_bytes
+from coterie.schema.attributes import Attribute, Role, Schema
+from coterie.schema.draft import draft_schema
+from coterie.table.dialect_guess import guess_dialect
+from coterie.table.reading import read_table
 
 app = typer.Typer(
     help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",

@@ -11,23 +11,23 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from coterie.certificate import Certificate
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.cli.stats_output import report_release, show_plan
 from coterie.errors import CertificateError, ParameterError
-from coterie.io.publication import stage_bytes
-from coterie.signing import check_signature
+from coterie.promise.certificate import Certificate
+from coterie.promise.signing import check_signature
+from coterie.publication.staging import stage_bytes
+from coterie.report.plan_figure import draw_plan
 from coterie.statistics.allocators import DEFAULT, allocators
-from coterie.statistics.as_in_paper import plan_as_in_paper
-from coterie.statistics.by_hand import resplit
-from coterie.statistics.plan_figure import draw_plan
-from coterie.statistics.planning import plan
-from coterie.statistics.publishing import release
-from coterie.statistics.reading import read_specification
-from coterie.statistics.records import open_records
-from coterie.statistics.solving import solve_budget
-from coterie.statistics.split_file import read_split
-from coterie.statistics.statistics_certificate import StatisticsCertificate
+from coterie.statistics.planning.as_in_paper import plan_as_in_paper
+from coterie.statistics.planning.by_hand import resplit
+from coterie.statistics.planning.plan import read_split
+from coterie.statistics.planning.planner import plan
+from coterie.statistics.planning.solving import solve_budget
+from coterie.statistics.releasing.certificate import StatisticsCertificate
+from coterie.statistics.releasing.publishing import release
+from coterie.statistics.releasing.records import open_records
+from coterie.statistics.specification.reading import read_specification
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True

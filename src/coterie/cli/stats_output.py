@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie.cli.output import console, print_json, styled_status
-from coterie.statistics.accounting import currency
-from coterie.statistics.plan import Plan
-from coterie.statistics.plan_figure import UNITS
-from coterie.statistics.predicted_error import Basis
-from coterie.statistics.stored import Published
+from coterie.report.plan_figure import UNITS
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.predicted_error import Basis
+from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.releasing.release_store import Published
 
 MOST_VALUES = 30  # printed after a release; the file has all
 

@@ -1,1 +1,4 @@
-"""Where the chain runs. Every engine has the same verbs (rank, summarise, attach) and the same results."""
+"""Where the chain runs: in memory, `out_of_core/`, `spark/`, and many times over for audits.
+
+Engines differ in where records wait, never in what a stage computes.
+"""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.semantic import PER_CLUSTER
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.semantic import PER_CLUSTER
+from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K
 from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows, rows_show_groups
 from coterie.methods.recipe import Method
-from coterie.sensitivity.domain_over_k import DOMAIN_OVER_K
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

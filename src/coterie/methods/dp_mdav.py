@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.semantic import EVERY_CLUSTER
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.semantic import EVERY_CLUSTER
+from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K_EACH
 from coterie.methods.grouping import INSENSITIVE_MDAV
+from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, dp_list, on_rows
 from coterie.methods.recipe import Method
-from coterie.sensitivity.domain_over_k_each import DOMAIN_OVER_K_EACH
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coterie.guarantee import Facts, Guarantee
-from coterie.mechanism.listed import SortedCentroids, SortedLabels
+from coterie.chain.mechanism.listed import SortedCentroids, SortedLabels
+from coterie.chain.synthesis.synthesis import Independent
 from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
 from coterie.methods.synthetic import ATTACK, proved_dp, public_k
-from coterie.synthesis.synthesis import Independent
 
 
 def _promise(facts: Facts) -> Guarantee:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coterie.guarantee import Facts, Guarantee
-from coterie.mechanism.counted import CountedLabels, CountedOrSorted
-from coterie.mechanism.listed import SortedCentroids
+from coterie.chain.mechanism.counted import CountedLabels, CountedOrSorted
+from coterie.chain.mechanism.listed import SortedCentroids
+from coterie.chain.synthesis.tree import MarginalTree
 from coterie.methods.grouping import GRADED_RANKING
+from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
 from coterie.methods.synthetic import ATTACK, proved_dp, public_k
-from coterie.synthesis.tree import MarginalTree
 
 
 def _promise(facts: Facts) -> Guarantee:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coterie.guarantee import Facts, Guarantee
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.ranked import RankedCategories
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.ranked import RankedCategories
+from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_SIZE
 from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
-from coterie.sensitivity.domain_over_size import DOMAIN_OVER_SIZE
 
 
 def _promise(facts: Facts) -> Guarantee:

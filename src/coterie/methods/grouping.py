@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.columns.column import CategoryColumn, Column, Floats
-from coterie.engines import local
-from coterie.partition.clustering import Clustering
-from coterie.partition.graded_ranking import graded_ranking, graded_sizes
-from coterie.partition.insensitive_mdav import insensitive_mdav, squared_distances
-from coterie.taxonomy.marginality import marginality_order
+from coterie.chain.partition import engine as local
+from coterie.chain.partition.clustering import Clustering
+from coterie.chain.partition.graded_ranking import graded_ranking, graded_sizes
+from coterie.chain.partition.insensitive_mdav import insensitive_mdav, squared_distances
+from coterie.schema.taxonomy.semantics import marginality_order
+from coterie.table.columns.column import CategoryColumn, Column, Floats
 
 Sizes = tuple[tuple[int, int], ...]  # (records in a cluster, how many such clusters)
 Find = Callable[[Column], Clustering]
@@ -70,7 +70,7 @@ def _graded(columns: Sequence[Column], k: int) -> Find:
 
 
 def _optimal(columns: Sequence[Column], k: int) -> Find:
-    from coterie.partition.optimal_univariate import optimal_univariate  # Numba takes its time to load
+    from coterie.chain.partition.optimal_univariate import optimal_univariate  # Numba takes its time to load
 
     return lambda column: optimal_univariate(column.position, k)
 
@@ -86,7 +86,7 @@ def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
     Each attribute is scaled so that two records drawn at random are, on average, equally far apart in it. The scales
     come from the data, as the groups do.
     """
-    from coterie.partition.mdav import mdav, mdav_mixed  # Numba takes its time to load
+    from coterie.chain.partition.mdav import mdav, mdav_mixed  # Numba takes its time to load
 
     numeric = [_standardised(column.values) for column in columns if not isinstance(column, CategoryColumn)]
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.ranked import RankedCategories
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.ranked import RankedCategories
+from coterie.chain.sensitivity.local_bounds import LOCAL
 from coterie.methods.grouping import EACH_ALONE
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.parts import MEAN
 from coterie.methods.reattached import FROZEN, IDP, PUBLIC, ROWS
 from coterie.methods.recipe import Method
-from coterie.sensitivity.local import LOCAL
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

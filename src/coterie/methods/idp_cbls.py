@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.ranked import RankedCategories
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.ranked import RankedCategories
+from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED
 from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import FROZEN, IDP, LIST, TIE_LINKAGE, WITHOUT_FROZEN, refuted_idp
 from coterie.methods.recipe import Method
-from coterie.sensitivity.cluster_based import CLUSTER_BASED
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

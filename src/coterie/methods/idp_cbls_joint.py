@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.ranked import RankedCategories
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.ranked import RankedCategories
+from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED_JOINT
 from coterie.methods.grouping import INDIVIDUAL_RANKING
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import (
     FROZEN,
@@ -21,7 +21,7 @@ from coterie.methods.reattached import (
     refuted_idp,
 )
 from coterie.methods.recipe import Method
-from coterie.sensitivity.cluster_based_joint import CLUSTER_BASED_JOINT
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

@@ -5,16 +5,16 @@ All records of a group get the same row, whatever the noise: k-anonymity is kept
 
 from __future__ import annotations
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
-from coterie.mechanism.numeric import LaplaceOnCentroids
-from coterie.mechanism.semantic import PER_CLUSTER
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.mechanism.semantic import PER_CLUSTER
+from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED
 from coterie.methods.grouping import MDAV
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.mdav import k_anonymity
 from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import FROZEN, IDP, LIST, refuted_idp
 from coterie.methods.recipe import Method
-from coterie.sensitivity.cluster_based import CLUSTER_BASED
+from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:

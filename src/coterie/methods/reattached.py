@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
+from coterie.methods.guarantee import Facts, Guarantee, Status
+from coterie.schema.exact import as_text
 
 DP = "differential privacy"
 IDP = "individual differential privacy"

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from coterie.columns.column import Column, NumericColumn
+from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.synthesis.synthesis import Synthesis
 from coterie.errors import ParameterError, nearest
-from coterie.guarantee import Promise
-from coterie.mechanism.mechanism import Mechanism
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
-from coterie.synthesis.synthesis import Synthesis
+from coterie.methods.guarantee import Promise
+from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 

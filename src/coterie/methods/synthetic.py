@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from coterie.budget import as_text
-from coterie.guarantee import Facts, Guarantee, Status
+from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.reattached import DP, ONE_RECORD, SAMPLER
+from coterie.schema.exact import as_text
 
 ATTACK = (
     "None known beyond what ε allows: no row stands for a person, so there is nothing to link. With bounds taken from "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coterie.evaluation.measure import Settings
 from coterie.papers.census_001 import with_insensitive_mdav
 from coterie.papers.grids import PaperGrid, paper_grid
 from coterie.papers.tables import adult, adult_001_schema
-from coterie.utility.measure import Settings
 
 EPSILONS = ("0.1", "1", "10")
 KS = (2, 5, 10, *range(20, 201, 20))

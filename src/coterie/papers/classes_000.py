@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.engines.in_memory import protect
 from coterie.errors import MissingExtra
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.sse_000 import ALPHAS, EPSILONS, LABELS
 from coterie.papers.tables import numeric_schema
-from coterie.release import protect
 
 METHODS = ("idp-ls", "idp-cbls")
 TREES = 50

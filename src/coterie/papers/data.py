@@ -1,4 +1,4 @@
-"""A public data set: from COTERIE_DATA, else the development folder, else a cache, else its public source."""
+"""Where the public data sets come from, and the checksums that say they are the right ones. All addresses are here."""
 
 from __future__ import annotations
 
@@ -10,15 +10,135 @@ import os
 import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as csv
 
 from coterie.errors import DataError, OutputError
-from coterie.io.publication import stage_bytes
-from coterie.papers.r_file import LARGEST
-from coterie.papers.sources import DATA_SETS, Address, DataSet
+from coterie.papers.r_file import LARGEST, data_frame
+from coterie.publication.staging import stage_bytes
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+# Addresses of a commit, not of a branch: what they serve cannot change.
+_SDC_MICRO = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72"
+_SDC_SETS = (
+    "https://raw.githubusercontent.com/francasino/SDC_datasets/b988a009692cc26b71f789550c63869b85a83b5a"
+)
+_LANTZ = "https://raw.githubusercontent.com/stedy/Machine-Learning-with-R-datasets/ff933238d9c30da179b7e3ad4b6ca938d67efc53"
+_ADULT_COLUMNS = (
+    "age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,"
+    "capital-gain,capital-loss,hours-per-week,native-country,income"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the public serves it, and how the bytes served there become our CSV text."""
+
+    url: str
+    convert: Callable[[bytes], str]
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """`sha256` is of the CSV text that experiments read, whichever address it came from: names and values, in order."""
+
+    name: str
+    file: str
+    sha256: str
+    title: str
+    addresses: tuple[Address, ...] = ()  # tried in this order
+    by_hand: str | None = None  # how to make the file without them
+
+
+def _wine(content: bytes) -> str:
+    text = content.decode("utf-8", "replace")
+    header, _, rows = text.partition("\n")
+    return header.replace('"', "").replace(";", ",") + "\n" + rows.replace(";", ",")
+
+
+def _adult(content: bytes) -> str:
+    rows = [
+        line.replace(", ", ",").removesuffix(".")
+        for line in content.decode("utf-8", "replace").splitlines()
+        if line and not line.startswith("|")
+    ]
+    return "\n".join([_ADULT_COLUMNS, *rows]) + "\n"
+
+
+def _census_from_r(content: bytes) -> str:
+    """R may keep whole numbers as reals; its own write.csv() prints both alike, and so does this."""
+    table = data_frame(content, "CASCrefmicrodata")
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    lines = [
+        ",".join(str(int(x) if isinstance(x, float) and x.is_integer() else x) for x in row) for row in rows
+    ]
+    return "\n".join([",".join(table.column_names), *lines]) + "\n"
+
+
+def _text(content: bytes) -> str:
+    """Our CSV but for the line ends: those of another system, or none at the end."""
+    return "\n".join(content.decode("ascii", "replace").splitlines()) + "\n"
+
+
+DATA_SETS = {
+    found.name: found
+    for found in (
+        DataSet(
+            name="census",
+            file="casc_census.csv",
+            sha256="40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
+            title="CASC 'Census' reference microdata (Brand, Domingo-Ferrer and Mateo-Sanz 2002), 1,080 × 13",
+            addresses=(
+                Address(f"{_SDC_MICRO}/data/CASCrefmicrodata.rda", _census_from_r),
+                Address(f"{_SDC_SETS}/CASCrefmicrodata.csv", _text),
+            ),
+            by_hand="In R with its package sdcMicro: data(CASCrefmicrodata, package = 'sdcMicro'); "
+            "write.csv(CASCrefmicrodata, 'casc_census.csv', row.names = FALSE, quote = FALSE).",
+        ),
+        DataSet(
+            name="adult-train",
+            file="adult_train.csv.gz",
+            sha256="f2c62076f19504d99a38b22badf445a7f42530ade6b827acf78dd143fbce38bb",
+            title="UCI Adult, training part, 32,561 × 15",
+            addresses=(Address(f"{_UCI}/adult/adult.data", _adult),),
+        ),
+        DataSet(
+            name="adult-test",
+            file="adult_test.csv.gz",
+            sha256="f6b1801c5d231515ea5ff04d4444997bacd57e04876e94710cb9b9bd5549c033",
+            title="UCI Adult, test part, 16,281 × 15",
+            addresses=(Address(f"{_UCI}/adult/adult.test", _adult),),
+        ),
+        DataSet(
+            name="wine-red",
+            file="winequality_red.csv",
+            sha256="d22f4f11db0456ff21745d2fa96d26fa348a8cdb889efda65bde802085be45fd",
+            title="UCI Wine Quality, red, 1,599 × 12",
+            addresses=(Address(f"{_UCI}/wine-quality/winequality-red.csv", _wine),),
+        ),
+        DataSet(
+            name="wine-white",
+            file="winequality_white.csv",
+            sha256="d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
+            title="UCI Wine Quality, white, 4,898 × 12",
+            addresses=(Address(f"{_UCI}/wine-quality/winequality-white.csv", _wine),),
+        ),
+        DataSet(
+            name="insurance",
+            file="insurance.csv",
+            sha256="6e3894cf7d9210613f62c866684055decea694345cd4f244ecd7167041578c68",
+            title="Medical Cost Personal Datasets (B. Lantz, Machine Learning with R), 1,338 × 7",
+            addresses=(Address(f"{_LANTZ}/insurance.csv", _text),),
+        ),
+    )
+}
+
+
+# A public data set: from COTERIE_DATA, else the development folder, else a cache, else its public source.
 
 VARIABLE = "COTERIE_DATA"
 _SECONDS = 20.0

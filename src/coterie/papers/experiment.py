@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.io.publication import stage, stage_bytes
+from coterie.publication.staging import stage, stage_bytes
 from coterie.report.style import as_png
 
 
@@ -61,7 +61,7 @@ class Experiment:
     name: str  # "000-fig3"
     title: str
     paper: str
-    data: tuple[str, ...]  # names of data sets (coterie.papers.sources)
+    data: tuple[str, ...]  # names of data sets (coterie.papers.data)
     seconds: float  # about how long, on two cores
     compute: Callable[[], Outcome]
 

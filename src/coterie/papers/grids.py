@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.budget import as_text, parse_epsilon
-from coterie.compare.engine import run_cells
-from coterie.compare.grid import Cell
-from coterie.compare.sorted_table import SortedTable
+from coterie.comparison.engine import run_cells
+from coterie.comparison.grid import Cell
+from coterie.comparison.sorted_table import SortedTable
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.schema import Schema
-from coterie.table import check
-from coterie.utility import get_measure
-from coterie.utility.measure import Settings
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import as_text, parse_epsilon
+from coterie.table.checked import check
 
 Floats = NDArray[np.float64]
 

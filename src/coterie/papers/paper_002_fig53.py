@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from coterie.papers.paper_002_interaction import experiment
+from coterie.papers.allocation import experiment
 
 EXPERIMENT = experiment("subtraction", "53")

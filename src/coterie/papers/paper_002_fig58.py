@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from coterie.papers.allocation import insurance
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.paper_002_all_allocations import ALLOCATIONS, all_scores, draw_box_plot
-from coterie.papers.paper_002_data import insurance
 from coterie.papers.paper_002_scenario import PUBLISHED_BEST, exact_scores, scenario
 from coterie.statistics.allocators import find_allocator
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.statistics.allocators import Problem, geometric, taylor
-from coterie.statistics.as_in_paper import leave_one_out
-from coterie.statistics.composition import Feasible
-from coterie.statistics.metric import Metric, Quantity, Target
-from coterie.statistics.noise_model import Family, ScaleLaw
-from coterie.statistics.parsing import parse
-from coterie.statistics.specification import StatisticKind
+from coterie.statistics.planning.as_in_paper import leave_one_out
+from coterie.statistics.planning.composition import Feasible
+from coterie.statistics.prediction.metric import Metric, Quantity, Target
+from coterie.statistics.prediction.noise_model import Family, ScaleLaw
+from coterie.statistics.specification.equations import parse
+from coterie.statistics.specification.specification import StatisticKind
 
 Array = NDArray[np.float64]
 

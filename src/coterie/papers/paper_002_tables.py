@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from coterie.papers.allocation import insurance
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_002_data import insurance
 from coterie.papers.paper_002_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
 
 # Printed digits are cut off in some entries and rounded in others: one unit of the last digit is allowed.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from coterie.papers.baseline_003 import baseline
 from coterie.papers.experiment import Experiment, Outcome
-from coterie.papers.sse_003 import adult_grid
+from coterie.papers.fragmented import adult_grid, baseline
 
 NOTES = (
     "Categories are ranks by frequency, as 003 has them: the order itself discloses the data.",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from coterie.papers.baseline_003 import baseline
 from coterie.papers.experiment import Experiment, Outcome
-from coterie.papers.sse_003 import wine_grid
+from coterie.papers.fragmented import baseline, wine_grid
 
 
 def _compute() -> Outcome:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.sse_003 import EPSILONS, RUNS, adult_grid, field, wine_grid
+from coterie.papers.fragmented import EPSILONS, RUNS, adult_grid, field, wine_grid
 
 
 def _compute() -> Outcome:

@@ -6,10 +6,9 @@ import pyarrow as pa
 
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.fragments_003 import fragmented
-from coterie.papers.sse_003 import ADULT_KS, EPSILONS, RUNS
+from coterie.papers.fragmented import ADULT_KS, EPSILONS, RUNS, fragmented
 from coterie.papers.tables import ADULT_003, adult, adult_003_schema
-from coterie.schema import Categories, Order, Schema, Source
+from coterie.schema.attributes import Categories, Order, Schema, Source
 
 ROWS = (11_100, 15_000, 12_000, 7_122)
 

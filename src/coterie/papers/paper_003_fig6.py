@@ -6,8 +6,7 @@ import numpy as np
 
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.fragments_003 import fragmented
-from coterie.papers.sse_003 import EPSILONS, RUNS, WINE_KS
+from coterie.papers.fragmented import EPSILONS, RUNS, WINE_KS, fragmented
 from coterie.papers.tables import both_wines, numeric_schema
 
 ROWS = (500, 1_000, 4_997)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.compare.sorted_table import SortedTable
+from coterie.comparison.sorted_table import SortedTable
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid
 from coterie.papers.tables import numeric_schema
-from coterie.table import check
+from coterie.table.checked import check
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
 LABELS = {"laplace": "DP (plain noise)", "dp-um": "DP-UM", "idp-ls": "iDP-LS", "idp-cbls": "iDP-CBLS"}

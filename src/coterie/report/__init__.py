@@ -1,1 +1,1 @@
-"""Figures and the HTML report."""
+"""Figures and pages: the HTML report, and the figures it shares with the studio."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.attacks import all_attacks
-from coterie.attacks.finding import Finding, Level, Unit
+from coterie.auditing.attacks import all_attacks
+from coterie.auditing.attacks.finding import Finding, Level, Unit
 from coterie.auditing.audit import Audit
 from coterie.report.style import INK, new_figure
 

@@ -21,7 +21,7 @@ class MapPoint:
     """One release. `loss` is any error that is better when smaller; risk is a share from 0 to 1 with its interval."""
 
     name: str
-    status: str  # what the method's promise is worth: the words of coterie.guarantee.Status
+    status: str  # what the method's promise is worth: the words of coterie.methods.guarantee.Status
     loss: float
     risk: float
     risk_low: float

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 from html import escape
 
-from coterie.attacks import all_attacks
-from coterie.attacks.finding import Finding, Unit, percent
-from coterie.attacks.intervals import Estimate
+from coterie.auditing.attacks import all_attacks
+from coterie.auditing.attacks.finding import Estimate, Finding, Unit, percent
 from coterie.auditing.audit import WARNING, Audit
 from coterie.report.audit_figure import LEVEL_COLOUR, audit_figure
 from coterie.report.style import STATUS_COLOUR, as_png

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.budget import as_text
-from coterie.compare.comparison import Comparison
+from coterie.comparison.comparison import Comparison
 from coterie.report.ranking import UNITS, errors_by, readable
 from coterie.report.style import COLOURS, INK, new_figure, plain_log
+from coterie.schema.exact import as_text
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHES = ("-", "--", "-.", ":")

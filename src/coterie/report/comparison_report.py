@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.compare.comparison import Comparison
-from coterie.compare.grid import Cell
-from coterie.guarantee import Status
-from coterie.io.publication import stage, stage_bytes
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import Cell
+from coterie.evaluation.measure import Settings
+from coterie.evaluation.pair import Pair, bring_together
+from coterie.methods.guarantee import Status
+from coterie.publication.staging import stage, stage_bytes
 from coterie.report.audit_map import risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.examples import example_releases, risk_points, shown
@@ -21,8 +23,6 @@ from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
 from coterie.report.whole_rows import whole_rows
-from coterie.utility.measure import Settings
-from coterie.utility.pair import Pair, bring_together
 
 FIGURES = {
     "error-by-k",

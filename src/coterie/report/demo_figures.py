@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.report.style import COLOURS, INK, STATUS_COLOUR, STATUS_HATCH, new_figure
-from coterie.schema import AttributeType, Schema
+from coterie.schema.attributes import AttributeType, Schema
 
 
 def utility_by_method(

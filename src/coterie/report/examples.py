@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from coterie.auditing import audit_release
-from coterie.compare.comparison import Comparison
-from coterie.compare.grid import Cell
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import Cell
+from coterie.engines.in_memory import Release, protect
 from coterie.methods import get_method
-from coterie.release import Release, protect
 from coterie.report.audit_map import MapPoint, map_point
 from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthetic
 

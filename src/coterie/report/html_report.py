@@ -11,16 +11,16 @@ from importlib import resources
 from typing import Any
 
 from coterie._version import __version__
-from coterie.budget import as_text
-from coterie.compare.comparison import Comparison
-from coterie.compare.grid import left_out
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import left_out
 from coterie.errors import MissingExtra
-from coterie.guarantee import beside_in_words
+from coterie.evaluation import get_measure
 from coterie.methods import get_method
+from coterie.methods.guarantee import beside_in_words
 from coterie.report.ranking import Best, key_to_errors, readable, usual_measure
 from coterie.report.style import STATUS_COLOUR
 from coterie.report.verdict import Verdict
-from coterie.utility import get_measure
+from coterie.schema.exact import as_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.compare.comparison import Comparison
-from coterie.compare.grid import Cell
-from coterie.compare.promises import cell_warnings, promise
-from coterie.guarantee import Guarantee, Status
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import Cell
+from coterie.comparison.results import cell_warnings, promise
 from coterie.methods import get_method
+from coterie.methods.guarantee import Guarantee, Status
 
 Floats = NDArray[np.float64]
 _NEAR_BEST = 1.1

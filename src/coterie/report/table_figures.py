@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.evaluation.correlation_error import correlations
 from coterie.report.style import COLOURS, new_figure, plain_log, plain_text
-from coterie.schema import AttributeType
-from coterie.utility.correlation_error import correlations
+from coterie.schema.attributes import AttributeType
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 Columns = Mapping[str, Column]
 DASHES = ("-", "--", "-.", ":")

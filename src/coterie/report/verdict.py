@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.budget import as_text
-from coterie.compare.comparison import Comparison
-from coterie.guarantee import Status
+from coterie.comparison.comparison import Comparison
+from coterie.methods.guarantee import Status
 from coterie.report.audit_map import MapPoint
 from coterie.report.ranking import Best, errors_by, in_words, readable
+from coterie.schema.exact import as_text
 
 MOST_NAMES = 6  # of attributes in one sentence
 

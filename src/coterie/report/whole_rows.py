@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coterie.compare.grid import Cell
+from coterie.comparison.grid import Cell
+from coterie.evaluation import all_measures
+from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.pair import Pair
 from coterie.report.examples import shown
 from coterie.report.ranking import is_synthetic
-from coterie.utility import all_measures
-from coterie.utility.measure import Measure, Measured, Settings
-from coterie.utility.pair import Pair
 
 ORIGINAL = "the original itself (upper bound)"
 

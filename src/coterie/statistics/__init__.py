@@ -7,14 +7,14 @@ without a look at the data, `resplit` moves budget by hand; `release` computes, 
 """
 
 from coterie.statistics.allocators import allocators
-from coterie.statistics.by_hand import resplit
-from coterie.statistics.plan import Plan
-from coterie.statistics.planning import plan
-from coterie.statistics.publishing import release
-from coterie.statistics.reading import read_specification
-from coterie.statistics.solving import solve_budget
-from coterie.statistics.specification import Specification
-from coterie.statistics.stored import Published
+from coterie.statistics.planning.by_hand import resplit
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.planning.planner import plan
+from coterie.statistics.planning.solving import solve_budget
+from coterie.statistics.releasing.publishing import release
+from coterie.statistics.releasing.release_store import Published
+from coterie.statistics.specification.reading import read_specification
+from coterie.statistics.specification.specification import Specification
 
 __all__ = [
     "Plan",

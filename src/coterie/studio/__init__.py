@@ -1,6 +1,6 @@
 """Studio: the workbench in the browser. Thin: every page calls the functions that the command calls.
 
-gate.py      who may speak to it: one-time token, own host and origin only
+auth.py      who may speak to it: one-time token, own host and origin only
 home.py      the folder that survives a restart: session, address, projects
 project.py   one table on its way to a release: source, schema, choice, what was released
 jobs.py      long work in a process of its own, with progress and cancel

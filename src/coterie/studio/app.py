@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from coterie.errors import CoterieError
 from coterie.studio.asking import Opened
-from coterie.studio.gate import Gate
+from coterie.studio.auth import Gate
 from coterie.studio.home import Home
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import STATIC, refusal

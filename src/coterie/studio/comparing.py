@@ -5,20 +5,20 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from coterie.budget import as_text, parse_epsilon
-from coterie.compare.grid import Cell, make_grid
-from coterie.compare.promises import promise
+from coterie.comparison.grid import Cell, make_grid
+from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.report.ranking import UNITS
-from coterie.studio.charts.figure import Figure
+from coterie.schema.exact import as_text, parse_epsilon
+from coterie.studio.charts.drawing import Figure
 from coterie.studio.charts.lines import Series, lines
 from coterie.studio.charts.scatter import Point, risk_utility
 from coterie.studio.forms import Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.looking_lines import comparison_lines
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import firmness, promised, usable_records
+from coterie.studio.same_in_code import comparison_lines
 from coterie.studio.sampling import ROWS
 
 _OTHERS = 3  # methods beside the chosen one, unless the user ticks others

@@ -1,18 +1,16 @@
-"""One attribute as the page shows it: every entry a text, to and from the schema's own values.
-
-What came from the data is no entry of the form: the project remembers it (`coterie.studio.origins`). A person can only
-say why it is public all the same (`because`).
-"""
+"""What the data themselves would say: bounds and labels that leak, filled in only when a person asks for them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from coterie.budget import as_text
-from coterie.errors import SchemaError
-from coterie.schema import (
+import pyarrow as pa
+
+from coterie.errors import DataError, SchemaError
+from coterie.schema.attributes import (
     SIDES,
     Attribute,
     AttributeType,
@@ -22,11 +20,19 @@ from coterie.schema import (
     Order,
     Outside,
     Role,
+    Schema,
     Source,
 )
-from coterie.schema_file import schema_from, shown_bound
+from coterie.schema.document import schema_from, shown_bound
+from coterie.schema.draft import draft_schema
+from coterie.schema.exact import as_text
 from coterie.studio.forms import Sent
 from coterie.studio.origins import LABELS
+
+# One attribute as the page shows it: every entry a text, to and from the schema's own values.
+#
+# What came from the data is no entry of the form: the project remembers it (`coterie.studio.origins`). A person can only
+# say why it is public all the same (`because`).
 
 _RANGED = tuple(kind for kind in AttributeType if kind.ranged)
 _LABELLED = (AttributeType.CATEGORICAL, AttributeType.ORDINAL)
@@ -226,3 +232,43 @@ def _impute(attribute: Attribute) -> str:
     if attribute.type in moments and isinstance(attribute.impute, int | float):
         return shown_bound(attribute.impute, attribute.type).removesuffix("+00:00")
     return str(attribute.impute)
+
+
+FACTOR = 1.5  # as the papers have it: bounds from 0 to so many times the largest value
+
+
+def suggest(row: Row, column: pa.ChunkedArray) -> tuple[str, ...]:
+    """Fill the row's bounds or labels as `coterie schema draft --bounds-from-data 1.5` does; which ones were filled.
+
+    A single bound that a person wrote stays. Reasons go: they were given for other values.
+    """
+    if row.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        raise DataError(
+            f"'{row.name}' is a {row.type}: no bounds are taken from the data.",
+            "Write bounds that anybody may know, such as 1900-01-01 and 2030-12-31.",
+        )
+    drafted = Schema.from_yaml(
+        draft_schema(pa.table({row.name: column}), bounds_from_data=FACTOR)
+    ).attributes[0]
+    found = row_of(drafted)
+    if row.ranged:
+        if drafted.domain is None:
+            raise DataError(
+                f"The values of '{row.name}' give no bounds: they are not numbers, or too large, or all zero.",
+                "Write its public bounds, or choose another type.",
+            )
+        lower, upper = drafted.domain.lower, drafted.domain.upper
+        if row.type == AttributeType.INTEGER:
+            found.lower, found.upper = str(math.floor(lower)), str(math.ceil(upper))
+        sides = tuple(side for side in SIDES if not (row.half and getattr(row, side)))
+        for side in sides:
+            setattr(row, side, getattr(found, side))
+        row.search = row.share = row.because = ""
+        return sides
+    if not found.labels:
+        raise SchemaError(
+            f"'{row.name}' has too many different texts, or too few, to be taken for labels.",
+            "Write the labels that are possible, or make it an identifier.",
+        )
+    row.labels, row.taxonomy, row.because = found.labels, "", ""
+    return (LABELS,)

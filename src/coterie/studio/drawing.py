@@ -9,10 +9,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from coterie.engines.in_memory import Release, protect
 from coterie.errors import DataError, LedgerError
-from coterie.ledger import Ledger
-from coterie.publishing import Destination, publish_charged
-from coterie.release import Release, protect
+from coterie.publication.ledger import Ledger
+from coterie.publication.publishing import Destination, publish_charged
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.planning import JOURNAL, purpose
 from coterie.studio.project import Project

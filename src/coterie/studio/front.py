@@ -11,9 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse, RedirectResponse
 
 from coterie.errors import CoterieError, DataError, ParameterError
-from coterie.io.formats import READERS, ending, ending_advice, ending_problem
-from coterie.io.reading import neighbours
-from coterie.ledger import without_credentials
+from coterie.publication.ledger import without_credentials
 from coterie.studio.asking import AtHome, Opened, Releasing, Running
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form
@@ -23,6 +21,8 @@ from coterie.studio.pages import page
 from coterie.studio.project import Origin, Project
 from coterie.studio.steps import STEPS
 from coterie.studio.steps.load import database_origin, read
+from coterie.table.formats import READERS, ending, ending_advice, ending_problem
+from coterie.table.reading import neighbours
 
 router = APIRouter()
 _DATABASES = (".db", ".sqlite", ".sqlite3")

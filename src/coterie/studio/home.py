@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import OutputError
-from coterie.io.publication import stage_bytes
+from coterie.publication.staging import stage_bytes
 
 
 def default_folder() -> Path:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.budget import brief, readable
-from coterie.ledger import Balance, Entry, Ledger, Purpose, State, Terms
-from coterie.loss import Model
+from coterie.promise.loss import Model
+from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, State, Terms
+from coterie.schema.exact import brief, readable
 
 MEANING = {
     State.RESERVED: "under way, or interrupted before it was charged",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.schema import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
+from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 
 LABELS = "labels"
 Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels

@@ -9,13 +9,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from starlette.responses import HTMLResponse
 
 from coterie._version import __version__
-from coterie.budget import as_text
 from coterie.errors import CoterieError
-from coterie.guarantee import beside_in_words
-from coterie.studio.charts.scales import number
-from coterie.studio.glossary import GLOSSARY
+from coterie.methods.guarantee import beside_in_words
+from coterie.schema.exact import as_text
+from coterie.studio.charts.drawing import number
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
+from coterie.studio.words import GLOSSARY
 
 
 def _said(promise: Any) -> str:

@@ -18,10 +18,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from coterie.certificate import Certificate
-from coterie.io.publication import stage_bytes
-from coterie.studio.kept import stamp
+from coterie.promise.certificate import Certificate
+from coterie.publication.staging import stage_bytes
 from coterie.studio.project import Choice, Project
+from coterie.studio.table_cache import stamp
 
 
 class Plan(BaseModel):

@@ -8,27 +8,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from coterie.budget import as_text
-from coterie.certificate import Certificate, Digest
-from coterie.charging import fingerprint_of, purpose_of
+from coterie.chain.noise.secure import SecureSampler
 from coterie.errors import DataError, LedgerError, OutputError, ParameterError
-from coterie.io.address import Address, is_database
-from coterie.io.formats import WRITERS
-from coterie.ledger import Ledger, Purpose, without_credentials
-from coterie.loss import Loss
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
-from coterie.noise.secure import SecureSampler
-from coterie.promise import promise, total_epsilon
-from coterie.publishing import Destination
-from coterie.schema import Schema
-from coterie.studio.counted import last_account
+from coterie.promise.certificate import Certificate, Digest
+from coterie.promise.loss import Loss
+from coterie.promise.terms import promise, total_epsilon
+from coterie.publication.ledger import Ledger, Purpose, without_credentials
+from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import as_text
+from coterie.studio.counts import last_account
 from coterie.studio.forms import Sent
-from coterie.studio.kept import stamp
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised
-from coterie.table import Checked, check
+from coterie.studio.table_cache import stamp
+from coterie.table.address import Address, is_database
+from coterie.table.checked import Checked, check
+from coterie.table.formats import WRITERS
 
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
 

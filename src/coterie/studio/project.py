@@ -20,12 +20,12 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
-from coterie.io.formats import ending
-from coterie.io.publication import stage_bytes
-from coterie.schema import Schema
-from coterie.schema_file import read_schema
-from coterie.studio.kept import kept, typed
+from coterie.publication.staging import stage_bytes
+from coterie.schema.attributes import Schema
+from coterie.schema.document import read_schema
 from coterie.studio.origins import Taken, marked, remembered
+from coterie.studio.table_cache import kept, typed
+from coterie.table.formats import ending
 
 
 class Stale(ParameterError):

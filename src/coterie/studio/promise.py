@@ -11,18 +11,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.budget_warnings import release_warnings
-from coterie.columns import cells
-from coterie.guarantee import Guarantee, Status, settle
-from coterie.loss import Model
+from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import get_method
+from coterie.methods.guarantee import Guarantee, Status, settle
 from coterie.methods.recipe import Method
-from coterie.noise.secure import SecureSampler
-from coterie.odds import DP, odds_in_words
-from coterie.promise import Budget, facts_of, loss_of
-from coterie.schema import Attribute, Missing, Role, Schema
+from coterie.promise.budget_warnings import release_warnings
+from coterie.promise.loss import Model
+from coterie.promise.posterior import DP, odds_in_words
+from coterie.promise.terms import Budget, facts_of, loss_of
+from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.studio.project import Choice, Project
-from coterie.table import absent_in, column_of
+from coterie.table.checked import absent_in, column_of
+from coterie.table.columns import cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 A release runs in a thread of the server, not in the worker, which may be cancelled. The intent is on the disk before any
 noise is drawn. Whatever ends the server, the next look at the project opens the ledger, which finishes what was charged
-and gives back what was not (coterie.ledger), and finds the plan's own entry by its fingerprint.
+and gives back what was not (coterie.publication.ledger), and finds the plan's own entry by its fingerprint.
 
 A release that no ledger counts goes the same way through a journal in the project's folder: a ledger that counts
 releases instead of ε, so that there is one road, and one place where it can be wrong.
@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.ledger import Ledger, without_credentials
-from coterie.publishing import Destination, publish_charged
+from coterie.publication.ledger import Ledger, without_credentials
+from coterie.publication.publishing import Destination, publish_charged
 from coterie.studio.drawing import Progress, book_of, draw, never
-from coterie.studio.ending import settle
+from coterie.studio.outcome import settle
 from coterie.studio.plan import Plan, made_from, read_plan, write_plan
 from coterie.studio.planning import Asked, inputs, plan_of, purpose
 from coterie.studio.project import Project

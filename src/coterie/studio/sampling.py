@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.compare.sample import sample_schema, synthetic_sample
-from coterie.schema import Schema
+from coterie.comparison.sample import sample_schema, synthetic_sample
+from coterie.schema.attributes import Schema
 from coterie.studio.project import Project
 
 SEED = 0  # of the sample and of the noise: a preview can be repeated, and protects nobody

@@ -17,10 +17,10 @@ from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
 from coterie.federation.aggregator.faults import Fault, fault_of
 from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
-from coterie.federation.aggregator.tending import tend
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import NO_ROOM
+from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 
 _SECONDS_BETWEEN_LOOKS = 0.5

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from coterie.federation import wire
 from coterie.federation.aggregator.faults import Fault, unauthorised
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.keys import fingerprint, verify
+from coterie.federation.documents import wire
+from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage.audit import note
 from coterie.federation.storage.parties import Owner, current_session, fresh, hold_session, owner_by_key
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from coterie.budget import as_text
-from coterie.certificate import Certificate
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.answers import Answer, Manifest
-from coterie.federation.chunks import arrow_schema, require_domain, unpacked
+from coterie.federation.documents.answers import Answer, Manifest
+from coterie.federation.documents.chunks import arrow_schema, require_domain, unpacked
+from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
-from coterie.federation.pseudonyms import COLUMN
+from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.storage.studies import Contribution
-from coterie.federation.study import Study
-from coterie.signing import check_signature
+from coterie.promise.certificate import Certificate
+from coterie.promise.signing import check_signature
+from coterie.schema.exact import as_text
 
 
 def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:

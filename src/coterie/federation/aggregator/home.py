@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coterie.federation import tls
-from coterie.federation.aggregator.complaining import Complaints
+from coterie.federation.aggregator.faults import Complaints
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import Keys, fingerprint, write_private
+from coterie.federation.secrets import tls
+from coterie.federation.secrets.keys import Keys, fingerprint, write_private
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
 

@@ -1,15 +1,84 @@
-"""Step 7 of 003: the parts of all owners as one stream of rows, in bounded memory."""
+"""A uniform random order of many rows in little memory.
+
+Each row goes to a random pile on disk; each pile is put in random order; the piles follow each other. That is a
+uniform permutation of all rows (Rao 1961, Sandelius 1962). The order is a function of a secret key that is drawn
+once a study: an assembly that was interrupted gives the same bytes when it runs again. The key is then erased."""
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from numpy.typing import NDArray
 
-from coterie.federation.pseudonyms import COLUMN
+from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.certificate import KIND, certify
+from coterie.federation.documents.chunks import arrow_schema, unpacked
+from coterie.federation.documents.states import ContributionState, StudyState
+from coterie.federation.documents.study import Study
+from coterie.federation.secrets.blinding import COLUMN
+from coterie.federation.storage.studies import Contribution, StudyRow, move_study
+from coterie.promise.certificate import Certificate, Digest
+
+_PILE_BYTES = 48 * 1024 * 1024
+
+
+class Words:
+    """Uniform 64-bit words from a ChaCha20 key stream."""
+
+    def __init__(self, key: bytes, stream: int) -> None:
+        nonce = bytes(4) + stream.to_bytes(4, "little") + bytes(8)
+        self._stream = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
+
+    def draw(self, count: int) -> NDArray[np.uint64]:
+        return np.frombuffer(self._stream.update(bytes(8 * count)), dtype="<u8")
+
+
+def shuffled(
+    tables: Iterable[pa.Table], schema: pa.Schema, most_rows: int, key: bytes, folder: Path
+) -> Iterator[pa.Table]:
+    """The rows of all `tables` in random order, a pile at a time. `most_rows` is only used to size the piles."""
+    width = 12 * max(len(schema), 1)
+    piles = max(1, -(-most_rows * width // _PILE_BYTES))
+    sinks = [pa.OSFile(str(folder / f"pile-{pile:05d}.arrow"), "wb") for pile in range(piles)]
+    writers = [pa.ipc.new_file(sink, schema) for sink in sinks]
+    try:
+        draw = Words(key, 0)
+        for table in tables:
+            chosen = (draw.draw(table.num_rows) % np.uint64(piles)).astype(np.int64)
+            order = np.argsort(chosen, kind="stable")
+            ends = np.searchsorted(chosen[order], np.arange(piles + 1))
+            for pile in range(piles):
+                rows = order[ends[pile] : ends[pile + 1]]
+                if len(rows):
+                    writers[pile].write_table(table.take(pa.array(rows)).combine_chunks())
+    finally:
+        for writer, sink in zip(writers, sinks, strict=True):
+            writer.close()
+            sink.close()
+    for pile in range(piles):
+        path = folder / f"pile-{pile:05d}.arrow"
+        with pa.OSFile(str(path), "rb") as source:
+            table = pa.ipc.open_file(source).read_all()
+        path.unlink()
+        if table.num_rows:
+            order = np.argsort(Words(key, pile + 1).draw(table.num_rows), kind="stable")
+            yield table.take(pa.array(order)).combine_chunks()
+
+
+# Step 7 of 003: the parts of all owners as one stream of rows, in bounded memory.
 
 Part = Iterator[pa.Table]
 
@@ -66,3 +135,95 @@ def joined(parts: Sequence[Part], schema: pa.Schema) -> Part:
             rows = window.take(places)
             columns.update({name: rows.column(name) for name in rows.column_names if name != COLUMN})
         yield pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+# ASSEMBLING → RELEASED: join, shuffle, write, certify. Interrupted anywhere, it gives the same bytes again.
+
+
+@dataclass(frozen=True)
+class Written:
+    rows: int
+    sha256: str
+    size: int
+
+
+def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> None:
+    study = row.study
+    accepted = _in_roster_order(study, parts)
+    columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
+    schema = arrow_schema(columns, pseudonymous=False)
+    keys = {entry.owner: entry.key for entry in study.roster}
+    manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
+    counts = [manifests[part.name].rows for part in accepted]
+    streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
+    names = [attribute.name for attribute in columns]
+    rows = joined(streams, schema) if study.vertical else concatenated(streams)
+    most = min(counts) if study.vertical else sum(counts)
+    assert row.shuffle_key is not None
+    workspace = aggregator.workspace(row.id)
+    shutil.rmtree(workspace, ignore_errors=True)
+    workspace.mkdir(mode=0o700, parents=True)
+    try:
+        mixed = shuffled(rows, schema, most, bytes.fromhex(row.shuffle_key), workspace)
+        written = _write(workspace / "release.parquet", mixed, schema)
+        if written.rows < study.k:
+            # How many there were is not said: a small overlap tells about single people.
+            reason = "fewer people than k are held by every contributing owner"
+            with aggregator.database.writing() as connection:
+                move_study(connection, row, StudyState.FAILED, reason=reason, shuffle_key=None)
+            return
+        answers = {part.name: part.signed_answer(keys[part.name]) for part in accepted}
+        certificate = certify(
+            study,
+            row.signed,
+            answers,
+            {name: Certificate.from_json(manifest.certificate) for name, manifest in manifests.items()},
+            written.rows,
+            tuple(names),
+            Digest(over="file bytes", value=written.sha256),
+        )
+        os.replace(workspace / "release.parquet", aggregator.release(row.id))
+        _sync(aggregator.release(row.id).parent)
+        with aggregator.database.writing() as connection:
+            move_study(
+                connection,
+                row,
+                StudyState.RELEASED,
+                certificate=Signed.of(certificate, KIND, aggregator.keys).text(),
+                release_sha256=written.sha256,
+                release_size=written.size,
+                shuffle_key=None,
+            )
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _in_roster_order(study: Study, parts: list[Contribution]) -> list[Contribution]:
+    accepted = {part.name: part for part in parts if part.state is ContributionState.ACCEPTED}
+    return [accepted[entry.owner] for entry in study.roster if entry.owner in accepted]
+
+
+def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
+    schema = arrow_schema(study.asked_of(part.name), pseudonymous=study.vertical)
+    for number, claimed in enumerate(part.opened_manifest(key).chunks):
+        yield unpacked(aggregator.chunk(part.study, part.owner, number), claimed, schema)
+
+
+def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> Written:
+    rows = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table.cast(schema))
+            rows += table.num_rows
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return Written(rows, digest, path.stat().st_size)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

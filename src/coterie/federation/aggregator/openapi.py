@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from coterie.federation import wire
-from coterie.federation.wire import LARGEST_CHUNK
+from coterie.federation.documents import wire
+from coterie.federation.documents.wire import LARGEST_CHUNK
 
 _HEADERS = {
     wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-2",

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Select, insert, select
 
 from coterie.federation.aggregator.faults import Fault, not_found
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.answers import Answer, Manifest, Receipt, opened_group_key
-from coterie.federation.canonical import sha256
-from coterie.federation.envelope import Signed, signed_from
-from coterie.federation.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
+from coterie.federation.documents.answers import Answer, Manifest, Receipt, opened_group_key
+from coterie.federation.documents.canonical import Signed, sha256, signed_from
+from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.parties import Owner
 from coterie.federation.storage.studies import (
     Contribution,
@@ -28,7 +28,6 @@ from coterie.federation.storage.studies import (
     study_row,
 )
 from coterie.federation.storage.tables import chunks
-from coterie.federation.wire import now, stamp
 
 _C = ContributionState
 

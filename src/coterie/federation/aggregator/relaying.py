@@ -5,9 +5,9 @@ from __future__ import annotations
 from coterie.federation.aggregator.faults import Fault
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.receiving import own_part, require_collecting
-from coterie.federation.answers import Parcel, Step
-from coterie.federation.envelope import signed_from
-from coterie.federation.states import ContributionState
+from coterie.federation.documents.answers import Parcel, Step
+from coterie.federation.documents.canonical import signed_from
+from coterie.federation.documents.states import ContributionState
 from coterie.federation.storage.parcels import keep_parcel, parcel_text
 from coterie.federation.storage.parties import Owner, owner_by_key
 

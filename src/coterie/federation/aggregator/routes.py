@@ -11,27 +11,26 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from coterie._version import __version__
-from coterie.federation import wire
 from coterie.federation.aggregator import receiving, relaying
 from coterie.federation.aggregator.authentication import signed_by
-from coterie.federation.aggregator.desired import desired
 from coterie.federation.aggregator.faults import Fault
 from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.aggregator.long_poll import desired
 from coterie.federation.aggregator.openapi import SIGNED, chunk_body, document_body, responses
 from coterie.federation.aggregator.service import Service, service_of
-from coterie.federation.answers import Step
-from coterie.federation.canonical import parsed
-from coterie.federation.envelope import Document, Signed, validated
-from coterie.federation.invitation import Enrolment
-from coterie.federation.states import ContributionState
-from coterie.federation.storage.parties import Owner, enrol, leave
-from coterie.federation.wire import (
+from coterie.federation.documents import wire
+from coterie.federation.documents.answers import Step
+from coterie.federation.documents.canonical import Document, Signed, parsed, validated
+from coterie.federation.documents.invitation import Enrolment
+from coterie.federation.documents.states import ContributionState
+from coterie.federation.documents.wire import (
     LARGEST_CHUNK,
     LARGEST_DOCUMENT,
     LARGEST_ENROLMENT,
     MOST_CHUNKS,
     MOST_PARCELS,
 )
+from coterie.federation.storage.parties import Owner, enrol, leave
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]

@@ -8,12 +8,12 @@ from typing import Any, Concatenate, ParamSpec
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from coterie.federation import wire
 from coterie.federation.aggregator.authentication import Asked, Authentication, require_version
-from coterie.federation.aggregator.bell import Bell
 from coterie.federation.aggregator.faults import Fault
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.canonical import canonical
+from coterie.federation.aggregator.long_poll import Bell
+from coterie.federation.documents import wire
+from coterie.federation.documents.canonical import canonical
 from coterie.federation.storage.parties import Owner
 
 P = ParamSpec("P")

@@ -11,10 +11,10 @@ from typing import Any
 
 import uvicorn
 
-from coterie.federation import tls
 from coterie.federation.aggregator.app import make_app
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.errors import FederationError
+from coterie.federation.secrets import tls
 
 
 def serve(

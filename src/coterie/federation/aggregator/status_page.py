@@ -1,4 +1,4 @@
-"""The status page: a board of studies and contributions, read-only, drawn on the server, opened by a token."""
+"""What the status page and `study show` tell: states, deadlines, the diary. No owner's rows or their number, no secrets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,92 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Depends, Path, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, select_autoescape
+from sqlalchemy import Connection, func, select
 from starlette.concurrency import run_in_threadpool
 
-from coterie.federation.aggregator.board import board, detail
+from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
+from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.canonical import signed_from
+from coterie.federation.documents.certificate import KIND, FederatedCertificate
+from coterie.federation.documents.wire import now, stamp
+from coterie.federation.storage.audit import entries
 from coterie.federation.storage.parties import known_token
+from coterie.federation.storage.studies import (
+    Contribution,
+    StudyRow,
+    all_studies,
+    contributions_of,
+    study_row,
+)
+from coterie.federation.storage.tables import chunks
+from coterie.schema.exact import as_text
+
+
+def board(aggregator: Aggregator) -> dict[str, Any]:
+    with aggregator.database.reading() as connection:
+        rows = all_studies(connection)
+        found = [_study(connection, row) for row in reversed(rows)]
+        diary = entries(connection, last=50)[::-1]
+    return {"studies": found, "diary": diary, "aggregator": aggregator.fingerprint, "at": stamp(now())}
+
+
+def detail(aggregator: Aggregator, study: str) -> dict[str, Any] | None:
+    with aggregator.database.reading() as connection:
+        row = study_row(connection, study)
+        if row is None:
+            return None
+        shown = _study(connection, row)
+        diary = entries(connection, study=study)[::-1]
+    return {"study": shown, "diary": diary, "aggregator": aggregator.fingerprint, "at": stamp(now())}
+
+
+def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
+    study = row.study
+    guarantee = None
+    if row.certificate:
+        signed = signed_from(row.certificate)
+        opened = signed.opened(KIND, FederatedCertificate, key=study.aggregator)
+        guarantee = {"status": opened.guarantee.status, "label": opened.guarantee.label, "rows": opened.rows}
+    return {
+        "id": row.id,
+        "title": study.title,
+        "state": row.state.value,
+        "reason": row.reason,
+        "attention": row.attention,
+        "fragmentation": study.fragmentation.value,
+        "method": study.method,
+        "epsilon": study.epsilon,
+        "k": study.k,
+        "attributes": [attribute.name for attribute in study.attributes],
+        "deadline": study.deadline,
+        "minimum": study.minimum,
+        "release": {"sha256": row.release_sha256, "size": row.release_size} if row.release_sha256 else None,
+        "guarantee": guarantee,
+        "owners": [_part(connection, row, part) for part in contributions_of(connection, row.id)],
+    }
+
+
+def _part(connection: Connection, row: StudyRow, part: Contribution) -> dict[str, Any]:
+    expected = 0
+    if part.manifest:
+        expected = len(Manifest.model_validate(signed_from(part.manifest).document).chunks)
+    query = select(func.count()).select_from(chunks)
+    there = connection.execute(
+        query.where(chunks.c.study == row.id, chunks.c.owner == part.owner)
+    ).scalar_one()
+    return {
+        "owner": part.name,
+        "state": part.state.value,
+        "reason": part.reason,
+        "changed": part.changed,
+        "epsilon": as_text(row.study.charge(part.name)),
+        # In hundredths: how many chunks or bytes there are would tell how many rows.
+        "received_percent": 100 * there // expected if expected else 0,
+    }
+
+
+# The status page: a board of studies and contributions, read-only, drawn on the server, opened by a token.
 
 router = APIRouter(include_in_schema=False)
 Serving = Annotated[Service, Depends(service_of)]

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any
 
 from coterie.errors import CoterieError
-from coterie.federation import wire
+from coterie.federation.documents import wire
+from coterie.federation.documents.states import STUDY, StudyState
 from coterie.federation.errors import Conflict, NotAccepted, Unreachable, Untrusted
-from coterie.federation.keys import NO_ROOM
 from coterie.federation.owner import answering, delivering
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import Refusal
 from coterie.federation.owner.steps import Say, Steps
-from coterie.federation.states import STUDY, StudyState
+from coterie.federation.secrets.keys import NO_ROOM
 
 _S = StudyState
 _SHORTEST, _LONGEST = 0.5, 30.0

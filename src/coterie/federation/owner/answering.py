@@ -7,24 +7,23 @@ import sqlite3
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from coterie.budget import as_text
 from coterie.errors import BudgetExceeded, CoterieError, LedgerError
-from coterie.federation.answers import Answer, GroupKey, SealedKey
-from coterie.federation.envelope import Signed, validated
+from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
+from coterie.federation.documents.canonical import Signed, validated
+from coterie.federation.documents.part_promise import part_guarantee, part_promise
+from coterie.federation.documents.study import KIND, Study
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import keep_private, write_private
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Policy, Source, read_policy
 from coterie.federation.owner.refusal import Refusal, refusal
 from coterie.federation.owner.table import Prepared, prepare_table
-from coterie.federation.part_promise import part_guarantee, part_promise
-from coterie.federation.pseudonyms import new_group_key
-from coterie.federation.sealing import seal
-from coterie.federation.study import KIND, Study
-from coterie.federation.wire import now, stamp
-from coterie.ledger import Ledger, Purpose
-from coterie.loss import Model
-from coterie.promise import loss_of
+from coterie.federation.secrets.blinding import new_group_key
+from coterie.federation.secrets.keys import keep_private, seal, write_private
+from coterie.promise.loss import Model
+from coterie.promise.terms import loss_of
+from coterie.publication.ledger import Ledger, Purpose
+from coterie.schema.exact import as_text
 
 
 def opened_study(home: Home, study: str, envelope: Any) -> Study:

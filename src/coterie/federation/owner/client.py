@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 import httpx
 
-from coterie.federation import wire
-from coterie.federation.canonical import canonical, parsed
+from coterie.federation.documents import wire
+from coterie.federation.documents.canonical import canonical, parsed
 from coterie.federation.errors import (
     Conflict,
     FederationError,
@@ -24,8 +24,8 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.keys import Keys, verify
-from coterie.federation.tls import authority_context, pinned_context, show_certificate
+from coterie.federation.secrets.keys import Keys, verify
+from coterie.federation.secrets.tls import authority_context, pinned_context, show_certificate
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
 

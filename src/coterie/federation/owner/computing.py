@@ -1,6 +1,7 @@
 """Steps 5 and 6 of 003 at one owner: protect once, charge once, keep the bytes. A retry only ever resends them.
 
-The ledger is charged and the chunks become visible in one go (coterie.ledger): chunks first, the manifest last. A
+The ledger is charged and the chunks become visible in one go (coterie.publication.ledger): chunks first, the
+manifest last. A
 contribution is finished exactly when its manifest is there; after a kill, opening the ledger finishes or undoes it.
 """
 
@@ -12,25 +13,25 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coterie.certificate import Digest
+from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.engines.in_memory import Release, protect
 from coterie.errors import BudgetExceeded
-from coterie.federation.answers import Manifest
-from coterie.federation.chunks import arrow_schema, as_sent, packed
-from coterie.federation.envelope import Signed, validated
+from coterie.federation.documents.answers import Manifest
+from coterie.federation.documents.canonical import Signed, validated
+from coterie.federation.documents.chunks import arrow_schema, as_sent, packed
+from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import require_budget, study_purpose
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.owner.table import Prepared
-from coterie.federation.pseudonyms import COLUMN, Pseudonyms
-from coterie.federation.seeds import owner_seed
-from coterie.federation.study import Study
-from coterie.io.digest import table_digest
-from coterie.io.publication import Staged, stage_bytes, temporary_for
-from coterie.ledger import Ledger, State
-from coterie.release import Release, protect
-from coterie.signing import sign
+from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
+from coterie.promise.certificate import Digest
+from coterie.promise.signing import sign
+from coterie.publication.ledger import Ledger, State
+from coterie.publication.staging import Staged, stage_bytes, temporary_for
+from coterie.table.digest import table_digest
 
 
 def finished(home: Home, study: str) -> Signed | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.errors import Conflict, Refused
 from coterie.federation.owner.answering import approve, opened_study
 from coterie.federation.owner.computing import finished
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import Refusal
-from coterie.federation.states import ContributionState, StudyState
 
 _C = ContributionState
 _OPEN = (StudyState.PUBLISHED, StudyState.COLLECTING)

@@ -7,16 +7,14 @@ import os
 from typing import Any
 
 from coterie.errors import CertificateError, CoterieError
-from coterie.federation.answers import Manifest, Receipt
-from coterie.federation.canonical import canonical, sha256
-from coterie.federation.certificate import FederatedCertificate
-from coterie.federation.envelope import Signed, validated
+from coterie.federation.documents.answers import Manifest, Receipt
+from coterie.federation.documents.canonical import Signed, canonical, sha256, validated
+from coterie.federation.documents.certificate import FederatedCertificate, verified
 from coterie.federation.errors import Untrusted
-from coterie.federation.keys import keep_private
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.computing import chunk_path
 from coterie.federation.owner.home import Home
-from coterie.federation.verifying import verified
+from coterie.federation.secrets.keys import keep_private
 
 
 def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:

@@ -15,19 +15,26 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.errors import CoterieError, DataError
-from coterie.federation.answers import Parcel, Step
-from coterie.federation.blinding import blinded, blinded_again, in_parcels, new_blinding_key, pseudonym, split
-from coterie.federation.envelope import Signed, validated
+from coterie.federation.documents.answers import Parcel, Step
+from coterie.federation.documents.canonical import Signed, validated
+from coterie.federation.documents.study import Study
+from coterie.federation.documents.wire import MOST_PARCELS, POINTS_IN_PARCEL
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import keep_private
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import UNFIT, refusal
 from coterie.federation.owner.table import Prepared
-from coterie.federation.pseudonyms import LENGTH, Pseudonyms
-from coterie.federation.sealing import seal, unseal
-from coterie.federation.study import Study
-from coterie.federation.wire import MOST_PARCELS, POINTS_IN_PARCEL
+from coterie.federation.secrets.blinding import (
+    LENGTH,
+    Pseudonyms,
+    blinded,
+    blinded_again,
+    in_parcels,
+    new_blinding_key,
+    pseudonym,
+    split,
+)
+from coterie.federation.secrets.keys import keep_private, seal, unseal
 from coterie.methods import get_method
 
 

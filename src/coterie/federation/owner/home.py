@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from coterie.federation.documents.invitation import Invitation
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.invitation import Invitation
-from coterie.federation.keys import SEALING, SIGNING, Keys, keep_private, write_private
 from coterie.federation.owner.journal import Journal
+from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
 JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from coterie.federation.canonical import canonical
-from coterie.federation.wire import now, stamp
-from coterie.io.private_file import ensure_private
-from coterie.ledger.chain import seal
+from coterie.federation.documents.canonical import canonical
+from coterie.federation.documents.wire import now, stamp
+from coterie.publication.hidden_files import ensure_private
+from coterie.publication.ledger.book import seal
 
 GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
 _TABLES = """

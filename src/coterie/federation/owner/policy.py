@@ -8,15 +8,15 @@ from typing import Annotated, Any
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from coterie.budget import as_text, parse_epsilon
-from coterie.dialect import Dialect
 from coterie.errors import CoterieError
-from coterie.federation.envelope import Document, validated
+from coterie.federation.documents.canonical import Document, validated
+from coterie.federation.documents.study import Study, StudyAttribute
 from coterie.federation.errors import FederationError
-from coterie.federation.keys import fingerprint
 from coterie.federation.owner.refusal import refusal
-from coterie.federation.study import Study, StudyAttribute
-from coterie.schema import Outside
+from coterie.federation.secrets.keys import fingerprint
+from coterie.schema.attributes import Outside
+from coterie.schema.dialect import Dialect
+from coterie.schema.exact import as_text, parse_epsilon
 
 
 def _epsilon(text: str) -> str:

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from coterie.federation.answers import opened_group_key
-from coterie.federation.envelope import Signed, validated
+from coterie.federation.documents.answers import opened_group_key
+from coterie.federation.documents.canonical import Signed, validated
+from coterie.federation.documents.states import STUDY, ContributionState, StudyState
+from coterie.federation.documents.study import Study
 from coterie.federation.errors import FederationError, Unreachable
 from coterie.federation.owner import answering, computing, delivering
 from coterie.federation.owner.client import Client
@@ -16,10 +18,8 @@ from coterie.federation.owner.home import Home
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import refusal
 from coterie.federation.owner.table import prepare_table
-from coterie.federation.pseudonyms import Pseudonyms, pseudonyms
-from coterie.federation.sealing import unseal
-from coterie.federation.states import STUDY, ContributionState, StudyState
-from coterie.federation.study import Study
+from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
+from coterie.federation.secrets.keys import unseal
 
 _C, _S = ContributionState, StudyState
 Say = Callable[[str, str | None, str], None]  # event, study, text

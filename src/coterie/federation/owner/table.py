@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from coterie.errors import CoterieError, DataError
+from coterie.federation.documents.study import Study
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import UNFIT, refusal
-from coterie.federation.pseudonyms import checked_ids
-from coterie.federation.study import Study
-from coterie.io.reading import read_table
+from coterie.federation.secrets.blinding import checked_ids
 from coterie.methods import get_method
-from coterie.schema import Schema
-from coterie.table import check
+from coterie.schema.attributes import Schema
+from coterie.table.checked import check
+from coterie.table.reading import read_table
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from coterie.federation.canonical import canonical
+from coterie.federation.documents.canonical import canonical
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.tables import audit
-from coterie.federation.wire import now, stamp
-from coterie.ledger.chain import seal
+from coterie.publication.ledger.book import seal
 
 GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
 

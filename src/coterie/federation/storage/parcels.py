@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from coterie.federation.answers import Parcel, Step
-from coterie.federation.envelope import Signed
+from coterie.federation.documents.answers import Parcel, Step
+from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.states import StudyState, is_final
 from coterie.federation.errors import Conflict
-from coterie.federation.states import StudyState, is_final
 from coterie.federation.storage.tables import owners, parcels, studies
 
 

@@ -8,11 +8,11 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from coterie.federation.documents.invitation import token_hash
+from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
-from coterie.federation.invitation import token_hash
 from coterie.federation.storage.audit import note
 from coterie.federation.storage.tables import invitations, nonces, owners, tokens
-from coterie.federation.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.statistics.composition import Feasible
-from coterie.statistics.expression import Expression
-from coterie.statistics.metric import Metric
-from coterie.statistics.tape import Tape
+from coterie.statistics.planning.composition import Feasible
+from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.prediction.metric import Metric
+from coterie.statistics.specification.equations import Expression
 
 Array = NDArray[np.float64]
 

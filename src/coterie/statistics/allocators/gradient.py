@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coterie.statistics.allocators import square_root, uniform
 from coterie.statistics.allocators.allocator import Allocator, Array, Problem
-from coterie.statistics.optimise import minimise
+from coterie.statistics.planning.optimise import minimise
 
 MANY_TARGETS = 100
 

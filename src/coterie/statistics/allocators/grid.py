@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.statistics.allocators.allocator import Allocator, Array, NotApplicable, Problem
-from coterie.statistics.metric import Metric
+from coterie.statistics.prediction.metric import Metric
 
 STEPS = 12  # as in 002: the budget above the floors in twelve equal parts
 MOST_SPLITS = 250_000

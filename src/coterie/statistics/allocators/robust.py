@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.statistics.allocators import gradient
 from coterie.statistics.allocators.allocator import Allocator, Array, NotApplicable, Problem
-from coterie.statistics.optimise import minimise
+from coterie.statistics.planning.optimise import minimise
 
 SHARPNESS = 24.0  # the p of the p-norm that stands for the maximum
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.statistics.allocators.allocator import Allocator, Array, Problem
-from coterie.statistics.optimise import separable_optimum
-from coterie.statistics.tape import Tape
+from coterie.statistics.planning.optimise import separable_optimum
+from coterie.statistics.prediction.autodiff import Tape
 
 
 def allocate(problem: Problem) -> Array:

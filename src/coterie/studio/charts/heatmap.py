@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import escape
 
-from coterie.studio.charts.figure import Figure
-from coterie.studio.charts.svg import picture, tag, text, text_width
+from coterie.studio.charts.drawing import Figure, picture, tag, text, text_width
 
 # The ends and the middle of ColorBrewer's PuOr, a diverging scale that colour-blind readers tell apart.
 _NEGATIVE, _MIDDLE, _POSITIVE = (179, 88, 6), (247, 247, 247), (84, 39, 136)

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from coterie.studio.charts.axes import bottom, left
-from coterie.studio.charts.figure import Figure, table
-from coterie.studio.charts.scales import Scale, date_ticks, date_words, number
-from coterie.studio.charts.svg import box, path, picture, text
+from coterie.studio.charts.drawing import (
+    Figure,
+    Scale,
+    bottom,
+    box,
+    date_ticks,
+    date_words,
+    left,
+    number,
+    path,
+    picture,
+    table,
+    text,
+)
 
 _WIDTH, _HEIGHT = 350.0, 250.0
 _LEFT, _TOP, _BASE = 54.0, 44.0, 205.0

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from coterie.studio.charts.axes import bottom
-from coterie.studio.charts.figure import Figure, table
-from coterie.studio.charts.scales import Scale, number, percent, spread
-from coterie.studio.charts.svg import box, line, path, picture, text, text_width
+from coterie.studio.charts.drawing import (
+    Figure,
+    Scale,
+    bottom,
+    box,
+    line,
+    number,
+    path,
+    percent,
+    picture,
+    spread,
+    table,
+    text,
+    text_width,
+)
 
 _WIDTH, _ROW = 680.0, 30.0
 

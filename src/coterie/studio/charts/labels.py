@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coterie.studio.charts.axes import bottom
-from coterie.studio.charts.figure import Figure, table
+from coterie.studio.charts.drawing import Figure, Scale, bottom, box, path, picture, table, text, text_width
 from coterie.studio.charts.histogram import legend
-from coterie.studio.charts.scales import Scale
-from coterie.studio.charts.svg import box, path, picture, text, text_width
 
 _WIDTH, _TOP, _ROW = 350.0, 28.0, 24.0
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coterie.studio.charts.axes import bottom, left
-from coterie.studio.charts.figure import Figure, table
-from coterie.studio.charts.scales import number, spread
-from coterie.studio.charts.svg import LINE, line, path, picture, tag, text, text_width
+from coterie.studio.charts.drawing import (
+    LINE,
+    Figure,
+    bottom,
+    left,
+    line,
+    number,
+    path,
+    picture,
+    spread,
+    table,
+    tag,
+    text,
+    text_width,
+)
 
 _WIDTH, _LEFT, _TOP, _BASE = 680.0, 60.0, 40.0, 320.0
 

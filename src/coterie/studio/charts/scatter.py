@@ -7,11 +7,24 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from coterie.studio.charts.axes import bottom, left
-from coterie.studio.charts.figure import Figure, table
-from coterie.studio.charts.marks import COLOUR, mark
-from coterie.studio.charts.scales import Scale, number, percent, spread
-from coterie.studio.charts.svg import LETTER, cut, line, picture, text, text_width
+from coterie.studio.charts.drawing import (
+    COLOUR,
+    LETTER,
+    Figure,
+    Scale,
+    bottom,
+    cut,
+    left,
+    line,
+    mark,
+    number,
+    percent,
+    picture,
+    spread,
+    table,
+    text,
+    text_width,
+)
 
 _WIDTH, _LEFT, _TOP, _BASE = 680.0, 56.0, 78.0, 358.0
 _NAME = 190.0  # longest name beside a mark
@@ -28,7 +41,7 @@ class Point:
     """`loss` is better when smaller; risk is a share from 0 to 1 with its interval."""
 
     name: str
-    status: str  # the words of coterie.guarantee.Status
+    status: str  # the words of coterie.methods.guarantee.Status
     loss: float
     risk: float
     low: float

@@ -3,7 +3,7 @@
 desk.py         the file that survives a restart, and its version (two tabs)
 statistic.py    the form of one statistic ⇄ its entry in the specification
 equation.py     the form of one equation ⇄ its entry
-suggestion.py   a first specification, from the description of the table alone
-shown.py        shares and predicted errors, as the page and its script show them
+listed.py       a first specification, from the description of the table alone, and its list on the page
+result.py       shares and predicted errors, as the page and its script show them
 paying.py       the release, drawn once
 """

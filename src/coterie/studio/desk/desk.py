@@ -18,14 +18,13 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from coterie.budget import as_text, parse_epsilon
 from coterie.errors import CoterieError
-from coterie.io.publication import stage_bytes
-from coterie.schema import Schema
+from coterie.publication.staging import stage_bytes
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Plan, Specification, plan, read_specification, resplit
-from coterie.statistics.by_hand import BY_HAND
-from coterie.statistics.moving import moved
-from coterie.statistics.split_file import split_text
+from coterie.statistics.planning.by_hand import BY_HAND, moved
+from coterie.statistics.planning.plan import split_text
 from coterie.studio.project import Project, Stale
 
 EVEN = "uniform"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.statistics.ready_made import READY_MADE
+from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.desk.statistic import plain
 from coterie.studio.forms import Sent
 

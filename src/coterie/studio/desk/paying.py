@@ -14,18 +14,18 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from coterie.budget import as_text, parse_epsilon
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
-from coterie.io.publication import stage_bytes
-from coterie.ledger import Balance, Book, Ledger, Purpose, Terms
-from coterie.ledger.account import Account
+from coterie.publication.ledger import Balance, Book, Ledger, Purpose, Terms
+from coterie.publication.ledger.account import Account
+from coterie.publication.staging import stage_bytes
+from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Published, allocators, release
-from coterie.statistics.accounting import loss_of
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.specification import Specification
-from coterie.statistics.statistics_certificate import promise
-from coterie.statistics.stored import certificate_path
-from coterie.studio.counted import last_account
+from coterie.statistics.releasing.accounting import loss_of
+from coterie.statistics.releasing.certificate import promise
+from coterie.statistics.releasing.release_store import certificate_path
+from coterie.statistics.specification.specification import Specification
+from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 

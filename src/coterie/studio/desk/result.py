@@ -1,4 +1,4 @@
-"""A released file read back: values with their intervals, and whether file and certificate belong together."""
+"""The same without the page: commands and Python lines that do exactly what the page does."""
 
 from __future__ import annotations
 
@@ -6,14 +6,168 @@ import csv
 import hashlib
 import io
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from coterie.errors import CoterieError
-from coterie.statistics.statistics_certificate import StatisticsCertificate
-from coterie.studio.charts.figure import Figure
+from coterie.schema.exact import as_text
+from coterie.statistics import Plan
+from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.planning.by_hand import grid_of
+from coterie.statistics.prediction.predicted_error import Basis, PredictedError
+from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.releasing.certificate import StatisticsCertificate
+from coterie.studio.charts.drawing import Figure
 from coterie.studio.charts.intervals import Bar, interval_bars
-from coterie.studio.desk.desk import ReleasedStatistics
+from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
+from coterie.studio.desk.paying import Paying, rule_of
+
+
+def planning(desk: Desk) -> list[tuple[str, str]]:
+    specification, split = str(desk.specification_path), str(desk.split_path)
+    rule = rule_of(desk)
+    command = ["coterie", "stats", "plan", specification]
+    if rule is None:
+        command += ["--split", split]
+        python = (
+            "from pathlib import Path\n\n"
+            "from coterie.statistics import plan, read_specification, resplit\n"
+            "from coterie.statistics.planning.plan import read_split\n\n"
+            f"best = plan(read_specification({specification!r}))\n"
+            f"chosen = resplit(best, read_split(Path({split!r})))\n"
+        )
+    else:
+        command += [] if rule == DEFAULT else ["--allocator", rule]
+        named = "" if rule == DEFAULT else f", {rule!r}"
+        python = (
+            "from coterie.statistics import plan, read_specification\n\n"
+            f"chosen = plan(read_specification({specification!r}){named})\n"
+        )
+    python += "for error in chosen.errors:\n    print(error.name, error.mean, error.median, error.p95)"
+    return [("Command", shlex.join(command)), ("Python", python)]
+
+
+def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
+    specification, rule = str(desk.specification_path), rule_of(desk)
+    command = ["coterie", "stats", "release", specification, "--data", str(desk.data_path())]
+    command += ["--output", paying.target]
+    options = ""
+    imports = "from coterie.statistics import read_specification, release"
+    if rule is None:
+        command += ["--split", str(desk.split_path)]
+        imports = (
+            f"from pathlib import Path\n\n{imports}\nfrom coterie.statistics.planning.plan import read_split"
+        )
+        options += f"    split=read_split(Path({str(desk.split_path)!r})),\n"
+    elif rule != DEFAULT:
+        command += ["--allocator", rule]
+        options += f"    allocator={rule!r},\n"
+    if paying.ledger:
+        command += ["--ledger", paying.ledger]
+        options += f"    ledger={paying.ledger!r},\n"
+    python = (
+        f"{imports}\n\npublished = release(\n    read_specification({specification!r}),\n"
+        f"    {str(desk.data_path())!r},\n    {paying.target!r},\n{options})\n"
+        "print(published.path, published.certificate.guarantee.label)"
+    )
+    verify = ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"]
+    first = ""
+    if paying.ledger and paying.lifetime:
+        new = ["--population", paying.population, "--lifetime", paying.lifetime]
+        new += ["--delta", paying.delta] if paying.delta else []
+        first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
+    return [("Command", f"{first}{shlex.join(command)}\n{shlex.join(verify)}"), ("Python", python)]
+
+
+# Shares and predicted errors, as the page and its script show them. Every number is the library's.
+
+
+def shown(desk: Desk) -> dict[str, Any]:
+    """Ready for JSON: who gets how much, and how far each number will probably be off."""
+    chosen = desk.plan()
+    even, design = even_plan(chosen.specification), chosen.design
+    total, feasible = float(design.total), design.feasible
+    used = feasible.used(np.array([float(budget) for budget in chosen.budgets]))
+    return {
+        "version": desk.state.version,
+        "plan": chosen.digest,
+        "unit": currency(chosen.specification.budget),
+        "total": as_text(design.total),
+        "total_number": total,
+        "total_shown": number(total),
+        "used_shown": number(used),
+        "parallel": design.parallel,
+        "step": as_text(grid_of(design)),
+        "score": chosen.score,
+        "score_words": _score(chosen.score, even.score),
+        "rule": desk.state.rule,
+        "shares": _shares(desk, chosen, total),
+        "errors": [
+            _error(error, start, target, uses)
+            for error, start, target, uses in zip(
+                chosen.errors, even.errors, design.metric.targets, design.metric.uses, strict=True
+            )
+        ],
+    }
+
+
+def _score(now: float, even: float) -> str:
+    times = f"{now / even:.2f}" if even else "1.00"
+    against = "as good as an equal split" if times == "1.00" else f"{times} times that of an equal split"
+    return f"Score {number(now)}: {against}. Smaller is better."
+
+
+def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
+    scales, floors = chosen.scales, chosen.design.feasible.floors
+    users: dict[str, list[str]] = {name: [] for name in chosen.split}
+    for target, uses in zip(chosen.design.metric.targets, chosen.design.metric.uses, strict=True):
+        for name in uses:
+            users[name].append(target.name)
+    return [
+        {
+            "name": name,
+            "budget": as_text(budget),
+            "value": float(budget),
+            "shown": number(float(budget)),
+            "percent": f"{100 * float(budget) / total:.1f}",
+            "least": float(floor),
+            "scale": number(scales[name]),
+            "used_by": users[name],
+            "locked": name in desk.state.locked,
+        }
+        for (name, budget), floor in zip(chosen.split.items(), floors, strict=True)
+    ]
+
+
+def _error(error: PredictedError, even: PredictedError, target: Any, uses: tuple[str, ...]) -> dict[str, Any]:
+    times = error.mean / even.mean if even.mean > 0 else 1.0
+    meets = None if target.tolerance is None else getattr(error, target.summary.value) <= target.tolerance
+    return {
+        "name": error.name,
+        "equation": target.is_equation,
+        "mean": number(error.mean),
+        "median": number(error.median),
+        "p95": number(error.p95),
+        "exact": [error.mean, error.median, error.p95],
+        "assumed": error.basis is Basis.ASSUMED,
+        "times": f"{times:.2f}",
+        "bar": round(min(times, 2.0) * 100, 2),  # 100: as with an equal split; 200: twice as far off, or more
+        "tolerance": "" if target.tolerance is None else number(target.tolerance),
+        "meets": meets,
+        "measured_from": list(uses),
+    }
+
+
+def number(value: float) -> str:
+    """Four digits that matter, and no powers of ten where a person would write the number out."""
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
+
+
+# A released file read back: values with their intervals, and whether file and certificate belong together.
 
 _MOST_BARS = 40
 

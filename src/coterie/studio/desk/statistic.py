@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from coterie.errors import ParameterError, SchemaError
-from coterie.schema import Attribute, AttributeType, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Schema
 from coterie.studio.forms import Sent
 
 KINDS = {

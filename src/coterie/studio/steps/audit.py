@@ -10,13 +10,13 @@ from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.studio.asking import Opened, Running
-from coterie.studio.charts.figure import Figure
+from coterie.studio.charts.drawing import Figure
 from coterie.studio.charts.intervals import Bar, interval_bars
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import step_page
 from coterie.studio.project import Project
-from coterie.studio.same_audit import audit_lines
+from coterie.studio.same_in_code import audit_lines
 from coterie.studio.sampling import ROWS
 
 router = APIRouter()

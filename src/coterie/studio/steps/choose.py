@@ -9,22 +9,22 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from coterie.budget import parse_epsilon
 from coterie.errors import CoterieError, ParameterError
-from coterie.guarantee import Guarantee, Status
 from coterie.methods import all_methods, get_method
+from coterie.methods.guarantee import Guarantee, Status
 from coterie.methods.recipe import GROUPINGS, Method
-from coterie.odds import DP, odds_in_words
-from coterie.schema import Missing, Role, Schema, Source
-from coterie.studio import sliders
+from coterie.promise.posterior import DP, odds_in_words
+from coterie.schema.attributes import Missing, Role, Schema, Source
+from coterie.schema.exact import parse_epsilon
+from coterie.studio import words as sliders
 from coterie.studio.asking import Opened, Running
-from coterie.studio.command_lines import protect_lines
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import page, step_page
-from coterie.studio.plain_words import in_plain_words
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import FIRMNESS, Promised, firmness, promised, usable_records
+from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
+from coterie.studio.words import in_plain_words
 
 router = APIRouter()
 

@@ -8,11 +8,10 @@ import pyarrow as pa
 from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
-from coterie.columns.categories import category_column
 from coterie.errors import CoterieError, ParameterError, SchemaError
-from coterie.schema import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Search
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Search
 from coterie.studio.asking import Opened, Running
-from coterie.studio.describing import Row, described, row_of, sent_row
+from coterie.studio.describing import FACTOR, Row, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.origins import marked, remembered
@@ -20,8 +19,8 @@ from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Stale
 from coterie.studio.steps import description_files
 from coterie.studio.steps.description_files import known_taxonomies, same_lines
-from coterie.studio.suggesting import FACTOR, suggest
-from coterie.table import same_columns
+from coterie.table.checked import same_columns
+from coterie.table.columns.categories import category_column
 
 router = APIRouter()
 router.include_router(description_files.router)

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from coterie.errors import CoterieError, DataError
-from coterie.io.publication import stage_bytes
-from coterie.schema import Schema
+from coterie.publication.staging import stage_bytes
+from coterie.schema.attributes import Schema
+from coterie.schema.taxonomy.adult import ADULT_ATTRIBUTES
+from coterie.schema.taxonomy.loading import load_taxonomy
 from coterie.studio.asking import Opened
-from coterie.studio.command_lines import given_options, source_of
 from coterie.studio.project import Project
-from coterie.taxonomy.adult import ADULT_ATTRIBUTES
-from coterie.taxonomy.load import load_taxonomy
+from coterie.studio.same_in_code import given_options, source_of
 
 router = APIRouter()
 _FOLDER = "taxonomies"

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, DataError, ParameterError
-from coterie.io.address import is_database
-from coterie.io.excel_reading import read_sheet
-from coterie.io.formats import READERS, ending
-from coterie.ledger import without_credentials
+from coterie.publication.ledger import without_credentials
 from coterie.studio.asking import Opened, Running
-from coterie.studio.command_lines import SHOWN, loading_lines
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
-from coterie.studio.kept import is_untyped, stamp
 from coterie.studio.pages import step_page
 from coterie.studio.project import Origin, Project
+from coterie.studio.same_in_code import SHOWN, loading_lines
+from coterie.studio.table_cache import is_untyped, stamp
+from coterie.table.address import is_database
+from coterie.table.excel_reading import read_sheet
+from coterie.table.formats import READERS, ending
 
 router = APIRouter()
 _LONGEST = 60  # letters of a cell

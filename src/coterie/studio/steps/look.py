@@ -8,19 +8,20 @@ from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.schema import Parameters, Source
-from coterie.studio import comparing, sliders
+from coterie.schema.attributes import Parameters, Source
+from coterie.studio import comparing
+from coterie.studio import words as sliders
 from coterie.studio.asking import Opened, Running
-from coterie.studio.charts.figure import Figure
+from coterie.studio.charts.drawing import Figure
 from coterie.studio.charts.heatmap import heatmap
 from coterie.studio.charts.histogram import histogram
 from coterie.studio.charts.labels import label_bars
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.looking_lines import preview_lines
 from coterie.studio.pages import step_page
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import Promised, promised, usable_records
+from coterie.studio.same_in_code import preview_lines
 from coterie.studio.sampling import ROWS
 
 router = APIRouter()

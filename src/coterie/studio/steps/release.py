@@ -8,11 +8,11 @@ from dataclasses import replace
 from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse, RedirectResponse
 
-from coterie.budget import parse_epsilon, readable
-from coterie.certifying import warnings_on
 from coterie.errors import CoterieError, LedgerError, ParameterError
-from coterie.ledger import Ledger
-from coterie.odds import odds_in_words
+from coterie.promise.certifying import warnings_on
+from coterie.promise.posterior import odds_in_words
+from coterie.publication.ledger import Ledger
+from coterie.schema.exact import parse_epsilon, readable
 from coterie.studio.asking import Opened, Releasing
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import Account, accounts, counted
@@ -21,7 +21,7 @@ from coterie.studio.plan import Plan, read_plan
 from coterie.studio.planning import FORMATS, Asked, purpose, recipe_of
 from coterie.studio.project import Project, Stale
 from coterie.studio.releases import Releases
-from coterie.studio.same_release import release_command, release_python
+from coterie.studio.same_in_code import release_command, release_python
 from coterie.studio.steps import released
 
 router = APIRouter()

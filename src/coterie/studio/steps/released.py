@@ -8,18 +8,18 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse
 
-from coterie.certificate import Certificate
 from coterie.errors import CertificateError, CoterieError, ParameterError
-from coterie.ledger import without_credentials
-from coterie.odds import odds_in_words
-from coterie.signing import check_signature
+from coterie.promise.certificate import Certificate
+from coterie.promise.posterior import odds_in_words
+from coterie.promise.signing import check_signature
+from coterie.promise.verification import released_digest
+from coterie.publication.ledger import without_credentials
 from coterie.studio.asking import Opened
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import Account, accounts
 from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Released
-from coterie.studio.same_release import release_command, release_python, verify_command
-from coterie.verification import released_digest
+from coterie.studio.same_in_code import release_command, release_python, verify_command
 
 router = APIRouter()
 

@@ -14,17 +14,18 @@ import yaml
 from fastapi import APIRouter, Response
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
-from coterie.budget import parse_epsilon
 from coterie.errors import CoterieError, ParameterError
+from coterie.schema.exact import parse_epsilon
 from coterie.statistics import allocators, read_specification
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.moving import grid_of, moved
+from coterie.statistics.planning.by_hand import grid_of, moved
 from coterie.studio.asking import Opened, Running
-from coterie.studio.desk import commands, suggestion
+from coterie.studio.desk import listed as suggestion
+from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, even_plan
 from coterie.studio.desk.listed import listed_equations, listed_statistics, settings_of
-from coterie.studio.desk.shown import number as short
-from coterie.studio.desk.shown import shown
+from coterie.studio.desk.result import number as short
+from coterie.studio.desk.result import shown
 from coterie.studio.forms import Form
 from coterie.studio.jobs import Jobs
 from coterie.studio.pages import step_page

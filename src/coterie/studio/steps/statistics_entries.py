@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError, nearest
-from coterie.statistics.ready_made import READY_MADE
+from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.asking import Opened
-from coterie.studio.desk import equation, statistic, suggestion
+from coterie.studio.desk import equation, statistic
+from coterie.studio.desk import listed as suggestion
 from coterie.studio.desk.desk import Desk
 from coterie.studio.forms import Form, Sent
 from coterie.studio.pages import step_page

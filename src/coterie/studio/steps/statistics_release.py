@@ -9,15 +9,14 @@ from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, RedirectResponse
 
-from coterie.budget import as_text
 from coterie.errors import CoterieError, ParameterError
+from coterie.schema.exact import as_text
 from coterie.studio.asking import Opened
-from coterie.studio.desk import commands
+from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned, purpose
-from coterie.studio.desk.result import figures_of, read_result
-from coterie.studio.desk.shown import number as short
-from coterie.studio.desk.shown import shown
+from coterie.studio.desk.result import figures_of, read_result, shown
+from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
 from coterie.studio.pages import step_page

@@ -10,21 +10,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie.attacks import Subject, all_attacks
-from coterie.attacks.finding import Finding, Unit
 from coterie.auditing import Audit, audit_release
-from coterie.auditing.audit import Promised
-from coterie.auditing.running import chosen
-from coterie.certificate import Certificate
+from coterie.auditing.attacks import Subject, all_attacks
+from coterie.auditing.attacks.finding import Finding, Unit
+from coterie.auditing.audit import Promised, chosen
+from coterie.engines.in_memory import protect
 from coterie.errors import CertificateError, DataError
-from coterie.io.publication import stage_bytes
-from coterie.io.reading import read_table
-from coterie.release import protect
+from coterie.promise.certificate import Certificate
+from coterie.promise.verification import released_digest
+from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, Project, Released
 from coterie.studio.promise import promised, usable_records
 from coterie.studio.sampling import SEED, sample_rows
-from coterie.verification import released_digest
+from coterie.table.reading import read_table
 
 Tell = Callable[[float | None, str], None]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from coterie.budget import as_text
-from coterie.compare.comparison import Comparison, compare
-from coterie.compare.grid import left_out, make_grid
+from coterie.comparison.comparison import Comparison, compare
+from coterie.comparison.grid import left_out, make_grid
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
 from coterie.report.verdict import verdict
+from coterie.schema.exact import as_text
 from coterie.studio.project import Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample
 

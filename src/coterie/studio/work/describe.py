@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.columns.cells import kept_gaps
-from coterie.columns.column import NumericColumn
 from coterie.errors import CoterieError
-from coterie.schema import Attribute, Missing, Outside, Role, Schema
+from coterie.schema.attributes import Attribute, Missing, Outside, Role, Schema
 from coterie.studio.project import Project
-from coterie.table import absent_in, column_of, filled, same_columns
+from coterie.table.checked import absent_in, column_of, filled, same_columns
+from coterie.table.columns.cells import kept_gaps
+from coterie.table.columns.column import NumericColumn
 
 Tell = Callable[[float | None, str], None]
 

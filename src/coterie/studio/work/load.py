@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie.dialect import Dialect
 from coterie.errors import DataError
-from coterie.io.dialect_guess import guess_dialect
-from coterie.io.draft import draft_schema
-from coterie.io.reading import read_table
-from coterie.population import demo_population, demo_schema
-from coterie.schema import Schema
-from coterie.studio.kept import keep, stamp
+from coterie.schema.attributes import Schema
+from coterie.schema.dialect import Dialect
+from coterie.schema.draft import draft_schema
 from coterie.studio.project import Loaded, Project
+from coterie.studio.table_cache import keep, stamp
+from coterie.table.demo_population import demo_population, demo_schema
+from coterie.table.dialect_guess import guess_dialect
+from coterie.table.reading import read_table
 
 Tell = Callable[[float | None, str], None]
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"

@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from coterie.engines.in_memory import protect
+from coterie.evaluation import all_measures
+from coterie.evaluation.correlation_error import correlations
+from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
-from coterie.release import protect
 from coterie.report.ranking import UNITS, WORDS, readable
 from coterie.studio.counts import counted
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED, drawn_sample
-from coterie.utility import all_measures
-from coterie.utility.correlation_error import correlations
-from coterie.utility.measure import Measure, Measured, Settings
-from coterie.utility.pair import Pair, bring_together
 
 Tell = Callable[[float | None, str], None]
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coterie.budget import as_text
+from coterie.schema.exact import as_text
 from coterie.statistics import Plan, Specification, plan, read_specification, solve_budget
-from coterie.statistics.by_hand import BY_HAND
-from coterie.statistics.planning import MOST_TARGETS_FOR_LOSSES
+from coterie.statistics.planning.by_hand import BY_HAND
+from coterie.statistics.planning.planner import MOST_TARGETS_FOR_LOSSES
 from coterie.studio.desk.desk import EVEN, Desk, specification_text
 from coterie.studio.project import Project
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from coterie._version import __version__
 from coterie.errors import CoterieError
-from coterie.io.publication import stage_bytes
+from coterie.publication.staging import stage_bytes
 from coterie.studio.project import Project
 
 

@@ -1,0 +1,321 @@
+"""Telling two neighbouring tables apart: neighbours, what an attacker observes, and events."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coterie.auditing.attacks.evidence import MethodEvidence
+from coterie.auditing.attacks.finding import area_under_curve, epsilon_lower_bound
+from coterie.schema.attributes import Role, Schema
+from coterie.table.checked import check
+from coterie.table.columns.column import CategoryColumn, NumericColumn
+
+# Events that tell two neighbours apart: made and chosen on one half of the runs, tested on the other.
+#
+# A run is seen as numbers rounded to a public grid (so that no event can rest on a last bit) and as patterns of
+# ties. From the
+# first half a likelihood-ratio score is made for each view, as if its numbers were independent. It need not be right: a poor
+# score only makes the bound smaller.
+
+Matrix = NDArray[np.float64]  # runs × numbers
+Flags = NDArray[np.bool_]
+Score = Callable[[Matrix], NDArray[np.float64]]
+_BINS = 8
+_USE_ALL = 32  # a view of so few numbers is used whole; of a larger one only the numbers that differ visibly
+_ODD = 1e-3  # how rarely an idle number may look different
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What was seen in repeated runs on one table."""
+
+    views: dict[str, Matrix]  # rounded numbers
+    patterns: dict[str, NDArray[np.uint64]]  # one code a run
+
+    def part(self, half: slice) -> Runs:
+        return Runs(
+            {name: view[half] for name, view in self.views.items()},
+            {name: codes[half] for name, codes in self.patterns.items()},
+        )
+
+    @property
+    def count(self) -> int:
+        return len(next(iter(self.patterns.values())))
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    story: str
+    reverse: bool  # likelier on the second table
+    holds: Callable[[Runs], Flags]
+
+    def bound(self, first: Runs, second: Runs) -> float:
+        return epsilon_lower_bound(*self.counts(first, second))
+
+    def counts(self, first: Runs, second: Runs) -> tuple[int, int, int, int]:
+        return _counts(self.holds(first), self.holds(second), reverse=self.reverse)
+
+
+def best_event(first: Runs, second: Runs) -> Event:
+    """The event with the largest bound on these runs, which must not be the ones it is tested on.
+
+    Scores are made on the even runs and compared on the odd ones, or a score of many numbers would flatter itself.
+    """
+    made, chosen = slice(0, None, 2), slice(1, None, 2)
+    fit, rest = (first.part(made), second.part(made)), (first.part(chosen), second.part(chosen))
+    return max(_events(*fit, *rest), key=lambda found: found[0])[1]
+
+
+def separation(first: Runs, second: Runs) -> float:
+    """How well the best view tells the tables apart, 0.5 to 1: to compare neighbours after only a few runs."""
+    half, rest = slice(0, None, 2), slice(1, None, 2)
+    best = 0.5
+    for name, view in first.views.items():
+        score = likelihood_ratio(view[half], second.views[name][half])
+        area = area_under_curve(score(view[rest]), score(second.views[name][rest])).value
+        best = max(best, area, 1 - area)
+    for name, codes in first.patterns.items():
+        common = codes[0]
+        best = max(
+            best, 0.5 + abs(float(np.mean(codes == common) - np.mean(second.patterns[name] == common))) / 2
+        )
+    return best
+
+
+def _counts(first: Flags, second: Flags, *, reverse: bool) -> tuple[int, int, int, int]:
+    """Hits and runs on the table that is said to be likelier, then on the other."""
+    likelier, other = (second, first) if reverse else (first, second)
+    return int(likelier.sum()), len(likelier), int(other.sum()), len(other)
+
+
+def _events(fit: Runs, fit2: Runs, first: Runs, second: Runs) -> Iterator[tuple[float, Event]]:
+    """Events made on `fit`, each with its bound on the other runs."""
+    for name in fit.patterns:
+        for codes in (fit.patterns[name], fit2.patterns[name]):
+            found, counts = np.unique(codes, return_counts=True)
+            for reverse in (False, True):
+                event = Event(f"{name}: one pattern", reverse, _is(name, found[np.argmax(counts)]))
+                yield event.bound(first, second), event
+    for name in fit.views:
+        score = likelihood_ratio(fit.views[name], fit2.views[name])
+        left, right = score(first.views[name]), score(second.views[name])
+        for threshold in np.unique(np.quantile(np.concatenate([left, right]), np.linspace(0.02, 0.98, 49))):
+            above = Event(
+                f"{name}: likelihood ratio above a threshold", False, _above(name, score, threshold)
+            )
+            yield epsilon_lower_bound(*_counts(left > threshold, right > threshold, reverse=False)), above
+            below = Event(f"{name}: likelihood ratio below a threshold", True, _below(name, score, threshold))
+            yield epsilon_lower_bound(*_counts(left < threshold, right < threshold, reverse=True)), below
+
+
+def _is(name: str, code: np.uint64) -> Callable[[Runs], Flags]:
+    return lambda runs: np.asarray(runs.patterns[name] == code)
+
+
+def _above(name: str, score: Score, threshold: float) -> Callable[[Runs], Flags]:
+    return lambda runs: np.asarray(score(runs.views[name]) > threshold)
+
+
+def _below(name: str, score: Score, threshold: float) -> Callable[[Runs], Flags]:
+    return lambda runs: np.asarray(score(runs.views[name]) < threshold)
+
+
+def likelihood_ratio(first: Matrix, second: Matrix) -> Score:
+    """Σ log(p/p′) over numbers cut into a few bins: noise of any shape, cut ends and labels alike."""
+    # Rows that share a draw show the same column: it counts once.
+    _, distinct = np.unique(np.concatenate([first, second]), axis=1, return_index=True)
+    chosen: list[tuple[int, NDArray[np.float64], NDArray[np.float64]]] = []
+    for column in distinct.tolist():
+        pooled = np.concatenate([first[:, column], second[:, column]])
+        edges = np.unique(np.quantile(pooled, np.linspace(0, 1, _BINS + 1)))
+        # A point that many runs hit is a bin of its own: both sides of every edge.
+        edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
+        left, right = _histogram(first[:, column], edges), _histogram(second[:, column], edges)
+        if len(distinct) <= _USE_ALL or _visible(left, right):
+            weights = np.log((left + 0.5) / left.sum()) - np.log((right + 0.5) / right.sum())
+            chosen.append((column, edges, weights))
+
+    def score(runs: Matrix) -> NDArray[np.float64]:
+        total = np.zeros(len(runs))
+        for column, edges, weights in chosen:
+            total += weights[np.searchsorted(edges, runs[:, column], side="right")]
+        return total
+
+    return score
+
+
+def _histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    places = np.searchsorted(edges, values, side="right")
+    return np.bincount(places, minlength=len(edges) + 1).astype(np.float64)
+
+
+def _visible(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
+    """The G-test: could the two histograms be of one distribution?"""
+    from scipy.special import chdtri  # here: commands that only show risks start without it
+
+    total = left + right
+    used = total > 0
+    if used.sum() < 2:
+        return False
+    g = 0.0
+    for side in (left[used], right[used]):
+        expected = total[used] * side.sum() / total.sum()
+        seen = side > 0
+        g += 2 * float(np.sum(side[seen] * np.log(side[seen] / expected[seen])))
+    return g > float(chdtri(used.sum() - 1, _ODD))
+
+
+# Released tables as an attacker on ε sees them: numbers on a public grid, and patterns of ties.
+
+_GRID = 1000  # cells that a domain is rounded to
+_MOST_PAIRS = 10  # pairs of attributes whose joint ties are counted
+Groups = NDArray[np.intp]
+
+
+def observe(tables: Iterable[pa.Table], schema: Schema, changed: NDArray[np.intp] | None) -> Runs:
+    """All runs. `changed` holds the places of the records that differ; None for shuffled rows, never seen in order."""
+    ordered: list[Matrix] = []
+    at_ends: list[Matrix] = []
+    theirs: list[Matrix] = []
+    counts: list[Matrix] = []
+    ties: list[np.uint64] = []
+    crossed: list[np.uint64] = []
+    visible = tuple(a for a in schema.attributes if a.role is Role.PROTECT)
+    narrowed = schema.model_copy(update={"attributes": visible})
+    names = [attribute.name for attribute in visible]
+    for table in tables:
+        cells = _cells(table.select(names), narrowed)
+        rounded = np.rint(cells * _GRID) / _GRID
+        groups = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cells.T])
+        joint = _crossings(groups)
+        at_ends.append(np.sort(rounded, axis=0).ravel())
+        crossed.append(_code(np.concatenate([np.sort(counted) for counted in joint])))
+        counts.append(np.array([*groups.max(axis=0), *(len(counted) for counted in joint)], dtype=np.float64))
+        if changed is not None:
+            ordered.append(rounded.ravel())
+            theirs.append(rounded[changed].ravel())
+            ties.append(_code(np.column_stack([_by_appearance(column) for column in groups.T])))
+    views = {"sorted values": np.array(at_ends), "numbers of ties": np.array(counts)}
+    patterns = {"how ties of two attributes cross": np.array(crossed, dtype=np.uint64)}
+    if changed is not None:
+        views |= {"values in row order": np.array(ordered), "the changed record": np.array(theirs)}
+        patterns["which rows share values"] = np.array(ties, dtype=np.uint64)
+    return Runs(views, patterns)
+
+
+def changed_records(first: pa.Table, second: pa.Table, schema: Schema) -> NDArray[np.intp]:
+    """Where two tables of one length differ."""
+    different = np.zeros(first.num_rows, dtype=np.bool_)
+    for attribute in schema.protected:
+        left, right = first.column(attribute.name).to_pylist(), second.column(attribute.name).to_pylist()
+        different |= np.array([a != b for a, b in zip(left, right, strict=True)], dtype=np.bool_)
+    return np.flatnonzero(different)
+
+
+def _cells(table: pa.Table, schema: Schema) -> Matrix:
+    """Rows × attributes, every domain scaled to 0 … 1."""
+    columns = []
+    for column in check(table, schema).columns.values():
+        if isinstance(column, CategoryColumn):
+            columns.append(column.position / max(len(column.order) - 1, 1))
+        else:
+            columns.append((column.values - column.domain.lower) / float(column.domain.width))
+    return np.column_stack(columns)
+
+
+def _crossings(groups: Groups) -> list[Groups]:
+    """For pairs of attributes, how many rows share a value in both: neither noise nor shuffling changes it."""
+    pairs = list(combinations(range(groups.shape[1]), 2))[:_MOST_PAIRS] or [(0, 0)]
+    found = []
+    for left, right in pairs:
+        joint = groups[:, left] * (groups[:, right].max() + 1) + groups[:, right]
+        found.append(np.unique(joint, return_counts=True)[1])
+    return found
+
+
+def _by_appearance(groups: Groups) -> Groups:
+    """Groups numbered by their first row: a pattern that does not depend on the values."""
+    _, first, which = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(first[which])
+
+
+def _code(pattern: Groups) -> np.uint64:
+    digest = hashlib.blake2b(np.ascontiguousarray(pattern).tobytes(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+# Neighbouring tables for the empirical ε: the same people but for one, who becomes as different as the domain allows.
+
+Pair = tuple[pa.Table, pa.Table]
+_MOST_PEOPLE = 200
+_GROUPS = 10  # so many groups are enough for one record to move several
+
+
+def candidate_neighbours(evidence: MethodEvidence) -> Iterator[tuple[str, Pair]]:
+    """Two made-up tables, and a small part of the population in which one record moves across the domain.
+
+    Small, because one record weighs most among few, and because the method must run thousands of times.
+    """
+    yield "all records alike in every attribute, but for one", _aligned(evidence)
+    draws = evidence.draws("neighbours")
+    people, k = evidence.population, evidence.k or 1
+    size = min(people.num_rows, max(_GROUPS * k, 20), max(_MOST_PEOPLE, 2 * k))
+    table = people.take(pa.array(np.sort(draws.choice(people.num_rows, size, replace=False))))
+    ends = len(evidence.schema.protected)
+    position = check(table, evidence.schema).columns[evidence.schema.protected[0].name].position
+    for story, place, end in (
+        ("smallest record to the top of the domain", int(np.argmin(position)), 1.0),
+        ("largest record to the bottom of the domain", int(np.argmax(position)), 0.0),
+    ):
+        yield story, (table, _placed(table, evidence, [place], [[end]] * ends))
+    bottom, top = (_placed(table, evidence, [size // 2], [[end]] * ends) for end in (0.0, 1.0))
+    yield "one record at the bottom or the top of the domain", (bottom, top)
+
+
+def _aligned(evidence: MethodEvidence) -> Pair:
+    """Records at equal distances along every domain; then the lowest is at the top of the first attribute only.
+
+    Groups of two attributes coincide in the first table and cross in the second: shuffling does not hide that.
+    """
+    size, ends = max(2 * (evidence.k or 1), 4), len(evidence.schema.protected)
+    table = evidence.population.take(pa.array(np.arange(size) % evidence.population.num_rows))
+    spread = np.linspace(0, 1, size).tolist()
+    table = _placed(table, evidence, range(size), [spread] * ends)
+    return table, _placed(table, evidence, [0], [[1.0], *([[0.0]] * (ends - 1))])
+
+
+def _placed(
+    table: pa.Table, evidence: MethodEvidence, places: Sequence[int], at: Sequence[Sequence[float]]
+) -> pa.Table:
+    """The records at `places` moved, in each protected attribute, to shares 0 … 1 of the way through its domain."""
+    checked = check(table, evidence.schema)
+    wanted = dict(zip((a.name for a in evidence.schema.protected), at, strict=True))
+    columns = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if name in wanted:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            moved = _values(checked.columns[name], np.array(wanted[name])).cast(column.type, safe=False)
+            chosen = np.zeros(table.num_rows, dtype=np.bool_)
+            chosen[list(places)] = True
+            column = pc.replace_with_mask(column.combine_chunks(), pa.array(chosen), moved)
+        columns[name] = column
+    return pa.table(columns)
+
+
+def _values(column: NumericColumn | CategoryColumn, shares: NDArray[np.float64]) -> pa.Array:
+    if isinstance(column, CategoryColumn):
+        return column.restore(column.order[np.rint(shares * (len(column.order) - 1)).astype(np.intp)])
+    values = column.domain.lower + shares * (column.domain.upper - column.domain.lower)
+    if column.step is not None:
+        values = np.rint(values / column.step) * column.step
+    return column.restore(np.clip(values, column.domain.lower, column.domain.upper))

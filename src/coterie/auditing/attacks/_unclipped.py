@@ -1,0 +1,55 @@
+"""A method as 001 publishes it: noisy values that leave the domain are released as they are.
+
+Coterie cuts them at the domain's ends (000 §4.1 does too), which is post-processing and costs no ε. At a very small ε most
+group values then fall on one of the two ends, and groups that were different look alike: cutting hides ties.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.noise.sampler import laplace_scales
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.errors import ParameterError
+from coterie.methods import get_method
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import split
+from coterie.table.checked import check
+
+
+def can_be_unclipped(method: str, schema: Schema) -> bool:
+    """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
+    recipe = get_method(method)
+    laplace = isinstance(recipe.numeric, LaplaceOnCentroids) and recipe.numeric.bound is not None
+    numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
+    return laplace and recipe.synthesis is None and numbers
+
+
+def release_unclipped(
+    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
+) -> pa.Table:
+    """What protect() does with numbers and a seed, without the cut and the rounding; rows in their order."""
+    recipe = get_method(method)
+    if not can_be_unclipped(method, schema):
+        raise ParameterError(
+            f"Method '{method}' on these attributes is more than Laplace noise on group values.",
+            "Choose a method that adds Laplace noise, and numeric attributes.",
+        )
+    checked = check(table, schema)
+    size = recipe.check_k(k, checked.records)
+    weights = {attribute.name: attribute.weight for attribute in schema.protected}
+    shares = split(epsilon, weights) if recipe.splits_budget else dict.fromkeys(weights, epsilon)
+    find = recipe.grouping.prepare(list(checked.columns.values()), size)
+    sampler = SeededSampler(seed)
+    columns: dict[str, Any] = dict(checked.kept)
+    for name, column in checked.columns.items():
+        clustering = find(column)
+        centroids = recipe.numeric.centroids(column, clustering)
+        scales = laplace_scales(recipe.numeric.sensitivity(column, centroids, size), shares[name])
+        noisy = sampler.laplace(centroids.values, scales, name)
+        columns[name] = pa.array(noisy[clustering.labels])
+    return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})

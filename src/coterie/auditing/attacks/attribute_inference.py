@@ -1,0 +1,131 @@
+"""Attribute inference: everything about a person is known but one attribute, which the nearest released row supplies.
+
+Part of every success is general knowledge: it works as well on people who are not in the release. That part is measured on
+a control group and taken off (Giomi et al., Anonymeter, 2023): only the rest is due to a person's being in the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.auditing.attacks._nearest import affordable, nearest_without_each
+from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen, Values
+from coterie.auditing.attacks.finding import (
+    FEWEST_TRIALS,
+    Estimate,
+    Finding,
+    Measured,
+    NotRun,
+    interval_words,
+    over_control,
+    percent,
+    proportion,
+    worst_of,
+)
+
+Flags = NDArray[np.bool_]
+NAME = "attribute-inference"
+MOST_TARGETS = 1000
+TOLERANCE = 0.05  # a number counts as guessed within 5 % of the true value, as Anonymeter has it
+_COARSE = 0.01  # dates: within 1 % of the domain
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    attributes = evidence.attributes
+    secrets = [place for place, attribute in enumerate(attributes) if attribute.protected]
+    if len(attributes) < 2:
+        return NotRun(NAME, "there is only one attribute: nothing is left to know the person by")
+    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+        return NotRun(NAME, "too few people for any interval")
+    draws = evidence.draws(NAME)
+    most = affordable(MOST_TARGETS, evidence.rows)
+    people = draws.choice(evidence.people, min(evidence.people, most), replace=False)
+    inside = _guesses(evidence, [a.original[people] for a in attributes], secrets)
+    if evidence.others:
+        others = draws.choice(evidence.others, min(evidence.others, most), replace=False)
+        outside = _guesses(evidence, [_control(a)[others] for a in attributes], secrets)
+    else:
+        outside = {s: _constant_guess(attributes[s], people) for s in secrets}
+    guesses = {attributes[s].name: (inside[s], outside[s]) for s in secrets}
+    worst = worst_of({name: _risk(*both) for name, both in guesses.items()})
+    attack, control = (float(hits.mean()) for hits in guesses[worst.name])
+    compared = "of people who are not in it" if evidence.others else "by always guessing the commonest value"
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        worst.estimate,
+        worst.baseline,
+        ATTACK.baseline,
+        worst.level,
+        f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
+        f"the release itself gives away {interval_words(worst.estimate, worst.looked_at)}.",
+        {
+            f"{what} for {name}": getattr(risk, end)
+            for name, (risk, _) in worst.every.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
+    )
+
+
+def _risk(inside: Flags, outside: Flags) -> Measured:
+    counts = [(int(hits.sum()), len(hits)) for hits in (inside, outside)]
+    return lambda confidence: (
+        over_control(*(proportion(hits, trials, confidence) for hits, trials in counts)),
+        Estimate.exact(0.0),
+    )
+
+
+def _guesses(
+    evidence: ReleaseEvidence, targets: Sequence[Values], secrets: Sequence[int]
+) -> dict[int, Flags]:
+    """For each secret, whose was guessed."""
+    rows = nearest_without_each(evidence.attributes, targets, secrets, evidence.clock)
+    return {
+        secret: guessed(attribute, attribute.released[rows[secret]], targets[secret])
+        for secret in secrets
+        for attribute in (evidence.attributes[secret],)
+    }
+
+
+def guessed(attribute: Seen, guess: Values, truth: Values) -> Flags:
+    if not attribute.is_number:
+        return np.asarray(guess == truth)
+    if attribute.relative:
+        return np.asarray(np.abs(guess - truth) <= TOLERANCE * np.abs(truth))
+    coarse = _COARSE * attribute.width
+    return np.asarray(np.abs(guess - truth) <= (coarse if coarse >= (attribute.step or 0) else 0))
+
+
+def _constant_guess(attribute: Seen, people: Rows) -> Flags:
+    """What one guess for everybody gets: the best of 200 values that the release suggests."""
+    candidates = np.unique(np.quantile(attribute.released, np.linspace(0, 1, 200), method="nearest"))
+    truth = attribute.original[people]
+    seen = attribute.released[:: max(len(attribute.released) // 5000, 1)]
+    best = max(candidates, key=lambda value: int(guessed(attribute, np.full(len(seen), value), seen).sum()))
+    return guessed(attribute, np.full(len(truth), best), truth)
+
+
+def _control(attribute: Seen) -> Values:
+    assert attribute.control is not None  # only asked for when there are others
+    return attribute.control
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Attribute inference",
+    subject=Subject.RELEASE,
+    story="A colleague knows all but one attribute of a person, finds the released row nearest in those, and reads the "
+    "missing one there.",
+    inputs=("all other attributes of the person", "the released rows"),
+    statistic="share of secrets given away beyond general knowledge (worst attribute)",
+    baseline="the same guesses about people who are not in the release (or, without a control group, one constant guess)",
+    cost="targets × rows × attributes; at most 1,000 targets on each side",
+    run=_run,
+    rank=30,
+)

@@ -1,0 +1,265 @@
+"""What attacks work on: every attribute in the same shape for the original, the release and the control group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coterie.auditing.attacks.attack import Clock
+from coterie.errors import DataError, SchemaError, nearest
+from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.table.checked import check
+from coterie.table.columns import categories, cells, numbers
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+
+Values = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One released attribute. Numbers are doubles; labels are codes, the same codes in all tables.
+
+    `width` is that of the public domain. `distance` is δ between labels; None for labels means equal or not.
+    """
+
+    name: str
+    is_number: bool
+    original: Values
+    released: Values
+    control: Values | None
+    width: float
+    lower: float
+    upper: float
+    distance: NDArray[np.float64] | None = None
+    step: float | None = None
+    relative: bool = True  # whether 5 % of a value means something: not for dates and ranks
+    protected: bool = True
+    bounds_from_data: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseEvidence:
+    """The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
+
+    `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
+    row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known.
+    """
+
+    attributes: tuple[Seen, ...]
+    truth: Rows | None
+    known: float = 0.04
+    k: int | None = None
+    seed: int = 1
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def people(self) -> int:
+        return len(self.attributes[0].original)
+
+    @property
+    def rows(self) -> int:
+        return len(self.attributes[0].released)
+
+    @property
+    def others(self) -> int:
+        """People in the control group."""
+        control = self.attributes[0].control
+        return 0 if control is None else len(control)
+
+    def draws(self, purpose: str) -> np.random.Generator:
+        """Randomness of one attack: repeatable, and independent of the other attacks."""
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+
+def hidden_order(
+    attributes: tuple[Seen, ...], truth: Rows, draws: np.random.Generator
+) -> tuple[tuple[Seen, ...], Rows]:
+    """Rows in an order that tells attackers nothing, and where each person's row went."""
+    shuffled = draws.permutation(len(attributes[0].released))
+    place = np.empty(len(shuffled), dtype=np.int64)
+    place[shuffled] = np.arange(len(shuffled))
+    return tuple(replace(a, released=a.released[shuffled]) for a in attributes), place[truth]
+
+
+@dataclass(frozen=True, slots=True)
+class MethodEvidence:
+    """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
+
+    method: str
+    epsilon: str
+    k: int | None
+    population: pa.Table
+    schema: Schema
+    releases: Callable[[pa.Table], Callable[[int], pa.Table]]
+    shuffled: bool = False
+    seed: int = 1
+    clock: Clock = field(default_factory=Clock)
+    neighbours: tuple[pa.Table, pa.Table] | None = (
+        None  # chosen ones for the empirical ε; else they are searched
+    )
+    runs: int = 1000  # repetitions on each neighbour
+    known: float = 0.04
+    guarantee: Any = None  # coterie.methods.guarantee.Guarantee of such a release, settled
+
+    def draws(self, purpose: str) -> np.random.Generator:
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+
+# Original, release and control, read by one schema into the shape that attacks work on.
+#
+# The original passes the schema's policies, as it did when it was protected. The release is taken as it is: values outside
+# the domain stay, and an integer attribute may have fractions, because other tools release such.
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One table: protected attributes as columns, kept ones as they are."""
+
+    columns: Mapping[str, Column]
+    kept: Mapping[str, pa.ChunkedArray]
+    records: int
+
+
+def read_people(table: pa.Table, schema: Schema) -> Side:
+    """The original or the control: checked as before protection. Identifiers may be left out."""
+    wanted = [a for a in schema.attributes if a.role is not Role.IDENTIFIER or a.name in table.column_names]
+    narrowed = schema.model_copy(update={"attributes": tuple(wanted)})
+    checked = check(table, narrowed)
+    return Side(checked.columns, checked.kept, checked.records)
+
+
+def read_release(table: pa.Table, schema: Schema) -> Side:
+    visible = [a for a in schema.attributes if a.role is not Role.IDENTIFIER]
+    for attribute in visible:
+        if attribute.name not in table.column_names:
+            raise SchemaError(
+                f"The release has no column '{attribute.name}', which the schema describes.",
+                nearest(attribute.name, table.column_names),
+            )
+    for name in table.column_names:
+        if name not in {a.name for a in visible}:
+            raise SchemaError(
+                f"The release has a column '{name}' that should not be in it.",
+                "An identifier is never released; another column belongs into the schema.",
+            )
+    if table.num_rows < 2:
+        raise DataError("The release has fewer than two rows.", "Give the released table.")
+    columns = {
+        a.name: _as_released(table.column(a.name), a, schema) for a in visible if a.role is Role.PROTECT
+    }
+    kept = {a.name: table.column(a.name) for a in visible if a.role is Role.KEEP}
+    return Side(columns, kept, table.num_rows)
+
+
+def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:
+    if attribute.type.ranged:
+        if attribute.type is AttributeType.INTEGER:
+            attribute = attribute.model_copy(update={"type": AttributeType.CONTINUOUS})
+        found: Column = numbers.numeric_column(column, attribute)
+        absent = np.isnan(found.values)  # type: ignore[union-attr]
+    elif attribute.type is AttributeType.ORDINAL:
+        found = categories.ordinal_column(column, attribute)
+        absent = np.isnan(found.values)
+    else:
+        found = categories.category_column(column, attribute, schema.folder)
+        absent = found.codes < 0
+    if absent.any():
+        raise DataError(
+            f"Column '{attribute.name}' of the release has missing values.",
+            "Give the release as it was published; Coterie's releases have no gaps in protected columns.",
+        )
+    return found
+
+
+def side_by_side(original: Side, release: Side, control: Side | None, schema: Schema) -> tuple[Seen, ...]:
+    seen = []
+    for attribute in schema.attributes:
+        name = attribute.name
+        if attribute.role is Role.PROTECT:
+            other = None if control is None else control.columns[name]
+            seen.append(_protected(attribute, original.columns[name], release.columns[name], other))
+        elif attribute.role is Role.KEEP:
+            other = None if control is None else control.kept[name]
+            seen.append(_kept(attribute, original.kept[name], release.kept[name], other))
+    return tuple(seen)
+
+
+def _protected(attribute: Attribute, original: Column, released: Column, control: Column | None) -> Seen:
+    if isinstance(original, CategoryColumn):
+        largest = float(original.distance.max()) or 1.0
+        return Seen(
+            attribute.name,
+            False,
+            _values(original),
+            _values(released),
+            None if control is None else _values(control),
+            1.0,
+            0.0,
+            1.0,
+            # δ over its largest value: a label weighs at most as much as a number does.
+            distance=original.distance / largest,
+            bounds_from_data=attribute.domain_from_data,
+        )
+    domain = original.domain
+    return Seen(
+        attribute.name,
+        True,
+        _values(original),
+        _values(released),
+        None if control is None else _values(control),
+        float(domain.width),
+        domain.lower,
+        domain.upper,
+        step=original.step,
+        relative=attribute.type in (AttributeType.CONTINUOUS, AttributeType.INTEGER),
+        bounds_from_data=attribute.domain is not None and "upper" in attribute.domain.leaks,
+    )
+
+
+def _values(column: Column) -> Values:
+    values = column.values if isinstance(column, NumericColumn) else column.codes
+    return np.asarray(values, dtype=np.float64)
+
+
+def _kept(attribute: Attribute, *columns: pa.ChunkedArray | None) -> Seen:
+    """A column released untouched: numbers by their own range, everything else equal or not."""
+    present = [column for column in columns if column is not None]
+    name, found = attribute.name, _kept_numbers(present, attribute)
+    numeric = found is not None
+    if found is None:
+        texts = [c.cast(pa.large_string()) for c in present]
+        encoded = pc.dictionary_encode(
+            pa.chunked_array([x for t in texts for x in t.chunks])
+        ).combine_chunks()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
+        found = np.split(codes, np.cumsum([len(c) for c in present])[:-1])
+    lower, upper = float(found[0].min()), float(found[0].max())
+    return Seen(
+        name,
+        numeric,
+        found[0],
+        found[1],
+        found[2] if len(found) > 2 else None,
+        (upper - lower) or 1.0,
+        lower,
+        upper,
+        protected=False,
+    )
+
+
+def _kept_numbers(columns: Sequence[pa.ChunkedArray], attribute: Attribute) -> list[Values] | None:
+    """Complete numbers, where the schema calls them such. (An undescribed kept column may hold anything.)"""
+    if not attribute.type.has_zero:
+        return None
+    try:
+        found = [cells.numbers(column, attribute) for column in columns]
+    except DataError:
+        return None
+    return None if any(np.isnan(values).any() for values in found) else found

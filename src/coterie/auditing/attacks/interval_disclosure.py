@@ -1,0 +1,99 @@
+"""Interval disclosure: whose true value lies close around the released one (Domingo-Ferrer and Torra 2001, by rank).
+
+The attacker has found a person's row and claims that the true value lies among the 5 % of released values nearest in rank.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen
+from coterie.auditing.attacks.finding import (
+    FEWEST_TRIALS,
+    Estimate,
+    Finding,
+    Measured,
+    NotRun,
+    interval_words,
+    over_control,
+    percent,
+    proportion,
+    worst_of,
+)
+
+NAME = "interval-disclosure"
+WINDOW = 0.05
+MOST_TARGETS = 20_000
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    truth = evidence.truth
+    if truth is None:
+        return NotRun(
+            NAME, "which released row belongs to which person is not known (give the order of rows)"
+        )
+    if evidence.people < FEWEST_TRIALS:
+        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+    attributes = [attribute for attribute in evidence.attributes if attribute.protected]
+    draws = evidence.draws(NAME)
+    people = draws.choice(evidence.people, min(evidence.people, MOST_TARGETS), replace=False)
+    strangers = draws.choice(evidence.rows, len(people))
+    hits = {
+        attribute.name: (
+            int(_inside(attribute, people, truth[people]).sum()),
+            int(_inside(attribute, people, strangers).sum()),
+        )
+        for attribute in attributes
+    }
+    worst = worst_of({name: _risk(*both, len(people)) for name, both in hits.items()})
+    own, chance = (count / len(people) for count in hits[worst.name])
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        worst.estimate,
+        worst.baseline,
+        ATTACK.baseline,
+        worst.level,
+        f"{worst.attribute}: the true value lies in the narrow interval around the released one for {percent(own)} of "
+        f"people, around a stranger's for {percent(chance)}: a risk of {interval_words(worst.estimate, worst.looked_at)}.",
+        {f"risk for {name}": risk.value for name, (risk, _) in worst.every.items()},
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
+    )
+
+
+def _risk(own: int, strangers: int, trials: int) -> Measured:
+    return lambda confidence: (
+        over_control(proportion(own, trials, confidence), proportion(strangers, trials, confidence)),
+        Estimate.exact(0.0),
+    )
+
+
+def _inside(attribute: Seen, people: Rows, rows: Rows) -> NDArray[np.bool_]:
+    values, released = attribute.original[people], attribute.released[rows]
+    if not attribute.is_number:
+        return np.asarray(values == released)
+    ordered = np.sort(attribute.released)
+    reach = max(round(WINDOW / 2 * len(ordered)), 1)
+    below = np.searchsorted(ordered, released, side="left") - reach
+    above = np.searchsorted(ordered, released, side="right") - 1 + reach
+    low = ordered[np.maximum(below, 0)]
+    high = ordered[np.minimum(above, len(ordered) - 1)]
+    return np.asarray((low <= values) & (values <= high))
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Interval disclosure",
+    subject=Subject.RELEASE,
+    story="Someone knows which row is a person's and claims that the true value is among the 5 % of released values "
+    "around it.",
+    inputs=("which row is the person's", "the released rows"),
+    statistic="share of values inside the interval beyond chance (worst attribute)",
+    baseline="the same interval around a stranger's row",
+    cost="sorting each attribute; at most 20,000 targets",
+    run=_run,
+    rank=15,
+)

@@ -1,0 +1,169 @@
+"""Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
+
+Two styles of description are tried (see coterie.auditing.attacks._describing). The style that finds more counts, and
+its interval
+is widened for the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.auditing.attacks._describing import STYLES, Description, descriptions_of, who_fits
+from coterie.auditing.attacks.attack import Attack, Clock, Outcome, Subject
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Values
+from coterie.auditing.attacks.finding import (
+    FEWEST_TRIALS,
+    Estimate,
+    Finding,
+    NotRun,
+    interval_words,
+    over_control,
+    percent,
+    proportion,
+    worst_of,
+)
+
+NAME = "singling-out"
+MOST_PEOPLE = 20_000
+
+_DEALS = 100
+_MIXES = 5
+
+
+def _run(evidence: ReleaseEvidence) -> Outcome:
+    if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
+        return NotRun(NAME, "too few people for any interval")
+    draws = evidence.draws(NAME)
+    # Whether one person fits depends on how many there are: both groups must be of one size.
+    size = min(evidence.people, MOST_PEOPLE, evidence.others or evidence.people)
+    people = draws.choice(evidence.people, size, replace=False)
+    inside = [attribute.original[people] for attribute in evidence.attributes]
+    # Where only some people are looked at, only their rows are described.
+    rows = np.arange(evidence.rows) if evidence.truth is None else evidence.truth[people]
+    released = [attribute.released[rows] for attribute in evidence.attributes]
+    found: dict[str, _Fits] = {}
+    for style in STYLES:
+        descriptions = descriptions_of(evidence.attributes, released, style, draws)
+        if evidence.others:
+            others = draws.choice(evidence.others, size, replace=False)
+            outside = [a.control[others] for a in evidence.attributes if a.control is not None]
+            found[style] = _against_control(descriptions, inside, outside, evidence.clock, draws)
+        else:
+            mixes = [[draws.permutation(values) for values in released] for _ in range(_MIXES)]
+            mixed = [descriptions_of(evidence.attributes, mix, style, draws) for mix in mixes]
+            found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
+    found = {style: fits for style, fits in found.items() if fits.trials >= FEWEST_TRIALS}
+    if not found:
+        return NotRun(NAME, "the release gives too few different descriptions")
+    worst = worst_of({style: fits.risk for style, fits in found.items()})
+    fits = found[worst.name]
+    return Finding(
+        NAME,
+        ATTACK.statistic,
+        worst.estimate,
+        worst.baseline,
+        ATTACK.baseline,
+        worst.level,
+        f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
+        f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
+        f"{interval_words(worst.estimate, worst.looked_at)}.",
+        {"style": worst.name}
+        | {
+            f"{what} by {name}": getattr(risk, end)
+            for name, (risk, _) in worst.every.items()
+            for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
+        },
+        looked_at=worst.looked_at,
+        p_value=worst.p_value,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fits:
+    """How many descriptions fit one person, and by how much such a count differs from the control's by luck.
+
+    `spread` is a standard deviation found from `draws` repetitions.
+    """
+
+    hits: int
+    trials: int
+    control_hits: int
+    control_trials: int
+    spread: float
+    draws: int
+
+    def risk(self, confidence: float) -> tuple[Estimate, Estimate]:
+        """Risk over control, with an interval at least as wide as the repetitions show it must be (Student's t)."""
+        from scipy.special import stdtrit  # here: commands that only show risks start without it
+
+        control = proportion(self.control_hits, self.control_trials, confidence)
+        risk = over_control(proportion(self.hits, self.trials, confidence), control)
+        half = (
+            float(stdtrit(self.draws - 1, (1 + confidence) / 2)) * self.spread / max(1 - control.value, 1e-9)
+        )
+        low, high = min(risk.low, risk.value - half), max(risk.high, risk.value + half)
+        return Estimate(risk.value, low, min(high, 1.0), risk.trials), Estimate.exact(0.0)
+
+
+def _against_control(
+    descriptions: Sequence[Description],
+    inside: Sequence[Values],
+    outside: Sequence[Values],
+    clock: Clock,
+    draws: np.random.Generator,
+) -> _Fits:
+    """Fits in both groups, and by how much they would differ if the groups were dealt out anew (standard deviation).
+
+    Descriptions overlap, so their outcomes are not independent; dealing anew keeps that dependence.
+    """
+    pool = [np.concatenate(pair) for pair in zip(inside, outside, strict=True)]
+    fitting = [who_fits(description, pool, clock) for description in descriptions]
+    owner = np.repeat(np.arange(len(fitting)), [len(who) for who in fitting])
+    who = np.concatenate(fitting)
+    size = len(inside[0])
+
+    def ones(member: NDArray[np.bool_]) -> int:
+        return int(np.sum(np.bincount(owner, weights=member[who], minlength=len(fitting)) == 1))
+
+    def both(order: NDArray[np.int64]) -> tuple[int, int]:
+        member = np.zeros(2 * size, dtype=np.bool_)
+        member[order[:size]] = True
+        return ones(member), ones(~member)
+
+    hits, control = both(np.arange(2 * size))
+    dealt = [both(draws.permutation(2 * size)) for _ in range(_DEALS)]
+    spread = float(np.std([(one - other) / len(fitting) for one, other in dealt], ddof=1))
+    return _Fits(hits, len(fitting), control, len(fitting), spread, _DEALS)
+
+
+def _against_mixed_rows(
+    descriptions: Sequence[Description],
+    mixed: Sequence[Sequence[Description]],
+    inside: Sequence[Values],
+    clock: Clock,
+) -> _Fits:
+    """Fits of real and of mixed descriptions, and how much one mixture differs from the mean of the others."""
+    hits = sum(len(who_fits(description, inside, clock)) == 1 for description in descriptions)
+    rates = [np.mean([len(who_fits(one, inside, clock)) == 1 for one in mix]) for mix in mixed]
+    trials = sum(len(mix) for mix in mixed)
+    spread = float(np.std(rates, ddof=1)) * (1 + 1 / len(mixed)) ** 0.5
+    return _Fits(hits, len(descriptions), round(float(np.mean(rates)) * trials), trials, spread, len(mixed))
+
+
+ATTACK = Attack(
+    name=NAME,
+    title="Singling out",
+    subject=Subject.RELEASE,
+    story="Someone has nothing but the release and writes a description that exactly one person of the original fits.",
+    inputs=("the released rows",),
+    statistic="share of descriptions that fit one person, beyond chance",
+    baseline="the same descriptions on people who are not in the release (or descriptions that mix different rows)",
+    cost="descriptions × people; at most 500 descriptions in each style and 20,000 people",
+    run=_run,
+    rank=50,
+)

@@ -1,0 +1,147 @@
+"""The noisy list itself: sorted centroids, or labels along the public order, without the rows they came from.
+
+Each class gives a `Marginal`, the released distribution of the attribute; `rows` reads it at the ranks of synthetic rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.chain.mechanism.numeric import Centroids
+from coterie.chain.mechanism.semantic import WHOLE_LIST, Scores
+from coterie.chain.noise.grid import public_grid
+from coterie.chain.noise.sampler import Sampler, laplace_scales
+from coterie.chain.partition import engine as local
+from coterie.chain.partition.clustering import Clustering, mean
+from coterie.chain.sensitivity.global_bounds import SORTED_LIST
+from coterie.chain.synthesis.marginal import Line, Marginal, Steps, rising, rounded
+from coterie.schema.attributes import Domain
+from coterie.table.columns.column import CategoryColumn, Floats, NumericColumn
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedCentroids:
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (001 Lemma 1). `smooth` makes it a rising quantile function."""
+
+    smooth: bool
+    caution: str | None = None
+
+    @property
+    def stages(self) -> str:
+        end = "rising, interpolated" if self.smooth else "the list alone"
+        return f"mean · Laplace, scale {SORTED_LIST.formula} / ε · {end}"
+
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return SORTED_LIST.reach(records, k) if SORTED_LIST.reach else None
+
+    def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
+        # Counted from the lower bound, so that rounding errors are in proportion to Δ, wherever the domain lies.
+        summary = local.summarise(column.values - column.domain.lower, clustering, SORTED_LIST.depth)
+        return Centroids(summary, mean(summary))
+
+    def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
+        return SORTED_LIST.compute(centroids.summary, column.domain, k)
+
+    def noise(
+        self,
+        column: NumericColumn,
+        centroids: Centroids,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Marginal:
+        """One draw a centroid; all that follows is post-processing."""
+        domain = column.domain
+        scales = laplace_scales(sensitivity, epsilon)
+        shape, width = centroids.summary.shape, domain.upper - domain.lower
+        grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
+        noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
+        weights = centroids.summary.size.astype(np.float64)
+        if self.smooth:
+            # Noise has a scale in proportion to 1/size: weights by its variance.
+            means = at_bounds(rising(noisy, weights**2), domain, float(scales.min()))
+            places, values = through_middles(means, weights)
+            return Line(places, np.clip(values, domain.lower, domain.upper), column.step)
+        noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
+        return Steps(np.clip(noisy, domain.lower, domain.upper), weights)
+
+    def rows(self, column: NumericColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
+        return read_at_ranks(column, released, place)
+
+
+@dataclass(frozen=True, slots=True)
+class SortedLabels:
+    """The list of labels along the public order, drawn for the path length of that order (ours)."""
+
+    stages: str = f"{WHOLE_LIST.stages} · the list alone"
+    caution: str | None = None
+
+    def reach(self, records: int, k: int) -> Fraction:
+        return WHOLE_LIST.reach(records, k)
+
+    def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
+        return WHOLE_LIST.centroids(column, clustering)
+
+    def sensitivity(self, column: CategoryColumn, centroids: Scores, k: int) -> Floats:
+        return WHOLE_LIST.sensitivity(column, centroids, k)
+
+    def noise(
+        self,
+        column: CategoryColumn,
+        centroids: Scores,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Marginal:
+        codes = WHOLE_LIST.noise(column, centroids, sensitivity, epsilon, sampler)
+        return Steps(codes, centroids.counts.sum(axis=1))  # sizes follow from n and k
+
+    def rows(self, column: CategoryColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
+        return read_at_ranks(column, released, place)
+
+
+def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
+    """Means nearer to a bound than the noise's scale become the bound: columns full of zeros keep them.
+
+    Nearer than half the domain in any case: where noise is wider, all means would become the bound that is asked last.
+    """
+    near = min(near, (domain.upper - domain.lower) / 2)
+    means = np.where(means < domain.lower + near, domain.lower, means)
+    return np.where(means > domain.upper - near, domain.upper, means)
+
+
+def through_middles(means: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Points of the quantile function: each mean at the middle of its group, and the outer lines drawn on to 0 and 1.
+
+    `means` may have a row a run.
+    """
+    middles = (np.cumsum(weights) - weights / 2) / weights.sum()
+    if len(middles) == 1:
+        return middles, means
+    first = (means[..., 1:2] - means[..., :1]) / (middles[1] - middles[0])
+    last = (means[..., -1:] - means[..., -2:-1]) / (middles[-1] - middles[-2])
+    ends = means[..., :1] - first * middles[0], means[..., -1:] + last * (1 - middles[-1])
+    return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([ends[0], means, ends[1]], axis=-1)
+
+
+def read_at_ranks(
+    column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks
+) -> tuple[Any, pa.Array]:
+    values = values_at_ranks(column, released, place)
+    return values, column.restore(values)
+
+
+def values_at_ranks(column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks) -> NDArray[Any]:
+    """Rank r of n reads the distribution at (r + ½)/n: every list entry appears as often as its weight says."""
+    values: NDArray[Any] = released.at((place + 0.5) / len(place))
+    if isinstance(column, NumericColumn):
+        values = np.clip(values, column.domain.lower, column.domain.upper)
+    return values

@@ -1,0 +1,235 @@
+"""MDAV's search structure: records in the order of a k-d tree, in boxes, and distances to them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+# The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.
+#
+# Both are summed over the attributes from left to right. The least distance to a box takes the same operations
+# in the same order as the distance to a place. Rounding is monotone, so the computed bound never exceeds the
+# computed distance of a place inside: pruning needs no tolerance, and ties are decided as a full scan would.
+#
+# A block is attribute × slot, so one pass computes the distances of all its slots with vector instructions. Its
+# width is read from the array on purpose: a constant would be unrolled into scalar code.
+
+
+@numba.njit(cache=True, nogil=True)
+def squared_distances(block: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Σ (x_j - at_j)² for every slot; NaN for an empty one."""
+    attributes, width = block.shape
+    for t in range(width):
+        out[t] = 0.0
+    for j in range(attributes):
+        centre = at[j]
+        for t in range(width):
+            gap = block[j, t] - centre
+            out[t] += gap * gap
+
+
+@numba.njit(cache=True, nogil=True)
+def box_distances(boxes: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Σ (gap between at_j and the box)² for every slot; inf for an empty box (inf, -inf)."""
+    _, attributes, width = boxes.shape
+    for t in range(width):
+        out[t] = 0.0
+    for j in range(attributes):
+        centre = at[j]
+        for t in range(width):
+            below = boxes[0, j, t] - centre
+            above = centre - boxes[1, j, t]
+            gap = below if below > above else above
+            gap = gap if gap > 0.0 else 0.0
+            out[t] += gap * gap
+
+
+# An order of places in which neighbours in space are neighbours in memory.
+#
+# As in a kd-tree, each range is cut across its widest attribute, but cuts fall on multiples of the leaf width,
+# so leaves are full and the tree itself need not be kept: leaf l holds positions l·width … (l+1)·width - 1.
+
+_SAMPLE = 64
+
+
+@numba.njit(cache=True, nogil=True)
+def _widest(points: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int) -> int:
+    """The attribute of largest variance in a sample: any choice is correct, a good one prunes more."""
+    step = max((stop - start) // _SAMPLE, 1)
+    best, widest = -1.0, 0
+    for j in range(points.shape[1]):
+        anchor = points[order[start], j]
+        count, first, second = 0, 0.0, 0.0
+        for i in range(start, stop, step):
+            gap = points[order[i], j] - anchor
+            count += 1
+            first += gap
+            second += gap * gap
+        spread = second - first * first / count
+        if spread > best:
+            best, widest = spread, j
+    return widest
+
+
+@numba.njit(cache=True, nogil=True)
+def _select(keys: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int, middle: int) -> None:
+    """Hoare's quickselect: afterwards no key before `middle` exceeds one after it."""
+    low, high = start, stop - 1
+    while low < high:
+        a, b, c = keys[low], keys[(low + high) // 2], keys[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        i, j = low, high
+        while i <= j:
+            while keys[i] < pivot:
+                i += 1
+            while keys[j] > pivot:
+                j -= 1
+            if i <= j:
+                keys[i], keys[j] = keys[j], keys[i]
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            high = j
+        elif middle >= i:
+            low = i
+        else:
+            return
+
+
+@numba.njit(cache=True, nogil=True)
+def kd_order(points: NDArray[np.float64], places: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """`places` rearranged so that every aligned run of `width`, and of width², is compact in space."""
+    order = places.copy()
+    keys = np.empty(len(order))
+    starts, stops = np.empty(128, np.int64), np.empty(128, np.int64)
+    starts[0], stops[0] = 0, len(order)
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        start, stop = starts[waiting], stops[waiting]
+        length = stop - start
+        if length <= width:
+            continue
+        unit = width * width if length > width * width else width
+        middle = start + unit * ((length + unit - 1) // unit // 2)
+        axis = _widest(points, order, start, stop)
+        for i in range(start, stop):
+            keys[i] = points[order[i], axis]
+        _select(keys, order, start, stop, middle)
+        starts[waiting], stops[waiting] = start, middle
+        starts[waiting + 1], stops[waiting + 1] = middle, stop
+        waiting += 2
+    return order
+
+
+# Boxes of boxes around places that disappear, 32 at a time.
+#
+# Leaves hold `WIDTH` places near one another; `WIDTH` leaves form a branch. Each has its bounding box, which
+# shrinks as places empty, so that a search sees only those who are left.
+
+WIDTH = 32
+
+
+class NearestIndex(NamedTuple):
+    """Places by leaf, leaves' boxes by branch, branches' boxes in a list padded to whole blocks."""
+
+    coordinates: NDArray[np.float64]  # leaf × attribute × slot; NaN where nobody is left
+    place: NDArray[np.int64]  # leaf × slot
+    leaf_boxes: NDArray[np.float64]  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
+    branch_boxes: NDArray[np.float64]  # block × (low, high) × attribute × branch
+    position: NDArray[np.int64]  # place → leaf · WIDTH + slot, -1 once nobody is left
+    scratch: NDArray[np.float64]  # three rows of WIDTH distances
+    found_bound: NDArray[np.float64]  # scratch: leaves worth a visit
+    found_leaf: NDArray[np.int64]
+
+
+def by_attribute(rows: NDArray[np.float64], slots: NDArray[np.int64], blocks: int) -> NDArray[np.float64]:
+    """Rows put into their slots, as block × attribute × slot; slots without a row are NaN."""
+    padded = np.full((blocks * WIDTH, rows.shape[1]), np.nan)
+    padded[slots] = rows
+    return np.ascontiguousarray(padded.reshape(blocks, WIDTH, rows.shape[1]).transpose(0, 2, 1))
+
+
+def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> NearestIndex:
+    """Index the places `alive`, rows of `points`."""
+    order = kd_order(points, alive, WIDTH)
+    attributes = points.shape[1]
+    leaves = -(-len(order) // WIDTH)
+    branches = -(-leaves // WIDTH)
+    blocks = -(-branches // WIDTH)
+    slots = np.arange(len(order))
+    coordinates = by_attribute(points[order], slots, leaves)
+    place = np.full(leaves * WIDTH, -1)
+    place[slots] = order
+    position = np.full(len(points), -1)
+    position[order] = slots
+    # fmin and fmax pass over the NaN of unused slots. Boxes nobody is in stay (inf, -inf).
+    leaf_boxes = _empty_boxes(branches, attributes)
+    leaf, inside = np.arange(leaves) // WIDTH, np.arange(leaves) % WIDTH
+    leaf_boxes[leaf, 0, :, inside] = np.fmin.reduce(coordinates, axis=2)
+    leaf_boxes[leaf, 1, :, inside] = np.fmax.reduce(coordinates, axis=2)
+    branch_boxes = _empty_boxes(blocks, attributes)
+    branch, inside = np.arange(branches) // WIDTH, np.arange(branches) % WIDTH
+    branch_boxes[branch, 0, :, inside] = leaf_boxes[:, 0].min(axis=2)
+    branch_boxes[branch, 1, :, inside] = leaf_boxes[:, 1].max(axis=2)
+    return NearestIndex(
+        coordinates=coordinates,
+        place=place.reshape(leaves, WIDTH),
+        leaf_boxes=leaf_boxes,
+        branch_boxes=branch_boxes,
+        position=position,
+        scratch=np.empty((3, WIDTH)),
+        found_bound=np.empty(branches * WIDTH + 1),
+        found_leaf=np.empty(branches * WIDTH + 1, np.int64),
+    )
+
+
+def _empty_boxes(groups: int, attributes: int) -> NDArray[np.float64]:
+    boxes = np.full((groups, 2, attributes, WIDTH), np.inf)
+    boxes[:, 1] = -np.inf
+    return boxes
+
+
+@numba.njit(cache=True, nogil=True)
+def _fit_leaf(index: NearestIndex, leaf: int, j: int) -> None:
+    """Attribute j of the leaf's box, around the places left in it; comparisons with NaN are false."""
+    block, box, at = index.coordinates, index.leaf_boxes, leaf % WIDTH
+    low, high = np.inf, -np.inf
+    for t in range(block.shape[2]):
+        value = block[leaf, j, t]
+        low = value if value < low else low
+        high = value if value > high else high
+    box[leaf // WIDTH, 0, j, at] = low
+    box[leaf // WIDTH, 1, j, at] = high
+
+
+@numba.njit(cache=True, nogil=True)
+def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
+    boxes, box, at = index.leaf_boxes, index.branch_boxes, branch % WIDTH
+    low, high = np.inf, -np.inf
+    for t in range(boxes.shape[3]):
+        low = min(low, boxes[branch, 0, j, t])
+        high = max(high, boxes[branch, 1, j, t])
+    box[branch // WIDTH, 0, j, at] = low
+    box[branch // WIDTH, 1, j, at] = high
+
+
+@numba.njit(cache=True, nogil=True)
+def remove_from_nearest(index: NearestIndex, place: int) -> None:
+    """Nobody is left at this place; the boxes around it shrink to those who are."""
+    leaf, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
+    branch = leaf // WIDTH
+    for j in range(index.coordinates.shape[1]):
+        value = index.coordinates[leaf, j, slot]
+        index.coordinates[leaf, j, slot] = np.nan
+        box = index.leaf_boxes[branch, :, j, leaf % WIDTH]
+        if box[0] == value or box[1] == value:
+            _fit_leaf(index, leaf, j)
+            around = index.branch_boxes[branch // WIDTH, :, j, branch % WIDTH]
+            if around[0] == value or around[1] == value:
+                _fit_branch(index, branch, j)
+    index.position[place] = -1

@@ -1,0 +1,98 @@
+"""Individual ranking: sort one attribute and cut the order into clusters of k (paper 001, section 3).
+
+floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties
+are broken by record order, which makes the clustering a function of the table and nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.chain.partition.clustering import Clustering
+from coterie.errors import ParameterError
+from coterie.table.memory_limit import room_for
+
+_PLAIN_BELOW = 50_000  # NumPy's own stable sort is as quick up to here, and needs no compiled code
+_BUCKET = 2**15  # most records aimed at a bucket: their values, numbers and bins fit into a level-2 cache
+_MOST_LEVELS = 11  # with more than 2048 open buckets, their cache lines evict one another
+_SAMPLES_PER_BUCKET = 16
+_MOST_RECORDS = 2**31 - 1
+
+_workspace = threading.local()
+
+
+def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
+    """Clusters of k consecutive values, numbered by rising value. The values must be finite."""
+    n = len(values)
+    if k < 1:
+        raise ParameterError(f"k = {k} is not a cluster size.", "Choose k of at least 1.")
+    if n < k:
+        raise ParameterError(
+            f"{n} records cannot form a cluster of k = {k}.", f"Choose k of at most {n}, or add records."
+        )
+    if n > _MOST_RECORDS:
+        raise ParameterError(
+            f"{n} records are more than one machine's engine takes.", "Use the distributed engine."
+        )
+    q = n // k
+    sizes = np.full(q, k, dtype=np.int64)
+    sizes[-1] += n % k
+    if n < _PLAIN_BELOW:
+        return Clustering(_by_plain_sort(values, k), sizes)
+    return Clustering(_by_buckets(values, k), sizes)
+
+
+def _by_plain_sort(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    n = len(values)
+    labels = np.empty(n, dtype=np.int32)
+    labels[np.argsort(values, kind="stable")] = _in_record_order(n, k)  # to NumPy too, -0.0 equals 0.0
+    return labels
+
+
+def _in_record_order(n: int, k: int) -> NDArray[np.int32]:
+    """The labels of a column that is sorted already."""
+    labels = np.empty(n, dtype=np.int32)
+    whole = n // k * k
+    labels[:whole].reshape(-1, k)[:] = np.arange(n // k, dtype=np.int32)[:, np.newaxis]
+    labels[whole:] = n // k - 1
+    return labels
+
+
+def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+    from coterie.chain.partition import _ranking_loops as _bins
+    from coterie.chain.partition import _ranking_loops as _buckets
+    from coterie.chain.partition._compiled import for_reading
+
+    n = len(values)
+    values = for_reading(values)
+    levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
+    sample = np.empty(min(_SAMPLES_PER_BUCKET << levels, n))
+    _buckets.sample_column(values, secrets.randbits(62) + 1, sample)
+    if sample.min() == sample.max() and _buckets.is_constant(values):
+        return _in_record_order(n, k)
+    tree = _buckets.search_tree(sample, levels)
+    bucket, moved, record = _borrow(n)
+    ends = np.empty(len(tree), dtype=np.int64)
+    _buckets.distribute(values, tree, levels, bucket, ends, moved, record)
+    labels = room_for(n, np.int32)
+    _bins.label_buckets(ends, moved, record, bucket, k, labels)
+    return labels
+
+
+def _borrow(n: int) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np.int32]]:
+    """This thread's workspace, 14 bytes a record, kept from column to column.
+
+    Fresh memory is mapped page by page on first touch, which takes as long as the work itself.
+    """
+    kept: NDArray[np.uint8] | None = getattr(_workspace, "memory", None)
+    if kept is None or not 14 * n <= len(kept) <= 56 * n:
+        _workspace.memory = None
+        kept = _workspace.memory = room_for(14 * n, np.uint8)
+    moved = kept[: 8 * n].view(np.float64)
+    record = kept[8 * n : 12 * n].view(np.int32)
+    bucket = kept[12 * n : 14 * n].view(np.uint16)
+    return bucket, moved, record

@@ -1,0 +1,186 @@
+"""compare(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._version import __version__
+from coterie.comparison.checkpoint import Checkpoint, open_checkpoint
+from coterie.comparison.engine import Block, run_cells
+from coterie.comparison.grid import Cell, Grid, Skipped
+from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
+from coterie.comparison.results import Results, gather
+from coterie.comparison.sorted_table import SortedTable
+from coterie.errors import ParameterError
+from coterie.evaluation import all_measures, get_measure, jensen_shannon
+from coterie.evaluation.bins import bin_count
+from coterie.evaluation.classes import check_classes
+from coterie.evaluation.measure import Measure, Settings
+from coterie.evaluation.pair import as_they_are
+from coterie.evaluation.spread import check_scales
+from coterie.methods import get_method
+from coterie.schema.attributes import Schema
+from coterie.table.checked import Checked, check
+from coterie.table.columns.column import Column, NumericColumn
+from coterie.table.digest import table_digest
+from coterie.table.frames import to_arrow
+
+# done, total: how many cells are finished, of how many
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    grid: Grid
+    schema: Schema
+    records: int
+    results: Results
+    skipped: tuple[Skipped, ...]
+    resumed: int  # cells that were found finished
+
+    @property
+    def epsilons(self) -> list[Fraction]:
+        """Those of the grid that could be run, the smallest first."""
+        return sorted({cell.epsilon for cell in self.results.cells})
+
+
+def grid_measures(
+    columns: Iterable[Column], names: Sequence[str] | None = None, *, synthetic: bool = False
+) -> list[Measure]:
+    """The measures that a grid can give for these columns: those that follow from cluster values.
+
+    Unless it is named, the one that matches by rank comes only with synthetic methods: it is what they are ranked by, and
+    sorting every cell costs more than all else.
+    """
+    kinds = {isinstance(column, NumericColumn) for column in columns}
+    chosen = []
+    for measure in map(get_measure, dict.fromkeys(names or all_measures())):
+        by = measure.attribute
+        if not names and measure.name == "sse-matched" and not synthetic:
+            continue
+        if by is None or (by.clusters is None and by.drawn is None):
+            if names:
+                raise ParameterError(
+                    f"'{measure.name}' looks at whole rows, so a grid does not give it.",
+                    "Take it from a release with `coterie evaluate`.",
+                )
+        elif (by.clusters is not None and True in kinds) or (by.drawn is not None and False in kinds):
+            chosen.append(measure)
+    return chosen
+
+
+def compare(
+    data: Any,
+    schema: Schema,
+    grid: Grid,
+    *,
+    measures: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    folder: Path | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run the grid. With `folder`, finished cells are kept there and an interrupted run goes on from them."""
+    table, _ = to_arrow(data, schema)
+    settings = settings or Settings()
+    checked = check(table, schema)
+    check_classes(checked, settings)
+    check_scales(checked.columns.values())
+    planned, skipped = grid.plan(checked.records)
+    cells, too_dear = affordable(checked, schema, planned)
+    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
+    _check_bins(checked, chosen, settings)
+    attributes = tuple(attribute.name for attribute in schema.protected)
+    names = tuple(measure.name for measure in chosen)
+    checkpoint: Checkpoint | None = None
+    blocks: list[Block] = []
+    if folder is not None:
+        content = {
+            "coterie": __version__,
+            "table": table_digest(table),
+            "schema": schema.to_yaml(),
+            "categories": {name: _meaning(column) for name, column in checked.columns.items()},
+            "seed": grid.seed,
+            "runs": grid.runs,
+            # Not the measures: a part that lacks one is computed again. Not the class column: no cell looks at it.
+            "bins": settings.bins,
+        }
+        checkpoint = open_checkpoint(folder, content, attributes, names, grid.runs, force=force)
+        blocks = checkpoint.finished(cells)
+    done: set[Cell] = {cell for block in blocks for cell in block.cells}
+    remaining = [cell for cell in cells if cell not in done] if done else cells
+    resumed = finished = len(done)
+    if progress:
+        progress(resumed, len(cells))
+    pending: list[Block] = []
+    try:
+        original = _as_measured(table, schema, checked)
+        for block in _work(checked, original, schema, remaining, grid, chosen, settings):
+            if pending and pending[-1].cells[0].k != block.cells[0].k:
+                blocks += pending
+                if checkpoint:
+                    checkpoint.keep(pending)
+                pending = []
+            pending.append(block)
+            finished += len(block.cells)
+            if progress:
+                progress(finished, len(cells))
+    finally:  # an interruption keeps what is finished
+        blocks += pending
+        if checkpoint:
+            checkpoint.keep(pending)
+    results = gather(blocks, cells, attributes, names)
+    return Comparison(grid, schema, checked.records, results, (*skipped, *too_dear), resumed)
+
+
+def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Settings) -> None:
+    """Refused before a folder is begun, or with `force` emptied."""
+    if any(measure.name == jensen_shannon.MEASURE.name for measure in measures):
+        for column in checked.columns.values():
+            if isinstance(column, NumericColumn):
+                bin_count(column, settings.bins)
+
+
+def _meaning(column: Column) -> str | None:
+    """A taxonomy is a file of its own: what it says of the labels decides every cell, its name does not."""
+    if isinstance(column, NumericColumn):
+        return None
+    content = (
+        "\n".join(column.taxonomy.categories).encode() + column.distance.tobytes() + column.order.tobytes()
+    )
+    return hashlib.sha256(content).hexdigest()
+
+
+def _as_measured(table: pa.Table, schema: Schema, checked: Checked) -> dict[str, Column]:
+    """Methods see values clipped to their domain, measures see them as they were, as `evaluate` does."""
+    if not any(checked.values_clipped.values()):
+        return checked.columns
+    raw = as_they_are(table, schema).columns
+    return {
+        name: raw[name] if checked.values_clipped.get(name) else column
+        for name, column in checked.columns.items()
+    }
+
+
+def _work(
+    checked: Checked,
+    original: Mapping[str, Column],
+    schema: Schema,
+    cells: Sequence[Cell],
+    grid: Grid,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Iterable[Block]:
+    if not cells:
+        return ()
+    if pays_for_bounds(schema):
+        return run_paid_cells(checked, original, schema, cells, grid.runs, grid.seed, measures, settings)
+    return run_cells(SortedTable(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)

@@ -1,0 +1,161 @@
+"""Cells whose bounds are paid for: they differ from run to run and from ε to ε.
+
+Methods and k of one ε share the bounds of each run. Where attributes are grouped one by one, those with public bounds
+are worked on as in any grid, and those that paid stand side by side in one table, a column a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
+from coterie.comparison.engine import Block, run_cells
+from coterie.comparison.grid import Cell, Skipped
+from coterie.comparison.section import Floats, ShareOut, Shares
+from coterie.comparison.sorted_table import SortedTable
+from coterie.errors import ParameterError
+from coterie.evaluation.measure import Measure, Settings
+from coterie.methods import get_method
+from coterie.schema.attributes import Schema, Source
+from coterie.table.checked import Checked
+from coterie.table.columns.column import Column
+
+Values = dict[str, Floats]  # by measure: cell, run, attribute
+
+
+def pays_for_bounds(schema: Schema) -> bool:
+    return any(a.domain is not None and a.domain.source is Source.DP for a in schema.protected)
+
+
+def affordable(checked: Checked, schema: Schema, cells: Sequence[Cell]) -> tuple[list[Cell], list[Skipped]]:
+    """The cells whose ε buys bounds, and why the others' does not. Public numbers decide: n, the candidates and ε."""
+    if not pays_for_bounds(schema):
+        return list(cells), []
+    share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
+    refused: dict[int, ParameterError | None] = {}  # by shares: many cells have the same
+    possible: list[Cell] = []
+    skipped: dict[tuple[str, Fraction], Skipped] = {}
+    error: ParameterError | None = None
+    for cell in cells:
+        shares = share_out(cell.epsilon, get_method(cell.method))
+        if id(shares) not in refused:
+            refused[id(shares)] = _refusal(checked, shares)
+        error = refused[id(shares)]
+        if error is None:
+            possible.append(cell)
+        else:
+            skipped[cell.method, cell.epsilon] = Skipped(cell.method, error.problem, epsilon=cell.epsilon)
+    if error is not None and not possible:
+        raise ParameterError(
+            f"No cell of the grid is possible: {error.problem}", f"Choose a larger ε. {error.advice}"
+        )
+    return possible, list(skipped.values())
+
+
+def _refusal(checked: Checked, shares: Shares) -> ParameterError | None:
+    try:
+        check_price(checked, shares.exact)
+    except ParameterError as error:
+        return error
+    return None
+
+
+def run_paid_cells(
+    checked: Checked,
+    original: Mapping[str, Column],
+    schema: Schema,
+    cells: Sequence[Cell],
+    runs: int,
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Iterator[Block]:
+    """As `run_cells`; measures see `original`. Methods that give every attribute the same ε find the same bounds."""
+    share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
+    alike: dict[int, tuple[Shares, list[Cell]]] = {}
+    for cell in cells:
+        shares = share_out(cell.epsilon, get_method(cell.method))
+        alike.setdefault(id(shares), (shares, []))[1].append(cell)
+    rest = (measures, settings)
+    for shares, members in alike.values():
+        paid = [
+            pay_for_bounds(checked, schema, shares.exact, SeededSampler(seed + run)) for run in range(runs)
+        ]
+        together = [cell for cell in members if get_method(cell.method).grouping.multivariate]
+        one_by_one = [cell for cell in members if cell not in set(together)]
+        if one_by_one:
+            yield _one_by_one(checked, original, paid, one_by_one, seed, *rest)
+        if together:
+            yield _together(checked, original, paid, together, seed, *rest)
+
+
+def _one_by_one(
+    checked: Checked,
+    originals: Mapping[str, Column],
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Block:
+    names, runs = list(checked.columns), len(paid)
+    found = _empty(cells, runs, names, measures)
+    public = [name for name in names if name not in paid[0].spent]
+    if public:
+        seen, measured = ({n: columns[n] for n in public} for columns in (checked.columns, originals))
+        table = SortedTable(seen, measured)
+        left = Shares(paid[0].left)
+        for block in run_cells(table, cells, runs, seed, measures, settings, shares=left):
+            _fill(found, cells, block, slice(None), [names.index(name) for name in public])
+    columns: dict[str, Column] = {}
+    original: dict[str, Column] = {}
+    streams, each = {}, {}
+    for run, bounds in enumerate(paid):
+        for name in bounds.spent:
+            own = f"{name}\x00{run}"  # no column of a file has such a name
+            column = bounds.checked.columns[name]
+            columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
+            original[own], streams[own], each[own] = originals[name], (run, name), bounds.left[name]
+    table, shares = SortedTable(columns, original, streams), Shares(each)
+    for block in run_cells(table, cells, 1, seed, measures, settings, shares=shares):
+        spent = [names.index(name) for name in paid[0].spent]
+        by_run = {
+            name: values.reshape(len(block.cells), runs, len(spent)) for name, values in block.values.items()
+        }
+        _fill(found, cells, Block(block.cells, by_run), slice(None), spent)
+    return Block(tuple(cells), found)
+
+
+def _together(
+    checked: Checked,
+    originals: Mapping[str, Column],
+    paid: Sequence[Paid],
+    cells: Sequence[Cell],
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Block:
+    """Groups over all attributes change with the bounds: run by run."""
+    names = list(checked.columns)
+    found = _empty(cells, len(paid), names, measures)
+    for run, bounds in enumerate(paid):
+        table, left = SortedTable(bounds.checked.columns, originals), Shares(bounds.left)
+        for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=left):
+            _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
+    return Block(tuple(cells), found)
+
+
+def _empty(cells: Sequence[Cell], runs: int, names: Sequence[str], measures: Sequence[Measure]) -> Values:
+    return {measure.name: np.full((len(cells), runs, len(names)), np.nan) for measure in measures}
+
+
+def _fill(found: Values, cells: Sequence[Cell], block: Block, runs: slice, attributes: list[int]) -> None:
+    places = {cell: place for place, cell in enumerate(cells)}
+    for name, values in block.values.items():
+        for cell, value in zip(block.cells, values, strict=True):
+            found[name][places[cell]][runs, attributes] = value

@@ -1,0 +1,136 @@
+"""Results of a grid as tables: one row a (cell, run, attribute), and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coterie.chain.noise.secure import SecureSampler
+from coterie.comparison.engine import Block
+from coterie.comparison.grid import Cell
+from coterie.evaluation import get_measure
+from coterie.methods import get_method
+from coterie.methods.guarantee import Guarantee, settle
+from coterie.promise.budget_warnings import release_warnings
+from coterie.promise.terms import Budget, facts_of
+from coterie.schema.attributes import Schema
+
+Floats = NDArray[np.float64]
+KEYS = ("method", "k", "epsilon", "run")
+
+
+@dataclass(frozen=True)
+class Results:
+    """`cells` in order; values[measure] has the axes cell, run, attribute."""
+
+    cells: tuple[Cell, ...]
+    attributes: tuple[str, ...]
+    values: dict[str, Floats]
+
+    @property
+    def runs(self) -> int:
+        return int(next(iter(self.values.values())).shape[1])
+
+    def of_table(self, measure: str) -> Floats:
+        """The measure of the whole table, over the attributes that it knows: axes cell, run."""
+        by_attribute = get_measure(measure).attribute
+        assert by_attribute is not None
+        values = self.values[measure]
+        known = ~np.isnan(values).all(axis=(0, 1))
+        if not known.any():  # no cell of this grid has linked rows, and the measure needs them
+            return np.full(values.shape[:2], np.nan)
+        return by_attribute.combine(np.moveaxis(values[:, :, known], 2, 0))
+
+    def mean(self, measure: str) -> dict[Cell, float]:
+        """Mean over the runs."""
+        return dict(zip(self.cells, self.of_table(measure).mean(axis=1).tolist(), strict=True))
+
+    def by_run(self) -> pa.Table:
+        """One row a (cell, run): the measures of the whole table."""
+        keys = _keys(self.cells, self.runs, 1)
+        values = {name: pa.array(self.of_table(name).ravel(), from_pandas=True) for name in self.values}
+        return pa.table({**keys, **values})
+
+    def by_attribute(self) -> pa.Table:
+        """One row a (cell, run, attribute)."""
+        width = len(self.attributes)
+        keys = _keys(self.cells, self.runs, width)
+        names = pa.array(np.tile(np.array(self.attributes, dtype=object), len(self.cells) * self.runs))
+        # An attribute that a measure does not know has no number.
+        values = {name: pa.array(self.values[name].ravel(), from_pandas=True) for name in self.values}
+        return pa.table({**keys, "attribute": names, **values})
+
+
+def _keys(cells: Sequence[Cell], runs: int, width: int) -> dict[str, pa.Array]:
+    each = runs * width
+    keys = [cell.key for cell in cells]
+    return {
+        "method": pa.array([method for method, _, _ in keys for _ in range(each)]),
+        "k": pa.array([k for _, k, _ in keys for _ in range(each)], pa.int64()),
+        "epsilon": pa.array([epsilon for _, _, epsilon in keys for _ in range(each)]),
+        "run": pa.array(np.tile(np.repeat(np.arange(runs), width), len(cells))),
+    }
+
+
+def gather(
+    blocks: Iterable[Block], cells: Sequence[Cell], attributes: Sequence[str], measures: Sequence[str]
+) -> Results:
+    """Blocks in any order → results in the order of `cells`."""
+    number = {cell: place for place, cell in enumerate(cells)}
+    together = [(np.array([number[cell] for cell in block.cells]), block.values) for block in blocks]
+    runs = next(iter(together[0][1].values())).shape[1]
+    values = {name: np.empty((len(cells), runs, len(attributes))) for name in measures}
+    for places, found in together:
+        for name in measures:
+            values[name][places] = found[name]
+    return Results(tuple(cells), tuple(attributes), values)
+
+
+def block_to_table(block: Block, attributes: Sequence[str]) -> pa.Table:
+    return Results(block.cells, tuple(attributes), block.values).by_attribute()
+
+
+def table_to_blocks(
+    table: pa.Table, wanted: Sequence[Cell], runs: int, attributes: Sequence[str], measures: Sequence[str]
+) -> Iterable[Block]:
+    """The wanted cells that a stored table holds completely; anything else in it is ignored."""
+    by_key = {cell.key: cell for cell in wanted}
+    keys = list(zip(*(table.column(name).to_pylist() for name in ("method", "k", "epsilon")), strict=True))
+    each = runs * len(attributes)
+    for first in range(0, len(keys) - each + 1, each):
+        cell = by_key.get(keys[first])
+        rows = table.slice(first, each)
+        if cell is None or keys[first + each - 1] != keys[first]:
+            continue
+        if rows.column("attribute").to_pylist() != list(attributes) * runs:
+            continue
+        shape = (1, runs, len(attributes))
+        yield Block(
+            (cell,),
+            {name: pc.cast(rows.column(name), pa.float64()).to_numpy().reshape(shape) for name in measures},
+        )
+
+
+# What each cell of a comparison would promise as a real release: the label to print beside its figures.
+
+
+def cell_warnings(cell: Cell, schema: Schema, records: int) -> tuple[str, ...]:
+    """What to think of before releasing with these choices: an ε that is useless or dangerous here."""
+    method, budget = get_method(cell.method), Budget.of(cell.epsilon, schema, get_method(cell.method))
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(cell.epsilon, len(schema.protected))
+    return release_warnings(
+        method, cost, budget.shares, labelled, records, cell.k, promise(cell, schema, records)
+    )
+
+
+def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
+    """The guarantee of `protect` with these choices and secure noise. (A comparison itself draws seeded noise.)"""
+    method = get_method(cell.method)
+    facts = facts_of(schema, method, cell.epsilon, records, cell.k, SecureSampler(), shuffled=False)
+    return settle(method.promise, facts)

@@ -1,0 +1,185 @@
+"""The chain of coterie.engines.in_memory over a table that does not fit into memory: attribute by attribute, piece
+by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.noise import keystream
+from coterie.chain.noise.keystream import KEY_BYTES
+from coterie.chain.noise.sampler import Sampler
+from coterie.chain.noise.secure import KeyedSampler
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.partition import engine as local
+from coterie.chain.partition.clustering import Clustering, Piece, Shape
+from coterie.engines.out_of_core.columns import StreamedTable
+from coterie.engines.out_of_core.scratch import RowFiles, Scratch
+from coterie.engines.out_of_core.sorting import ranking
+from coterie.errors import ParameterError
+from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV, corner_key
+from coterie.methods.recipe import Method
+from coterie.schema.attributes import Attribute
+from coterie.table.columns.column import CategoryColumn, Column
+
+SamplerAt = Callable[[int], Sampler]
+Advance = Callable[[float], None]
+
+
+def sampler_from(seed: int | None) -> SamplerAt:
+    """Draws that depend on the number of the cluster, not on the piece it comes in. The key is this release's own."""
+    if seed is not None:
+        return lambda first: SeededSampler(seed, first)
+    key = keystream.fresh_key()
+    return lambda first: KeyedSampler(key, first)
+
+
+def check_grouping(method: Method) -> None:
+    if method.synthesis is not None:
+        raise ParameterError(
+            f"Method '{method.name}' draws its rows in memory.",
+            "Run it without a limit of memory, or on a sample.",
+        )
+    mechanism = method.numeric
+    if isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound and mechanism.bound.needs_all_clusters:
+        raise ParameterError(
+            f"The noise of '{method.name}' depends on all clusters at once.",
+            "Run it without a limit of memory, or choose another method.",
+        )
+    if method.grouping not in (EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV):
+        raise ParameterError(
+            f"Groups by '{method.grouping.name}' are found in memory only.",
+            "Choose a method of individual ranking or insensitive MDAV, or run without a limit of memory.",
+        )
+
+
+def chain(
+    piece: Clustering, column: Column, method: Method, k: int, epsilon: Fraction, sampler: Sampler
+) -> NDArray[Any]:
+    """One attribute of one piece through the stages of release.py: numbers or codes, one for each record."""
+    mechanism = method.mechanism(column)
+    centroids = mechanism.centroids(column, piece)
+    sensitivity = mechanism.sensitivity(column, centroids, k)
+    released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
+    return np.asarray(released)[piece.labels]
+
+
+def warm_up() -> None:
+    """Load all compiled code: 70 MB that belong to the program, before the room beside it is measured."""
+    from coterie.engines.out_of_core import sorting as _external_loops
+
+    values = np.arange(60_000, dtype=np.float64)
+    clustering = local.rank(values, 3)
+    local.summarise(values, clustering, 3)
+    bucket, no_rows = np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.int64)
+    _external_loops.choose_buckets(values[:0], 0, values[:0], no_rows, bucket)
+    KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
+
+
+@dataclass(frozen=True, slots=True)
+class LargeChain:
+    table: StreamedTable
+    scratch: Scratch
+    method: Method
+    k: int
+    shares: dict[str, Fraction]
+    memory: int
+    length: int  # rows in one range of the output
+
+    def protect(self, group: Sequence[Attribute], sampler: SamplerAt, advance: Advance) -> None:
+        """One attribute, or all that share one clustering; `advance` is told of each share of the work."""
+        beginnings = [self._beginning(attribute) for attribute in group]
+        for attribute in group:
+            self.scratch.remove_all(f"{self._name(attribute)}-rows")
+        files = [self.rows(attribute) for attribute in group]
+        told = len(group) / max(self.table.records, 1)
+        for piece, columns in self._pieces(group, beginnings, advance):
+            for attribute, column, file in zip(group, columns, files, strict=True):
+                epsilon = self.shares[attribute.name]
+                values = chain(piece.clustering, column, self.method, self.k, epsilon, sampler(piece.first))
+                file.attach(piece.rows, values)
+            advance(len(piece.rows) * told / 2)
+
+    def rows(self, attribute: Attribute) -> RowFiles:
+        kind = _kind(self.table.beginning(attribute))
+        return RowFiles(self.scratch, self._name(attribute), self.table.records, self.length, kind)
+
+    def groups(self) -> list[list[Attribute]]:
+        """Attributes that must go through together."""
+        protected = list(self.table.schema.protected)
+        return [protected] if self.method.grouping.multivariate else [[one] for one in protected]
+
+    def _name(self, attribute: Attribute) -> str:
+        return f"attribute-{self.table.schema.protected.index(attribute)}"
+
+    def _beginning(self, attribute: Attribute) -> Column:
+        column = self.table.beginning(attribute)
+        if attribute.ranked_by_frequency and isinstance(column, CategoryColumn):
+            return replace(column, order=self.table.frequency_order(attribute))
+        return column
+
+    def _pieces(
+        self, group: Sequence[Attribute], beginnings: Sequence[Column], advance: Advance
+    ) -> Iterator[tuple[Piece, list[Column]]]:
+        if self.method.grouping is EACH_ALONE:
+            yield from self._alone(group)
+            return
+        shared = self.method.grouping is INSENSITIVE_MDAV
+        kinds = [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)] if shared else []
+        fields = np.dtype([("key", "<f8"), *kinds])
+        sort = ranking(self.scratch, self.table.records, self.k, self.memory, fields)
+        told = len(group) / max(self.table.records, 1)
+        for columns in self.table.rows_of(group):
+            columns = [
+                _like(like, _content(column)) for like, column in zip(beginnings, columns, strict=True)
+            ]
+            batch = np.empty(len(_content(columns[0])), dtype=fields)
+            batch["key"] = corner_key(columns) if shared else columns[0].position
+            for (name, _), column in zip(kinds, columns, strict=bool(kinds)):
+                batch[name] = _content(column)
+            sort.add(batch)
+            advance(len(batch) * told / 2)
+        for piece in sort.pieces():
+            if shared:
+                contents = [piece.fields[name] for name, _ in kinds]
+            else:
+                contents = [_unranked(beginnings[0], piece.fields["key"])]
+            yield piece, [_like(like, content) for like, content in zip(beginnings, contents, strict=True)]
+
+    def _alone(self, group: Sequence[Attribute]) -> Iterator[tuple[Piece, list[Column]]]:
+        """k = 1: every record is its own cluster, numbered as it comes."""
+        records, first = self.table.records, 0
+        whole = Shape(records, records, 1, 1)
+        for columns in self.table.rows_of(group):
+            count = len(_content(columns[0]))
+            if count:
+                clustering = Clustering(
+                    np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole
+                )
+                yield Piece(first, clustering, np.arange(first, first + count), {}), columns
+            first += count
+
+
+def _kind(column: Column) -> str:
+    return "<i4" if isinstance(column, CategoryColumn) else "<f8"
+
+
+def _content(column: Column) -> NDArray[Any]:
+    return column.codes if isinstance(column, CategoryColumn) else column.values
+
+
+def _like(like: Column, content: NDArray[Any]) -> Column:
+    if isinstance(like, CategoryColumn):
+        return replace(like, codes=content)
+    return replace(like, values=content)
+
+
+def _unranked(like: Column, key: NDArray[np.float64]) -> NDArray[Any]:
+    """Individual ranking sorts by what the column holds: numbers, or the place of a label in its order."""
+    return like.order[key.astype(np.intp)] if isinstance(like, CategoryColumn) else key

@@ -1,0 +1,230 @@
+"""protect_file(): the same release from a Parquet file that is larger than memory.
+
+Same schema, methods, certificate and, for the same seed, the same bytes of values as
+coterie.engines.in_memory.protect; only where the
+records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was interrupted goes
+on where it stopped: what is kept is noisy already, so the noise need not be repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie._version import __version__
+from coterie.engines.out_of_core.chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
+from coterie.engines.out_of_core.columns import StreamedTable
+from coterie.engines.out_of_core.scratch import Scratch, told
+from coterie.errors import ParameterError
+from coterie.methods import get_method
+from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.exact import Number, as_text
+from coterie.table.memory_limit import parse_memory, room_for_work
+
+_LONGEST_RANGE = 1 << 20
+_BYTES_A_CELL = 64  # of the output: released, restored, encoded
+_PIECES = 32  # of the limit: kept columns are in memory as read, joined, encoded and compressed
+
+
+@dataclass(frozen=True)
+class LargeRelease(Promise):
+    """As coterie.engines.in_memory.Release, but `table` is a stream that can be read again and again."""
+
+    records: int
+    _read: Callable[[], pa.RecordBatchReader] = field(repr=False)
+    scratch: Scratch = field(repr=False)
+
+    @property
+    def table(self) -> pa.RecordBatchReader:
+        return self._read()
+
+    def watched(self, tell: Callable[[int], None]) -> LargeRelease:
+        """The same release; `tell` hears how many rows each batch has that is read."""
+
+        def read() -> pa.RecordBatchReader:
+            reader = self._read()
+
+            def batches() -> Iterator[pa.RecordBatch]:
+                for batch in reader:
+                    yield batch
+                    tell(batch.num_rows)
+
+            return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+        return replace(self, _read=read)
+
+    @property
+    def internal(self) -> Any:
+        raise ParameterError(
+            "Internal figures need the whole table in memory.", "Leave out --internal, or --memory."
+        )
+
+
+def protect_file(
+    source: str | Path,
+    schema: Schema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    memory: int | str,
+    scratch: str | Path | Scratch,
+    k: int | None = None,
+    seed: int | None = None,
+    advance: Advance = lambda share: None,
+) -> LargeRelease:
+    """Protect a Parquet file within `memory` bytes; `scratch` is a folder for intermediate files: a new one, or what an
+    interrupted run left.
+
+    The caller removes `scratch` once the release is written (`release.scratch.discard()`).
+    """
+    recipe = get_method(method)
+    check_grouping(recipe)
+    budget = Budget.of(epsilon, schema, recipe)
+    seed = None if seed is None else whole_seed(seed)
+    if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
+        raise ParameterError(
+            "Private bounds are found in memory only.", "Declare bounds, or run without a limit."
+        )
+    limit = parse_memory(memory)
+    warm_up()
+    room = room_for_work(limit)
+    table = StreamedTable(Path(source), schema)
+    k = recipe.check_k(k, table.records, budget.mean)
+    place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
+    # From the limit alone, not from what is free now: a resumed run must find the same ranges.
+    length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
+    chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
+    finished = _Finished.resume(place, _request(source, schema, method, budget.total, k, seed, length))
+    sampler = sampler_from(seed)
+    for group in chain.groups():
+        names = [attribute.name for attribute in group]
+        if finished.has(names):
+            advance(len(group))
+            continue
+        chain.protect(group, sampler, advance)
+        finished.add(names)
+    likes = (table.beginning(attribute) for attribute in schema.protected)
+    promised = promise(schema, recipe, budget, table.records, k, sampler(0), likes)
+    return LargeRelease(
+        **vars(promised),
+        records=table.records,
+        _read=partial(_reader, chain, limit // _PIECES),
+        scratch=place,
+    )
+
+
+def _reader(chain: LargeChain, most: int) -> pa.RecordBatchReader:
+    tables = _tables(chain, most)
+    first = next(tables)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from first.to_batches()
+        for table in tables:
+            yield from table.to_batches()
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
+
+
+def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
+    """The released table in ranges of rows, columns in the schema's order, identifiers dropped."""
+    table = chain.table
+    likes = {a.name: table.beginning(a) for a in table.schema.protected}
+    files = {a.name: chain.rows(a) for a in table.schema.protected}
+    kept = _in_ranges(table.kept(), chain.length, most) if table.schema.with_role(Role.KEEP) else None
+    for number in range(next(iter(files.values())).ranges):
+        released = {name: likes[name].restore(file.read(number)) for name, file in files.items()}
+        start, end = 0, len(next(iter(released.values())))
+        while start < end:
+            beside = next(kept) if kept is not None else None
+            count = end if beside is None else len(beside)
+            arrays: list[Any] = []
+            fields = []
+            for attribute in table.schema.attributes:
+                name = attribute.name
+                if attribute.role is Role.PROTECT:
+                    arrays.append(released[name].slice(start, count))
+                    fields.append(likes[name].field)
+                elif attribute.role is Role.KEEP and beside is not None:
+                    arrays.append(beside.column(name))
+                    fields.append(pa.field(name, arrays[-1].type))
+            yield pa.Table.from_arrays(arrays, schema=pa.schema(fields)).combine_chunks()
+            start += count
+
+
+def _in_ranges(tables: Iterator[pa.Table], length: int, most: int) -> Iterator[pa.Table]:
+    """Kept columns in pieces that do not run across ranges of `length` rows, each cut once it has `most` bytes."""
+    waiting: list[pa.Table] = []
+    held = size = 0
+    left = length
+    for table in tables:
+        while len(table):
+            part = table.slice(0, left - held)
+            table = table.slice(len(part))
+            waiting.append(part)
+            held += len(part)
+            # A dictionary is the same in every part: it must not count in each.
+            size += sum(c.nbytes for c in part.columns if not pa.types.is_dictionary(c.type))
+            if held == left or size >= most:
+                yield pa.concat_tables(waiting)
+                left = left - held or length
+                waiting, held, size = [], 0, 0
+    if held:
+        yield pa.concat_tables(waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """Which attributes of this very request are done: noisy, complete and on disk."""
+
+    scratch: Scratch
+    request: str
+
+    @classmethod
+    def resume(cls, scratch: Scratch, request: str) -> _Finished:
+        finished = cls(scratch, request)
+        if finished._noted().get("request") != request:
+            scratch.remove_all()
+            finished._write([])
+        return finished
+
+    def has(self, names: list[str]) -> bool:
+        return set(names) <= set(self._noted()["attributes"])
+
+    def add(self, names: list[str]) -> None:
+        self._write([*self._noted()["attributes"], *names])
+
+    def _noted(self) -> dict[str, Any]:
+        try:
+            noted: dict[str, Any] = json.loads((self.scratch.folder / "finished.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return noted
+
+    def _write(self, names: list[str]) -> None:
+        path = self.scratch.folder / "finished.json"
+        with told(self.scratch.folder):
+            path.with_suffix(".new").write_text(json.dumps({"request": self.request, "attributes": names}))
+            path.with_suffix(".new").replace(path)
+
+
+def _request(source: str | Path, schema: Schema, method: str, epsilon: Fraction, *others: object) -> str:
+    """Tells one request from another: the input, all choices, and the version of the program."""
+    state = Path(source).stat()
+    what = (
+        str(Path(source).resolve()),
+        state.st_size,
+        state.st_mtime_ns,
+        schema.to_yaml(),
+        method,
+        as_text(epsilon),
+    )
+    return hashlib.sha256(repr((*what, *others, __version__)).encode()).hexdigest()

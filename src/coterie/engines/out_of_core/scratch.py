@@ -1,0 +1,151 @@
+"""A folder for intermediate files: readable by its owner only, because they hold original values; one run at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import OutputError, ParameterError
+
+_OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
+_held: dict[Path, int] = {}  # folders that this process has locked; the operating system lets go when it ends
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    folder: Path
+
+    @classmethod
+    def make(cls, folder: Path) -> Scratch:
+        with told(folder):
+            folder.mkdir(mode=0o700, parents=False, exist_ok=True)
+            # What is found here is removed, now or at the end: it must be what an earlier run left.
+            foreign = [path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
+            if not foreign:
+                folder.chmod(0o700)
+                _lock(folder)
+                return cls(folder)
+        raise ParameterError(
+            f"The folder {folder} holds other files.",
+            "Intermediate files need a folder of their own, which is removed: name one that is new or empty.",
+        )
+
+    def append(self, name: str, values: NDArray[Any]) -> None:
+        with told(self.folder), open(self.folder / name, "ab") as file:
+            file.write(np.ascontiguousarray(values).data.cast("B"))
+
+    def read(self, name: str, dtype: np.dtype[Any], first: int = 0, count: int = -1) -> NDArray[Any]:
+        """Part of a file, all of it, or nothing where there is none."""
+        path = self.folder / name
+        if not path.exists():
+            return np.empty(0, dtype=dtype)
+        with told(self.folder):
+            return np.fromfile(path, dtype=dtype, count=count, offset=first * dtype.itemsize)
+
+    def remove(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            (self.folder / name).unlink()
+
+    def remove_all(self, start: str = "") -> None:
+        for path in self.folder.glob(f"{start}*"):
+            with suppress(FileNotFoundError):
+                path.unlink()
+
+    def discard(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        held = _held.pop(self.folder.resolve(), None)
+        if held is not None:
+            os.close(held)
+
+
+def _lock(folder: Path) -> None:
+    """Two runs in one folder would mix their records. The folder itself is locked: nothing is left behind by a kill."""
+    place = folder.resolve()
+    held = _held.pop(place, None)
+    if held is not None:
+        os.close(held)  # an earlier run of this process; the folder may have been made anew since
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise OutputError(
+            f"Another run keeps its intermediate files in {folder} now.",
+            "Wait until it has ended; or choose another output, or another place with --scratch.",
+        ) from None
+    except OSError:
+        pass  # a file system without locks
+    _held[place] = handle
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """A full disk in words, whichever file it hit."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OutputError(
+                f"The disk is full: there is no room for intermediate files in {folder.parent}.",
+                "Free some space, or name another place with --scratch. Nothing was released or overwritten.",
+            ) from None
+        raise OutputError(
+            f"Intermediate files cannot be kept in {folder.parent}.", "Name another place with --scratch."
+        ) from None
+
+
+# Released values back in record order: (record number, value) goes to the file of its range of rows.
+
+
+@dataclass(frozen=True, slots=True)
+class RowFiles:
+    """One attribute's released numbers or codes, in ranges of `length` rows."""
+
+    scratch: Scratch
+    name: str
+    records: int
+    length: int
+    kind: str  # "<f8" or "<i4"
+
+    def attach(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Rows are rising, so each range is a slice."""
+        entries = np.empty(len(rows), dtype=self._entry)
+        entries["place"] = rows % self.length
+        entries["value"] = values
+        ends = np.searchsorted(rows, np.arange(self.ranges + 1) * self.length)
+        for number in np.flatnonzero(np.diff(ends)):
+            self.scratch.append(self._file(int(number)), entries[ends[number] : ends[number + 1]])
+
+    def read(self, number: int) -> NDArray[Any]:
+        """Rows number·length … in record order."""
+        entries = self.scratch.read(self._file(number), self._entry)
+        if len(entries) != min(self.length, self.records - number * self.length):
+            raise OutputError(
+                f"Intermediate files in {self.scratch.folder} are incomplete.",
+                "A machine that stopped may have lost them: run the command again, it starts anew.",
+            )
+        values = np.empty(len(entries), dtype=self.kind)
+        values[entries["place"]] = entries["value"]
+        return values
+
+    @property
+    def ranges(self) -> int:
+        return -(-self.records // self.length)
+
+    @property
+    def _entry(self) -> np.dtype[Any]:
+        return np.dtype([("place", "<u4"), ("value", self.kind)])
+
+    def _file(self, number: int) -> str:
+        return f"{self.name}-rows-{number}"

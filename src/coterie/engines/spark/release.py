@@ -1,0 +1,247 @@
+"""protect() on Spark: a Spark frame in, a Spark frame out, the same values as in memory for the same seed.
+
+The executors run the same chain as coterie.engines.in_memory, on whole clusters. The driver sees sizes of partitions and
+buckets, and for each attribute a sample of (key, record number) from which the boundaries are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coterie.chain.partition.clustering import Clustering, Piece, Shape
+from coterie.engines.out_of_core.chain import SamplerAt, check_grouping, sampler_from
+from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numbered, wider
+from coterie.engines.spark.worker import (
+    check_rows,
+    faults_in_words,
+    filled_like,
+    kept_names,
+    protect_piece,
+    told,
+)
+from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.methods import get_method
+from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
+from coterie.methods.recipe import Method
+from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.exact import Number
+from coterie.schema.names import check_names
+from coterie.table.checked import column_of, same_columns
+from coterie.table.columns.column import CategoryColumn, Column
+
+Kind = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SparkRelease(Promise):
+    """`data` is lazy: Spark computes it when it is written, and a task that runs again gives the same bytes."""
+
+    data: Any
+    records: int
+
+
+def protect_frame(
+    frame: Any,
+    schema: Schema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    k: int | None = None,
+    seed: int | None = None,
+) -> SparkRelease:
+    """Protect a Spark frame. Rows keep their order."""
+    recipe = get_method(method)
+    check_grouping(recipe)
+    budget = Budget.of(epsilon, schema, recipe)
+    seed = None if seed is None else whole_seed(seed)
+    plan = _Plan.of(frame, schema, recipe)
+    with told():
+        base, records = numbered(plan.checked(frame).persist())
+    if records < 2:
+        raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
+    k = recipe.check_k(k, records, budget.mean)
+    sampler = sampler_from(seed)
+    with told():
+        released = plan.released(base, records, k, budget.shares, sampler)
+    promised = promise(schema, recipe, budget, records, k, sampler(0), plan.likes)
+    return SparkRelease(**vars(promised), data=released, records=records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    schema: Schema
+    method: Method
+    likes: tuple[Column, ...]  # what is public about each protected column; no values
+
+    @classmethod
+    def of(cls, frame: Any, schema: Schema, method: Method) -> _Plan:
+        check_names(frame.columns)
+        same_columns(frame.columns, schema)
+        if not schema.protected:
+            raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+        kinds = {
+            a.name: _arrow_type(frame.schema[a.name])
+            for a in schema.attributes
+            if a.role is not Role.IDENTIFIER
+        }
+        likes = []
+        for attribute in schema.protected:
+            if attribute.domain is not None and attribute.domain.source is Source.DP:
+                raise ParameterError(
+                    "Private bounds are found in memory only.", "Declare bounds, or run on a sample."
+                )
+            if attribute.ranked_by_frequency:
+                raise ParameterError(
+                    f"'{attribute.name}' is ordered by frequency, which needs the whole column.",
+                    "Choose `order: marginality` or list the order in the schema.",
+                )
+            likes.append(column_of(pa.chunked_array([], kinds[attribute.name]), attribute, schema))
+        return cls(schema, method, tuple(likes))
+
+    def checked(self, frame: Any) -> Any:
+        """Protected columns as numbers or codes f0, f1, …; kept columns as they are, as c0, c1, …; dropped rows gone.
+
+        Names of our own from here to the end: PySpark cannot hand on a column whose name holds a dot, and a kept column
+        may be named f0.
+        """
+        from pyspark.sql import functions
+        from pyspark.sql.types import StructField, StructType
+
+        used = [a.name for a in self.schema.attributes if a.role is not Role.IDENTIFIER]
+        plain = frame.select(
+            *(functions.col(_quoted(name)).alias(f"c{place}") for place, name in enumerate(used))
+        )
+        kept = [
+            StructField(short, frame.schema[name].dataType, frame.schema[name].nullable)
+            for name, short in self.kept.items()
+        ]
+        layout = wider(StructType(kept), self._fields("f"))
+        return plain.mapInArrow(faults_in_words(partial(check_rows, self.schema, self.likes)), layout)
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Kept columns and what they are called on the way."""
+        return kept_names(self.schema)
+
+    def released(
+        self, base: Any, records: int, k: int, shares: dict[str, Fraction], sampler: SamplerAt
+    ) -> Any:
+        work = partial(protect_piece, self.method, k, shares, sampler)
+        # Of the records as they are kept: asking a frame that is sorted or joined would do that work once more.
+        partitions = max(base.rdd.getNumPartitions(), 2)
+        values = self._fields("v")
+        if self.method.grouping is EACH_ALONE:
+            joined = self._alone(base, records, work, values)
+        else:
+            ranking = SparkRanking(records, k, partitions)
+            groups: list[list[int]] = [[place] for place in range(len(self.likes))]
+            if self.method.grouping is INSENSITIVE_MDAV:
+                groups = [list(range(len(self.likes)))]
+            parts = []
+            for places in groups:
+                mine = partial(
+                    work, [self.likes[place] for place in places], [f"v{place}" for place in places]
+                )
+                kinds = [values[place] for place in places]
+                parts.append((ranking.released(self._keyed(base, places), mine, kinds), kinds))
+            joined = attached(base.select(ROW, *self.kept.values()), parts, records, partitions)
+        return self._restored(joined)
+
+    def _fields(self, letter: str) -> list[Kind]:
+        kinds = ["int" if isinstance(like, CategoryColumn) else "double" for like in self.likes]
+        return [(f"{letter}{place}", kind) for place, kind in enumerate(kinds)]
+
+    def _keyed(self, base: Any, places: Sequence[int]) -> Any:
+        """ROW, KEY and the fields of the attributes that are ranked together."""
+        fields = [self._fields("f")[place] for place in places]
+        likes = [self.likes[place] for place in places]
+        shared = self.method.grouping is INSENSITIVE_MDAV
+
+        def keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                contents = [batch.column(name).to_numpy(zero_copy_only=False) for name, _ in fields]
+                columns = [filled_like(like, content) for like, content in zip(likes, contents, strict=True)]
+                yield batch.append_column(
+                    KEY, pa.array(corner_key(columns) if shared else columns[0].position)
+                )
+
+        chosen = base.select(ROW, *(name for name, _ in fields))
+        layout = ", ".join([f"{ROW} bigint", *(f"{name} {kind}" for name, kind in fields), f"{KEY} double"])
+        return chosen.mapInArrow(keyed, layout)
+
+    def _alone(self, base: Any, records: int, work: Any, values: Sequence[Kind]) -> Any:
+        """k = 1: every record is its own cluster, so nothing moves."""
+        whole, likes = Shape(records, records, 1, 1), list(self.likes)
+        names = [name for name, _ in values]
+
+        def released(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                rows, count = batch.column(ROW).to_numpy(), len(batch)
+                if not count:
+                    continue
+                clusters = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+                fields = {
+                    f"f{n}": batch.column(f"f{n}").to_numpy(zero_copy_only=False) for n in range(len(likes))
+                }
+                for name, column in work(likes, names, Piece(int(rows[0]), clusters, rows, fields)).items():
+                    batch = batch.append_column(name, pa.array(column))
+                yield batch
+
+        return base.mapInArrow(released, wider(base.schema, values))
+
+    def _restored(self, joined: Any) -> Any:
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructType
+
+        restore = {like.attribute.name: (f"v{place}", like.restore) for place, like in enumerate(self.likes)}
+        kept = self.kept
+        order = [a.name for a in self.schema.attributes if a.name in restore or a.name in kept]
+        given = from_arrow_schema(pa.schema([like.field for like in self.likes]), prefer_timestamp_ntz=True)
+        layout = StructType(
+            [given[name] if name in restore else _named(joined, kept, name) for name in order]
+        )
+
+        def restored(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                columns = {}
+                for name in order:
+                    if name in restore:
+                        at, back = restore[name]
+                        columns[name] = back(batch.column(at).to_numpy(zero_copy_only=False))
+                    else:
+                        columns[name] = batch.column(kept[name])
+                yield pa.RecordBatch.from_pydict(columns)
+
+        return joined.mapInArrow(restored, layout)
+
+
+def _arrow_type(field: Any) -> Any:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkException:
+        raise DataError(
+            f"Column '{field.name}' holds {field.dataType.simpleString()}, which cannot leave Spark.",
+            "Cast it to numbers, text, dates or truth values, or drop it (`role: identifier`).",
+        ) from None
+
+
+def _named(frame: Any, kept: dict[str, str], name: str) -> Any:
+    from pyspark.sql.types import StructField
+
+    field = frame.schema[kept[name]]
+    return StructField(name, field.dataType, field.nullable)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,47 @@
+"""correlation: how far the correlation matrix moved, mean of |r − r'| over the pairs of numeric attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.evaluation.clustered import Floats
+from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.pair import Pair
+from coterie.evaluation.spread import alike
+
+
+def correlations(columns: list[Floats]) -> Floats:
+    """Pearson's r for each pair; a constant column correlates with nothing."""
+    values = np.array(columns)
+    centred = np.where(alike(values)[:, None], 0.0, values - values.mean(axis=1, keepdims=True))
+    length = np.sqrt(np.sum(centred**2, axis=1))
+    centred /= np.where(length > 0, length, 1)[:, None]
+    matrix = np.clip(centred @ centred.T, -1, 1)
+    np.fill_diagonal(matrix, 1.0)
+    return np.asarray(matrix, dtype=np.float64)
+
+
+def _compute(pair: Pair, settings: Settings) -> Measured:
+    names = pair.numeric
+    if len(names) < 2:
+        return Measured(None, reason="a correlation needs two numeric attributes")
+    before = correlations([pair.before(name) for name in names])
+    after = correlations([pair.after(name) for name in names])
+    moved = np.abs(before - after)
+    others = len(names) - 1
+    return Measured(
+        float(moved.sum() / (len(names) * others)),
+        {name: float(moved[place].sum() / others) for place, name in enumerate(names)},
+        {"largest": float(moved.max())},
+    )
+
+
+MEASURE = Measure(
+    name="correlation",
+    title="error of the correlation matrix",
+    meaning="mean distance between a correlation before and after; 0 is best, 2 the worst possible",
+    papers="none of them",
+    needs_linkage=False,
+    table=_compute,
+    rank=40,
+)

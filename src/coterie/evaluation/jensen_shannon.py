@@ -1,0 +1,139 @@
+"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (001 §4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.evaluation.bins import Edges, bin_count, bin_numbers, edges_of
+from coterie.evaluation.clustered import LONG, Arranged, Clusters, Floats, Numbers
+from coterie.evaluation.clustered_labels import Drawn
+from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.evaluation.released import Released
+from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+
+MOST_COUNTS = 4_000_000  # bins held at a time
+
+
+def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
+    """JSD of two histograms of `records` values each, along the last axis.
+
+    With f(c) = c·log2 c, H(a/n) = log2 n − Σf(a)/n, so JSD = 1 + (Σf(a) + Σf(b) − Σf(a + b))/2n: counts are whole
+    numbers, and a table of f spares a logarithm a bin.
+    """
+    f = _count_times_log(2 * records)
+    total = f[before].sum(axis=-1) + f[after].sum(axis=-1) - f[before + after].sum(axis=-1)
+    return np.asarray(np.clip(1 + total / (2 * records), 0.0, 1.0), dtype=np.float64)
+
+
+@lru_cache(maxsize=4)
+def _count_times_log(largest: int) -> Floats:
+    counts = np.arange(largest + 1, dtype=np.float64)
+    counts[1:] *= np.log2(counts[1:])
+    return counts
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    bins = bin_count(column, settings.bins)
+    before, after = (
+        np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
+    )
+    return float(divergence(before, after, len(released)))
+
+
+def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
+    labels = len(column.distance)
+    before, after = (np.bincount(codes, minlength=labels) for codes in (column.codes, released))
+    return float(divergence(before, after, len(released)))
+
+
+def _clusters(released: Released, settings: Settings) -> Floats:
+    """As `divergence`; the bins of all attributes in one list, row after row."""
+    bins = bins_of(released.clusters.numbers, settings)
+    if released.sums is not None and released.sums.histogram is not None:
+        return _gain(released.sums.histogram, bins)
+    clusters, values = released.clusters, released.values
+    at_once = max(1, MOST_COUNTS // len(bins.before))
+    if values.shape[1] <= at_once:
+        return _gain(_histogram(clusters, values, bins), bins)
+    parts = (values[:, row : row + at_once] for row in range(0, values.shape[1], at_once))
+    return np.concatenate([_gain(_histogram(clusters, part, bins), bins) for part in parts], axis=1)
+
+
+def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> NDArray[np.int64]:
+    rows, width = values.shape[1], len(bins.before)
+    place = bins.edges.places(values)
+    place += (bins.first[:, None] + width * np.arange(rows))[:, :, None]
+    after = np.bincount(place.ravel(), minlength=rows * width)
+    after *= clusters.usual
+    for other in clusters.unusual:
+        after[place[:, :, other]] += clusters.size[other] - clusters.usual
+    return after.reshape(rows, width)
+
+
+def _gain(after: NDArray[np.int64], bins: Bins) -> Floats:
+    """JSD of every attribute and row."""
+    f = _count_times_log(2 * bins.records)
+    gain = f.take(after)
+    gain -= f.take(after + bins.before)
+    total = np.add.reduceat(gain, bins.first, axis=1) + bins.own
+    return np.clip(1 + total.T / (2 * bins.records), 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The bins of several attributes side by side, and the original's histograms."""
+
+    edges: Edges
+    first: NDArray[np.int64]  # where the bins of each attribute begin
+    before: NDArray[np.int64]
+    own: Floats  # Σf of each attribute's histogram
+    records: int
+
+
+def bins_of(numbers: Numbers, settings: Settings, arranged: Arranged | None = None) -> Bins:
+    """`arranged`: the same values in an order that may be quicker to count."""
+    if settings.bins not in numbers.histograms:
+        sources, values = numbers.sources, numbers.records[:, None]
+        count = np.array([bin_count(source, settings.bins) for source in sources])
+        edges = edges_of(sources, count)
+        first = np.cumsum(count) - count
+        records = values.shape[2]
+        if len(sources) == 1 and records >= LONG:
+            rising = arranged is not None and arranged.rising
+            in_line = arranged.values[0] if arranged is not None and rising else numbers.records[0]
+            before = _long_histogram(in_line, rising, edges, int(count[0]))
+        else:
+            place = edges.places(values) + first[:, None, None]
+            before = np.bincount(place.ravel(), minlength=int(count.sum()))
+        own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
+        numbers.histograms[settings.bins] = Bins(edges, first, before, np.array(own), records)
+    found: Bins = numbers.histograms[settings.bins]
+    return found
+
+
+def _long_histogram(values: Floats, rising: bool, edges: Edges, bins: int) -> NDArray[np.int64]:
+    from coterie.chain.partition._compiled import for_reading
+    from coterie.evaluation._column_loops import histogram
+
+    counts = np.zeros(bins, dtype=np.int64)
+    histogram(for_reading(values), rising, edges.single, counts)
+    return counts
+
+
+def _drawn(drawn: Drawn, settings: Settings) -> Floats:
+    return divergence(drawn.clustered.histogram, drawn.histogram, drawn.clustered.records)
+
+
+MEASURE = Measure(
+    name="jensen-shannon",
+    title="Jensen–Shannon divergence of the distributions",
+    meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
+    papers="001 §4.2",
+    needs_linkage=False,
+    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, from_sums=True, drawn=_drawn),
+    rank=30,
+)

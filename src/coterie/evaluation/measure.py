@@ -1,0 +1,121 @@
+"""What a measure is: one number for the whole release, one an attribute, and whether it needs rows to be linked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import ParameterError
+from coterie.evaluation.clustered_labels import Drawn
+from coterie.evaluation.pair import Pair
+from coterie.evaluation.released import Released
+from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What some measures let the user choose. Everything random follows from `seed`."""
+
+    bins: str = "auto"  # jensen-shannon: "domain" (1/100 of it), "value" (one bin a value) or "auto"
+    queries: int = 1000
+    target: str | None = None  # classification: the class column
+    threshold: float | None = None  # … made of two classes: at most it, or above it
+    classifier: str = "RandomForestClassifier"
+    train_share: float = 0.66  # 000 §4.2: the first 66 % of the records train
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.bins not in ("auto", "domain", "value"):
+            raise ParameterError(f"There are no bins of kind '{self.bins}'.", "Choose auto, domain or value.")
+        if self.seed < 0:
+            raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
+        if self.threshold is None:
+            return
+        if not math.isfinite(self.threshold):
+            raise ParameterError(
+                "The threshold is not a finite number.", "Give for example --threshold 30000."
+            )
+        if self.target is None:
+            raise ParameterError(
+                "There is a threshold but no class column to split.", "Name it with --target."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A result, or the reason why there is none."""
+
+    value: float | None
+    attributes: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def mean_of_attributes(values: Floats) -> Floats:
+    """Attributes lie along the first axis."""
+    return np.asarray(np.mean(values, axis=0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class ByAttribute:
+    """A measure that looks at one attribute at a time, from records and, with the same result, from clusters.
+
+    `numbers` and `labels` take original and released records. `clusters` and `drawn` take one row of released cluster
+    values a (cell, run) and return one number for it. A kind of attribute that the measure does not know is left out.
+    """
+
+    numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
+    labels: Callable[[CategoryColumn, Codes, Settings], float] | None = None
+    clusters: Callable[[Released, Settings], Floats] | None = None
+    drawn: Callable[[Drawn, Settings], Floats] | None = None
+    combine: Callable[[Floats], Floats] = mean_of_attributes
+    from_sums: bool = (
+        False  # `clusters` is content with `Released.sums`: the rows of a long column are then never held
+    )
+
+    def compute(self, pair: Pair, settings: Settings) -> Measured:
+        found: dict[str, float] = {}
+        for name, column in pair.original.items():
+            released = pair.released[name]
+            if isinstance(column, CategoryColumn):
+                if self.labels is not None:
+                    assert isinstance(released, CategoryColumn)
+                    found[name] = self.labels(column, released.codes, settings)
+            elif self.numbers is not None:
+                assert isinstance(released, NumericColumn)
+                found[name] = self.numbers(column, released.values, settings)
+        if not found:
+            kind = "numeric attribute" if self.numbers is not None else "category"
+            return Measured(None, reason=f"no {kind} is protected")
+        return Measured(float(self.combine(np.array(list(found.values())))), found)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Either `attribute` or `table` says how it is computed."""
+
+    name: str
+    title: str
+    meaning: str  # how to read the number
+    papers: str
+    needs_linkage: bool  # whether row i of the release must be row i of the original
+    rank: int
+    attribute: ByAttribute | None = None
+    table: Callable[[Pair, Settings], Measured] | None = None
+    higher_is_better: bool = False
+
+    def compute(self, pair: Pair, settings: Settings) -> Measured:
+        if self.attribute is not None:
+            return self.attribute.compute(pair, settings)
+        assert self.table is not None
+        return self.table(pair, settings)

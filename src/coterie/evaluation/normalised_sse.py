@@ -1,0 +1,29 @@
+"""sse-004: the SSE of 004 §5, summed over records and attributes and divided by the number of attributes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.evaluation.clustered import Floats
+from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.evaluation.released import Released
+from coterie.table.columns.column import NumericColumn
+
+
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
+    return float(np.sum((released - column.values) ** 2))
+
+
+def _clusters(released: Released, settings: Settings) -> Floats:
+    return released.squared_error
+
+
+MEASURE = Measure(
+    name="sse-004",
+    title="sum of squared errors as in 004",
+    meaning="grows with the number of records and with units; lower is better",
+    papers="004 §5",
+    needs_linkage=True,
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True),
+    rank=12,
+)

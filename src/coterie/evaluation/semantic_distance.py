@@ -1,0 +1,28 @@
+"""semantic-distance: how far a released category lies from the original one in the taxonomy (001 Eq. (3))."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coterie.evaluation.clustered_labels import Drawn, Floats
+from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.table.columns.column import CategoryColumn, Codes
+
+
+def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
+    return float(np.mean(column.distance[column.codes, released]))
+
+
+def from_drawn(drawn: Drawn, settings: Settings) -> Floats:
+    return np.asarray(drawn.distance / drawn.clustered.records, dtype=np.float64)
+
+
+MEASURE = Measure(
+    name="semantic-distance",
+    title="mean semantic distance of categories",
+    meaning="0: every category is kept; 1: nothing in common with the original in the taxonomy",
+    papers="001 Eq. (3)",
+    needs_linkage=True,
+    attribute=ByAttribute(labels=from_labels, drawn=from_drawn),
+    rank=21,
+)

@@ -1,0 +1,2 @@
+"""What is signed and sent: studies, answers, invitations, certificates, in one canonical form. Changed only with a
+version."""

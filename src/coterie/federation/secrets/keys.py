@@ -1,0 +1,179 @@
+"""Keys of owners and aggregators: Ed25519 for signing, X25519 for sealing. Files that only their owner can read."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import hashlib
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from coterie.federation.errors import FederationError
+
+SIGNING, SEALING = "signing.pem", "sealing.pem"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_KEY = re.compile(r"[A-Za-z0-9+/]{43}=")
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """Both private keys of one party. No repr: a private key must not reach a log."""
+
+    signing: Ed25519PrivateKey
+    sealing: X25519PrivateKey
+
+    @classmethod
+    def generate(cls) -> Keys:
+        return cls(Ed25519PrivateKey.generate(), X25519PrivateKey.generate())
+
+    @property
+    def public(self) -> str:
+        return as_text(self.signing.public_key().public_bytes_raw())
+
+    @property
+    def sealing_public(self) -> str:
+        return as_text(self.sealing.public_key().public_bytes_raw())
+
+    def sign(self, kind: str, content: bytes) -> str:
+        return as_text(self.signing.sign(_framed(kind, content)))
+
+    def save(self, folder: Path) -> None:
+        for name, key in ((SIGNING, self.signing), (SEALING, self.sealing)):
+            content = key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            write_private(folder / name, content)
+
+    @classmethod
+    def load(cls, folder: Path) -> Keys:
+        signing, sealing = (_load(folder / name) for name in (SIGNING, SEALING))
+        if not isinstance(signing, Ed25519PrivateKey) or not isinstance(sealing, X25519PrivateKey):
+            raise _unreadable(folder)
+        return cls(signing, sealing)
+
+
+def verify(key: str, kind: str, content: bytes, signature: str) -> bool:
+    """Whether `key` signed this content as a document of this kind. Ed25519 verification is constant in time."""
+    try:
+        public = Ed25519PublicKey.from_public_bytes(raw_key(key))
+        public.verify(base64.b64decode(signature, validate=True), _framed(kind, content))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def fingerprint(key: str) -> str:
+    """The same short name as on signed certificates (coterie.promise.signing)."""
+    return "SHA256:" + hashlib.sha256(raw_key(key)).hexdigest()[:32]
+
+
+def raw_key(key: str) -> bytes:
+    if not _KEY.fullmatch(key):
+        raise ValueError("not a key of 32 bytes")
+    return base64.b64decode(key, validate=True)
+
+
+def as_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Mode 0600 from the first byte, never over an existing file, whole or not at all."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
+        raise FederationError(
+            f"{path} cannot be written ({error.strerror}).", "Choose a new folder that you may write."
+        ) from None
+
+
+def keep_private(path: Path, content: bytes) -> None:
+    """The same in place of what may be there: whole or not at all."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    write_private(temporary, content)
+    os.replace(temporary, path)
+
+
+def _framed(kind: str, content: bytes) -> bytes:
+    """The kind is signed too: a signature on one kind of document is worth nothing on another."""
+    return f"coterie {kind} 1\n".encode() + content
+
+
+def _load(path: Path) -> object:
+    try:
+        if path.stat().st_mode & 0o077:
+            raise FederationError(
+                f"The key file {path} can be read by others.", f"Close it first: chmod 600 {path}"
+            )
+        return serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError):
+        raise _unreadable(path.parent) from None
+
+
+def _unreadable(folder: Path) -> FederationError:
+    return FederationError(
+        f"The keys in {folder} cannot be read.", "Name the folder that `init` or `join` made, unchanged."
+    )
+
+
+# A secret for one reader, through hands that must not read it: X25519, HKDF-SHA-256, ChaCha20-Poly1305.
+#
+# A fresh key pair for every message; the reader's key and the purpose are bound in, so that a sealed secret
+# cannot be replayed to another reader or in another study.
+
+_NONCE = 12
+
+
+def seal(secret: bytes, reader: str, purpose: str) -> str:
+    """base64(ephemeral key ‖ nonce ‖ ciphertext) for the X25519 key `reader`."""
+    ephemeral = X25519PrivateKey.generate()
+    mine = ephemeral.public_key().public_bytes_raw()
+    theirs = raw_key(reader)
+    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(theirs))
+    nonce = secrets.token_bytes(_NONCE)
+    context = purpose.encode()
+    sealed = ChaCha20Poly1305(_key(shared, mine + theirs, context)).encrypt(nonce, secret, context)
+    return as_text(mine + nonce + sealed)
+
+
+def unseal(sealed: str, key: X25519PrivateKey, purpose: str) -> bytes:
+    try:
+        raw = base64.b64decode(sealed, validate=True)
+        theirs, nonce, body = raw[:32], raw[32 : 32 + _NONCE], raw[32 + _NONCE :]
+        shared = key.exchange(X25519PublicKey.from_public_bytes(theirs))
+        own = key.public_key().public_bytes_raw()
+        context = purpose.encode()
+        return ChaCha20Poly1305(_key(shared, theirs + own, context)).decrypt(nonce, body, context)
+    except (InvalidTag, ValueError):
+        raise FederationError(
+            "The sealed group key cannot be opened with this owner's key.",
+            "It was sealed for somebody else or changed on the way: tell the lead owner.",
+        ) from None
+
+
+def _key(shared: bytes, parties: bytes, context: bytes) -> bytes:
+    return HKDF(SHA256(), 32, salt=parties, info=b"coterie seal 1\n" + context).derive(shared)

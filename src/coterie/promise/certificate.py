@@ -1,0 +1,230 @@
+"""What was promised, under which assumptions, over which bytes.
+
+A certificate holds no value and no statistic of the original data: only what the user declared as public, what follows
+from the number of released rows and k, and a digest of the release. All numbers that are not whole are exact text, so its
+canonical form (RFC 8785: sorted keys, no blanks) is the same in every language.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from coterie.errors import CertificateError
+from coterie.schema.attributes import (
+    AttributeType,
+    Missing,
+    Order,
+    Outside,
+    Role,
+    Source,
+)
+
+_EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Digest(_Frozen):
+    """SHA-256 over the bytes of a file, over all part files of a folder, or over the canonical form of a table."""
+
+    algorithm: Literal["sha256"] = "sha256"
+    over: Literal["file bytes", "canonical table", "part files"]
+    value: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class Released(_Frozen):
+    rows: int = Field(ge=1)
+    columns: tuple[str, ...]
+    shuffled: bool
+    digest: Digest
+
+
+class ClusterSizes(_Frozen):
+    size: int
+    clusters: int
+
+
+class Clusters(_Frozen):
+    """Per attribute. Given where they follow from the number of rows and k, and so disclose nothing; else null."""
+
+    grouping: str
+    count: int | None
+    sizes: tuple[ClusterSizes, ...] | None
+
+
+class _Origin(_Frozen):
+    """Entries that certificates had not from the first are absent, not null: older ones keep their signed bytes."""
+
+    from_data: tuple[str, ...] | None = None
+    public_because: str | dict[str, str] | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = dump(self)
+        return {name: value for name, value in content.items() if value is not None or name not in _LATER}
+
+
+_LATER = frozenset(_Origin.model_fields)
+
+
+class Bounds(_Origin):
+    """Bounds that were taken from the data are not repeated here: they are a statistic of it.
+
+    `from_data`: which one, where only one of them was. Only where somebody stated why it is public (`public_because`)
+    does it stand here. `epsilon`: what finding them cost, where the source is dp; beside the attribute's own.
+    """
+
+    lower: str | None
+    upper: str | None
+    source: Source
+    epsilon: str | None = None
+
+
+class Labels(_Origin):
+    """The declared labels or taxonomy. Labels that were taken from the data are not repeated here.
+
+    `from_data`: those of them that somebody stated to be public, where not all labels came from the data.
+    """
+
+    taxonomy: str | None
+    labels: tuple[str, ...] | None
+    order: Order
+    source: Source
+    sha256: str | None = None  # of the tree of labels, in its canonical form
+
+
+class CertifiedAttribute(_Frozen):
+    name: str
+    role: Role
+    type: AttributeType
+    unit: str | None
+    epsilon: str | None = None
+    mechanism: str | None = None
+    caution: str | None = None
+    domain: Bounds | None = None
+    categories: Labels | None = None
+    missing: Missing | None = None
+    missing_marks: tuple[str, ...] = ()
+    imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
+    outside: Outside | None = None
+
+
+class Dependence(_Frozen):
+    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole."""
+
+    mechanism: str
+    epsilon: str
+
+
+class Promised(_Frozen):
+    model: str
+    value: str
+    status: Literal["proved", "bounded", "conditional", "heuristic", "refuted", "none"]
+    scope: str
+    label: str
+    assumptions: tuple[str, ...]
+    citation: str
+    neighbours: str
+    rests_on_noise: bool
+    beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Certificates from before there was a `beside` keep their canonical form, and so their signature."""
+        content: dict[str, Any] = write(self)
+        if not self.beside:
+            content.pop("beside", None)
+        return content
+
+
+class Multiplier(_Frozen):
+    """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated.
+
+    `lower` counts on noise in every cluster; clusters of equal values have none and are released exactly.
+    """
+
+    clusters: int
+    lower: str
+    upper: str
+
+
+class Signature(_Frozen):
+    """Over the canonical form of everything else."""
+
+    algorithm: Literal["Ed25519"]
+    public_key: str
+    fingerprint: str
+    value: str
+
+
+class Certificate(_Frozen):
+    coterie_certificate: Literal[1] = 1
+    tool: str
+    issued: str
+    method: str
+    method_title: str
+    papers: str
+    epsilon: str | None = Field(pattern=_EXACT)  # null: no noise was added, so no ε describes the release
+    k: int = Field(ge=1)
+    clusters: Clusters
+    guarantee: Promised
+    effective_multiplier: Multiplier | None = None
+    attributes: tuple[CertifiedAttribute, ...]
+    dependence: Dependence | None = None
+    dropped: tuple[str, ...]
+    kept: tuple[str, ...]
+    sampler: str
+    reproducible: bool
+    notes: tuple[str, ...]
+    release: Released
+    signature: Signature | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        try:
+            # Two entries of one name would let a reader see another certificate than the one that was signed.
+            return cls.model_validate(json.loads(text, object_pairs_hook=_once))
+        except (ValueError, RecursionError) as error:
+            if not isinstance(error, ValidationError):
+                raise CertificateError(
+                    "This is not a certificate: it is no JSON document, or names an entry twice.",
+                    "Give the JSON file that `coterie protect` wrote, unchanged.",
+                ) from None
+            fault = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, fault["loc"])) or "the document"
+            raise CertificateError(
+                f"This is not a certificate that this Coterie can read ({place}: {fault['msg'].lower()}).",
+                "Give the JSON file that `coterie protect` wrote, unchanged.",
+            ) from None
+
+    def canonical(self) -> bytes:
+        """The signed bytes: everything but the signature, in RFC 8785 form (there are no floats inside)."""
+        content = self.model_dump(mode="json", exclude={"signature"})
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("an entry appears twice")
+    return content
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema of a certificate."""
+    return Certificate.model_json_schema()

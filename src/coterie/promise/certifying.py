@@ -1,0 +1,219 @@
+"""From a promise to its certificate: the facts of a release, written down over the bytes that were released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from coterie._version import __version__
+from coterie.chain.noise.sampler import Sampler
+from coterie.methods import all_methods
+from coterie.methods.grouping import Grouping
+from coterie.methods.guarantee import Facts, Guarantee
+from coterie.methods.recipe import Method
+from coterie.promise.budget_warnings import release_warnings
+from coterie.promise.certificate import (
+    Bounds,
+    Certificate,
+    CertifiedAttribute,
+    Clusters,
+    ClusterSizes,
+    Dependence,
+    Digest,
+    Labels,
+    Multiplier,
+    Promised,
+    Released,
+)
+from coterie.schema.attributes import (
+    Attribute,
+    Role,
+    Schema,
+    Source,
+)
+from coterie.schema.document import shown_bound
+from coterie.schema.exact import as_text
+
+
+def certify(
+    guarantee: Guarantee,
+    facts: Facts,
+    schema: Schema,
+    method: Method,
+    shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    dependence: Fraction,
+    sampler: Sampler,
+    columns: tuple[str, ...],
+    issued: datetime,
+    digest: Digest,
+) -> Certificate:
+    """Everything that was promised, over the bytes that `digest` names."""
+    clusters = _clusters(method.grouping, facts)
+    return Certificate(
+        tool=f"coterie {__version__}",
+        issued=issued.astimezone(UTC).isoformat(timespec="seconds"),
+        method=method.name,
+        method_title=method.title,
+        papers=method.papers,
+        epsilon=as_text(method.cost(facts.epsilon, len(facts.protected))) if method.adds_noise else None,
+        k=facts.k,
+        clusters=clusters,
+        guarantee=Promised.model_validate(asdict(guarantee)),
+        effective_multiplier=_multiplier(method, facts),
+        attributes=tuple(
+            _attribute(attribute, method, shares, bounds, dict(facts.taxonomies).get(attribute.name))
+            for attribute in schema.attributes
+        ),
+        dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
+        if method.synthesis
+        else None,
+        dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
+        kept=facts.kept,
+        sampler=sampler.name if method.adds_noise else "none: no noise was added",
+        reproducible=not facts.private_noise,
+        notes=(
+            *_notes(facts, method),
+            *(note for a in schema.protected for note in a.stated),
+            *_warnings(method, facts, shares, schema, guarantee),
+        ),
+        release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
+    )
+
+
+def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
+    if grouping.sizes is None:
+        return Clusters(grouping=grouping.name, count=None, sizes=None)
+    sizes = [
+        ClusterSizes(size=size, clusters=count) for size, count in grouping.sizes(facts.records, facts.k)
+    ]
+    return Clusters(grouping=grouping.name, count=sum(entry.clusters for entry in sizes), sizes=tuple(sizes))
+
+
+def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
+    if method.name != "idp-cbls" or facts.sizes_from_data:
+        return None
+    q = facts.clusters
+    return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
+
+
+def _attribute(
+    attribute: Attribute,
+    method: Method,
+    shares: Mapping[str, Fraction],
+    bounds: Mapping[str, Fraction],
+    tree: str | None,
+) -> CertifiedAttribute:
+    if attribute.role is not Role.PROTECT:
+        return CertifiedAttribute(
+            name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
+        )
+    mechanism = method.categorical if attribute.type.labelled else method.numeric
+    return CertifiedAttribute(
+        name=attribute.name,
+        role=attribute.role,
+        type=attribute.type,
+        unit=attribute.unit,
+        epsilon=as_text(shares[attribute.name]) if method.adds_noise else None,
+        mechanism=f"{method.grouping.name} · {mechanism.stages}",
+        caution=mechanism.caution,
+        domain=_bounds(attribute, bounds.get(attribute.name)),
+        categories=_labels(attribute, tree),
+        missing=attribute.missing,
+        missing_marks=attribute.missing_marks,
+        imputed=None if attribute.impute is None else str(attribute.impute),
+        outside=attribute.outside if attribute.type.ranged else None,
+    )
+
+
+def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
+    domain, kind = attribute.domain, attribute.type
+    if domain is None:
+        return None
+    return Bounds(
+        lower=None if "lower" in domain.leaks else shown_bound(domain.lower, kind),
+        upper=None if "upper" in domain.leaks else shown_bound(domain.upper, kind),
+        source=domain.source,
+        epsilon=None if paid is None else as_text(paid),
+        from_data=domain.from_data,
+        public_because=domain.reasons,
+    )
+
+
+def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
+    declared = attribute.categories
+    if declared is None:
+        return None
+    public = not declared.leaks
+    return Labels(
+        taxonomy=declared.taxonomy,
+        labels=declared.labels if public else None,
+        sha256=tree if public else None,
+        order=declared.order,
+        source=declared.source if public else Source.DATA,
+        from_data=declared.from_data if public else None,
+        public_because=declared.reasons,
+    )
+
+
+def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
+    notes = []
+    if not method.splits_budget:
+        each = as_text(facts.epsilon)
+        notes.append(f"as published, each attribute gets the whole ε = {each}, whatever its weight")
+    if not facts.private_noise:
+        notes.append("reproducible: not private")
+    if not facts.clipped:
+        notes.append("released numbers are not cut to their domain")
+    if facts.bounds_from_data:
+        notes.append(
+            f"{', '.join(facts.bounds_from_data)} taken from the data: this discloses extremes or labels"
+        )
+    if facts.bounds_paid:
+        notes.append(
+            f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
+        )
+    if facts.order_from_data:
+        notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+    if facts.parameters_from_data:
+        notes.append(
+            "method, ε and k chosen by comparing results on these data: the choice shows something of them"
+        )
+    if facts.parameters_public_because:
+        notes.append(facts.parameters_public_because)
+    if facts.synthetic:
+        notes.append(
+            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+        )
+    if facts.kept:
+        notes.append(f"released untouched: {', '.join(facts.kept)}")
+    if facts.rows_may_drop:
+        notes.append("rows with missing values were dropped; their number is not disclosed here")
+    return tuple(notes)
+
+
+def _warnings(
+    method: Method, facts: Facts, shares: Mapping[str, Fraction], schema: Schema, promise: Guarantee
+) -> tuple[str, ...]:
+    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
+    cost = method.cost(facts.epsilon, len(facts.protected))
+    return release_warnings(method, cost, shares, labelled, facts.records, facts.k, promise)
+
+
+def warnings_on(certificate: Certificate) -> tuple[str, ...]:
+    """The notes of a certificate that warn of its budget, told from the others."""
+    protected = [a for a in certificate.attributes if a.epsilon is not None]
+    if certificate.epsilon is None or certificate.method not in all_methods():
+        return ()
+    found = release_warnings(
+        all_methods()[certificate.method],
+        Fraction(certificate.epsilon),
+        {a.name: Fraction(a.epsilon or 0) for a in protected},
+        frozenset(a.name for a in protected if a.type.labelled),
+        certificate.release.rows,
+        certificate.k,
+        certificate.guarantee,
+    )
+    return tuple(warning for warning in found if warning in certificate.notes)

@@ -1,0 +1,83 @@
+"""ε in plain words: by how much a release can change an attacker's odds.
+
+Under ε-DP with replace-one neighbours, for any two records that a person may have, the odds between them change by a
+factor of at most e^ε whatever is released. Someone who is p sure before is at most p·e^ε / (p·e^ε + 1 - p) sure after.
+Only a proved model may be put this way; for anything else there is nothing to compute, only what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from coterie.errors import ParameterError
+from coterie.schema.exact import parse_epsilon
+
+DP = "differential privacy"
+
+
+class Promise(Protocol):
+    """A Guarantee, or what a certificate says of one."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def value(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def scope(self) -> str: ...
+
+
+def most_sure(epsilon: float, before: float = 0.5) -> float:
+    """The largest posterior that ε-DP allows to someone who was `before` sure."""
+    if not 0 < before < 1:
+        raise ParameterError("A prior belief lies between 0 and 1.", "Give for example 0.5.")
+    if epsilon < 0 or math.isnan(epsilon):
+        raise ParameterError("epsilon is negative or not a number.", "Give the ε of the release.")
+    # The form that cannot overflow.
+    return before / (before + (1 - before) * math.exp(-epsilon))
+
+
+def odds_in_words(promise: Promise, before: float = 0.5) -> str:
+    """One or two sentences for a data protection officer."""
+    status = str(promise.status)
+    if promise.model != DP or status not in ("proved", "conditional"):
+        return _no_bound(promise)
+    epsilon = float(parse_epsilon(promise.value))
+    after = most_sure(epsilon, before)
+    words = (
+        f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
+        f"at most {share_in_words(after)} sure after seeing {promise.scope}."
+    )
+    if status == "conditional":
+        words += " This holds only under the condition on the certificate."
+    if after > 0.95:
+        words += " At this ε the promise is formally true and practically empty."
+    return words
+
+
+def _no_bound(promise: Promise) -> str:
+    status = str(promise.status)
+    if status == "refuted":
+        return (
+            f"No limit on what an attacker can become sure of: the claim of {promise.model} is refuted for such "
+            "releases, so ε says nothing here. What was measured instead stands in the table of attacks."
+        )
+    if promise.model == "none" or status == "none":
+        return "No limit on what an attacker can become sure of is promised. See what was measured instead."
+    return (
+        f"The promise ({promise.model}, {status}) does not limit an attacker's odds: it is not differential privacy. "
+        "See what was measured instead."
+    )
+
+
+def share_in_words(value: float) -> str:
+    """Never rounded to certainty, nor a gain to none: 73 %, 99.97 %, 50.3 %."""
+    for digits in range(6):
+        shown = f"{100 * value:.{digits}f}"
+        if shown == "50" and value != 0.5:
+            continue
+        if float(shown) < 99 or (digits and float(shown) < 100):
+            return f"{shown} %"
+    return "as good as 100 %"

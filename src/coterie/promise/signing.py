@@ -1,0 +1,136 @@
+"""Ed25519 signatures on certificates, with key files that only their owner can read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from coterie.errors import CertificateError, OutputError, ParameterError
+from coterie.promise.certificate import Certificate, Signature
+
+
+def make_key(path: Path) -> str:
+    """Write a new private key (mode 0600) and its public half beside it (.pub); return the fingerprint."""
+    key = Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    # Both halves or none: one alone would look like a pair that works.
+    written: list[Path] = []
+    for target, content, mode in (
+        (path.with_name(path.name + ".pub"), public, 0o644),
+        (path, private, 0o600),
+    ):
+        try:
+            handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except OSError as error:
+            for half in written:
+                half.unlink()
+            raise OutputError(
+                f"The key file cannot be written ({error.strerror}).",
+                "Choose a new name in a folder of yours.",
+            ) from None
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        written.append(target)
+    return fingerprint(key.public_key())
+
+
+def sign(certificate: Certificate, key_file: Path) -> Certificate:
+    key = load_private_key(key_file)
+    public = key.public_key()
+    signature = Signature(
+        algorithm="Ed25519",
+        public_key=base64.b64encode(public.public_bytes_raw()).decode(),
+        fingerprint=fingerprint(public),
+        value=base64.b64encode(key.sign(certificate.canonical())).decode(),
+    )
+    return certificate.model_copy(update={"signature": signature})
+
+
+def load_private_key(path: Path) -> Ed25519PrivateKey:
+    key = _load(path, private=True)
+    assert isinstance(key, Ed25519PrivateKey)
+    return key
+
+
+def check_signature(certificate: Certificate, trusted: Path | None) -> str | None:
+    """The signer's fingerprint, or None for an unsigned certificate; a bad signature is an error.
+
+    Without a trusted key this shows only that the certificate is as its signer made it, not who that was.
+    """
+    if certificate.signature is None:
+        if trusted is not None:
+            raise CertificateError(
+                "The certificate is not signed.", "Ask its issuer for a signed one, or verify without a key."
+            )
+        return None
+    try:
+        raw = base64.b64decode(certificate.signature.public_key, validate=True)
+        public = Ed25519PublicKey.from_public_bytes(raw)
+        public.verify(base64.b64decode(certificate.signature.value, validate=True), certificate.canonical())
+        if certificate.signature.fingerprint != fingerprint(public):
+            raise ValueError
+    except (InvalidSignature, ValueError):
+        raise CertificateError(
+            "The certificate's signature does not fit its content.",
+            "It was changed after signing: do not rely on it.",
+        ) from None
+    if trusted is not None:
+        expected = _load(trusted, private=False)
+        assert isinstance(expected, Ed25519PublicKey)
+        if expected.public_bytes_raw() != raw:
+            raise CertificateError(
+                "The certificate is signed by another key than the one you trust.", "Ask who issued it."
+            )
+    return fingerprint(public)
+
+
+def require_signer(signer: str | None, trusted: str) -> None:
+    """`trusted` is a public key file, or a fingerprint (SHA256:…) as one reads it out on the telephone."""
+    expected = trusted.strip()
+    if not expected.startswith("SHA256:"):
+        key = _load(Path(trusted), private=False)
+        assert isinstance(key, Ed25519PublicKey)
+        expected = fingerprint(key)
+    if signer is None:
+        raise CertificateError(
+            "The certificate is not signed.", "Ask its issuer for a signed one, or verify without a key."
+        )
+    if not hmac.compare_digest(signer.encode(), expected.encode()):
+        raise CertificateError(
+            "The certificate is signed by another key than the one you trust.", "Ask who issued it."
+        )
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    return "SHA256:" + hashlib.sha256(key.public_bytes_raw()).hexdigest()[:32]
+
+
+def _load(path: Path, *, private: bool) -> object:
+    kind = "private" if private else "public"
+    try:
+        content = path.read_bytes()
+        key: object = (
+            serialization.load_pem_private_key(content, password=None)
+            if private
+            else serialization.load_pem_public_key(content)
+        )
+    except (OSError, ValueError, TypeError):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey if private else Ed25519PublicKey):
+        raise ParameterError(
+            f"The {kind} key file cannot be read as an Ed25519 key.",
+            "Make a pair with `coterie certificate key FILE`; sign with FILE, verify with FILE.pub.",
+        )
+    return key

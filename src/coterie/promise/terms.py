@@ -1,0 +1,187 @@
+"""What a release promises, whichever engine ran the chain: its ε shared out, the facts, the guarantee, the certificate."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+
+from coterie.chain.noise.sampler import Sampler
+from coterie.chain.noise.secure import SecureSampler
+from coterie.errors import ParameterError
+from coterie.methods.guarantee import REPLACE_ONE, Facts, Guarantee, settle
+from coterie.methods.recipe import Method
+from coterie.promise.certificate import Certificate, Digest
+from coterie.promise.certifying import certify
+from coterie.promise.loss import Loss, Model, Relation
+from coterie.schema.attributes import Missing, Role, Schema, Source
+from coterie.schema.exact import Number, parse_epsilon, split
+from coterie.table.columns.column import CategoryColumn, Column
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """ε, exactly: the whole, each attribute's share, and what the dependence between attributes gets."""
+
+    total: Fraction
+    shares: dict[str, Fraction]
+    dependence: Fraction
+
+    @classmethod
+    def of(cls, epsilon: Number | None, schema: Schema, method: Method) -> Budget:
+        """Together exactly ε (or m·ε, where a method does not split it). A method without noise needs no ε."""
+        total = total_epsilon(epsilon, method)
+        weights = {attribute.name: attribute.weight for attribute in schema.protected}
+        dependence = method.dependence(total, len(weights))
+        if not method.splits_budget:
+            return cls(total, dict.fromkeys(weights, total), dependence)
+        return cls(total, split(total - dependence, weights), dependence)
+
+    @property
+    def mean(self) -> Fraction:
+        return sum(self.shares.values(), Fraction(0)) / len(self.shares)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What every release carries, whatever form its rows have."""
+
+    method: str
+    loss: Loss  # what a ledger is charged
+    guarantee: Guarantee
+    certify: Callable[[Digest], Certificate] = field(repr=False)
+
+
+def promise(
+    schema: Schema,
+    method: Method,
+    budget: Budget,
+    records: int,
+    k: int,
+    sampler: Sampler,
+    columns: Iterable[Column],
+    *,
+    paid: Mapping[str, Fraction] | None = None,
+    shuffled: bool = False,
+    clipped: bool = True,
+) -> Promise:
+    """`columns`: the protected ones, for their trees of labels; `paid`: what private bounds took of the shares."""
+    facts = facts_of(
+        schema, method, budget.total, records, k, sampler, columns, shuffled=shuffled, clipped=clipped
+    )
+    guarantee = settle(method.promise, facts)
+    return Promise(
+        method.name,
+        loss_of(guarantee, method.cost(budget.total, len(schema.protected)) if method.adds_noise else None),
+        guarantee,
+        partial(
+            certify,
+            guarantee,
+            facts,
+            schema,
+            method,
+            budget.shares,
+            paid or {},
+            budget.dependence,
+            sampler,
+            tuple(a.name for a in schema.attributes if a.role is not Role.IDENTIFIER),
+            datetime.now(UTC),
+        ),
+    )
+
+
+_MODELS = {"differential privacy": Model.DP, "individual differential privacy": Model.IDP}
+
+
+def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
+    """What a release costs: its stated value where there is a proof of one.
+
+    A proof of individual differential privacy that stands beside the guarantee (of the list of group means, where the rows
+    show the groups) counts as such. Without any proof, the ε that the noise was calibrated for is noted, and adds up to
+    nothing.
+    """
+    stated = [guarantee, *(other for other in guarantee.beside if _MODELS.get(other.model) is Model.IDP)]
+    for statement in stated:
+        model = _MODELS.get(statement.model)
+        if model is not None and statement.status.proof:
+            assert statement.neighbours == REPLACE_ONE  # all methods for rows
+            epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
+            return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, scope=statement.scope)
+    return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
+
+
+def forecast(
+    schema: Schema,
+    method: Method,
+    epsilon: Fraction,
+    k: int | None,
+    *,
+    shuffled: bool = False,
+    clipped: bool = True,
+) -> Guarantee:
+    """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
+    k = k or method.fixed_k or method.minimum_k
+    facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
+    return settle(method.promise, facts)
+
+
+def facts_of(
+    schema: Schema,
+    method: Method,
+    epsilon: Fraction,
+    records: int,
+    k: int,
+    sampler: Sampler,
+    columns: Iterable[Column] = (),
+    *,
+    shuffled: bool,
+    clipped: bool = True,
+) -> Facts:
+    """What the promise may depend on: all of it declared, or visible in the release."""
+    parameters = schema.parameters
+    labelled = [column for column in columns if isinstance(column, CategoryColumn)]
+    return Facts(
+        epsilon=epsilon,
+        records=records,
+        k=k,
+        clusters=records // k,
+        protected=tuple(a.name for a in schema.protected),
+        kept=tuple(a.name for a in schema.with_role(Role.KEEP)),
+        bounds_from_data=tuple(a.from_data for a in schema.protected if a.from_data),
+        bounds_paid=tuple(a.name for a in schema.protected if a.domain and a.domain.source == Source.DP),
+        order_from_data=tuple(a.name for a in schema.protected if a.order_from_data),
+        parameters_from_data=parameters is not None and parameters.leaks,
+        parameters_public_because="; ".join(parameters.notes("method, ε and k")) if parameters else "",
+        sizes_from_data=method.grouping.sizes is None,
+        rows_may_drop=tuple(
+            a.name
+            for a in schema.attributes
+            if a.missing is Missing.DROP_ROW and a.role is not Role.IDENTIFIER
+        ),
+        labelled=tuple(a.name for a in schema.protected if a.type.labelled),
+        taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
+        shuffled=shuffled,
+        clipped=clipped,
+        synthetic=method.synthesis is not None,
+        private_noise=sampler.private or not method.adds_noise,
+    )
+
+
+def total_epsilon(epsilon: Number | None, method: Method) -> Fraction:
+    """ε as given. A method without noise needs none; one that was given is checked all the same."""
+    if epsilon is not None:
+        return parse_epsilon(epsilon)
+    if method.adds_noise:
+        raise ParameterError(
+            f"Method '{method.name}' needs a privacy budget.", "Give epsilon, for example 1."
+        )
+    return Fraction(1)
+
+
+def whole_seed(seed: object) -> int:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or operator.index(seed) < 0:
+        raise ParameterError("The seed is not a whole number from 0 up.", "Give for example seed=1.")
+    return operator.index(seed)

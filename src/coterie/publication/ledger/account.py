@@ -1,0 +1,266 @@
+"""What one account counts, and what it adds up to.
+
+An account counts for one population, one privacy unit and one neighbour relation. ε of pure releases is added exactly. With
+a lifetime δ it also takes releases in ρ and in (ε, δ); the total ε at that δ is then the smaller of
+
+    Σε + Σεᵢ + ε(Σρ, δ - Σδᵢ)           plain addition; ρ turned into ε by dp-accounting
+    ε(Σρ + Σε²/2 + Σεᵢ²/2, δ - Σδᵢ)     all of it as ρ (Bun & Steinke 2016, Proposition 14 and Lemma 8.2)
+
+both of which are upper bounds. Individual differential privacy has a second total: it holds the releases with that promise
+and the differentially private ones, never the reverse.
+
+Sums are whole numbers over one common denominator: a ledger is added up anew at each opening, and Python adds fractions some
+ten times more slowly than integers.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+
+from coterie.errors import BudgetExceeded, LedgerError, ParameterError
+from coterie.promise.loss import ROW, Loss, Model, Relation, epsilon_at, for_unit, under
+from coterie.schema.exact import as_text, brief
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What was promised to a population when its account was made. It never changes."""
+
+    population: str
+    lifetime: Fraction
+    delta: Fraction | None = None
+    relation: Relation = Relation.REPLACE_ONE
+    unit: str = ROW
+    rows_per_unit: int = 1
+    individual_lifetime: Fraction | None = None  # of the total of individual differential privacy
+
+    def __post_init__(self) -> None:
+        if self.delta is not None and self.delta >= 1:
+            raise ParameterError(
+                "A lifetime delta of 1 or more promises nothing.",
+                "Give for example 1e-6, below 1/(number of people).",
+            )
+        if not self.unit.isidentifier():
+            raise ParameterError("The unit is not one word.", "Write for example person or household.")
+        if isinstance(self.rows_per_unit, bool) or self.rows_per_unit < 1:
+            raise ParameterError("The rows per unit are not a whole number from 1 up.", "Give for example 5.")
+        if self.unit == ROW and self.rows_per_unit != 1:
+            raise ParameterError("A row is one row.", "Name the unit that has several: --unit household.")
+
+    def counted(self, loss: Loss) -> Counted:
+        """What a release counts in the two totals of this account; None where it has no place."""
+        if loss.model is Model.NONE:
+            return None, None
+        if self.delta is None and (loss.rho is not None or loss.delta is not None):
+            raise LedgerError(
+                f"This release costs {loss}, and the account of '{self.population}' has no lifetime delta.",
+                "It takes releases in pure epsilon only. Give the release an epsilon without delta; or make a population "
+                "with `coterie ledger init … --delta 1e-6`.",
+            )
+        here = for_unit(under(loss, self.relation), self.unit, self.rows_per_unit)
+        return (here if here.model is Model.DP else None), here
+
+    def __str__(self) -> str:
+        rows = f" of at most {self.rows_per_unit} rows" if self.rows_per_unit > 1 else ""
+        return f"{self.relation}, unit {self.unit}{rows}"
+
+
+Counted = tuple[Loss | None, Loss | None]  # in the total of differential privacy, and of individual
+
+
+@dataclass(frozen=True)
+class Balance:
+    """One account as it stands: `held` is reserved by releases that are being computed now."""
+
+    terms: Terms
+    spent: Fraction
+    held: Fraction
+    individual_spent: Fraction
+    individual_held: Fraction
+    refuses_unproved: bool = False
+
+    @property
+    def population(self) -> str:
+        return self.terms.population
+
+    @property
+    def lifetime(self) -> Fraction:
+        return self.terms.lifetime
+
+    @property
+    def remaining(self) -> Fraction:
+        return self.lifetime - self.spent - self.held
+
+    @property
+    def individual_remaining(self) -> Fraction | None:
+        limit = self.terms.individual_lifetime
+        return None if limit is None else limit - self.individual_spent - self.individual_held
+
+
+class Sum:
+    """A multiple of 1/`_parts`; a summand that needs finer parts makes them finer."""
+
+    __slots__ = ("_parts", "_whole")
+
+    def __init__(self) -> None:
+        self._parts, self._whole = 1, 0
+
+    def add(self, value: Fraction, sign: int) -> None:
+        denominator = value.denominator
+        if self._parts % denominator:
+            finer = lcm(self._parts, denominator) // self._parts
+            self._parts *= finer
+            self._whole *= finer
+        self._whole += sign * value.numerator * (self._parts // denominator)
+
+    @property
+    def value(self) -> Fraction:
+        return Fraction(self._whole, self._parts)
+
+    def within(self, limit: Fraction) -> bool:
+        return self._whole * limit.denominator <= limit.numerator * self._parts
+
+
+class Tally:
+    """The sums of one total: of pure ε, of ρ, of ε and δ of the approximate ones, and of all of them as ρ."""
+
+    __slots__ = ("_with_delta", "approximate", "delta", "pure", "rho", "squares")
+
+    def __init__(self, with_delta: bool) -> None:
+        self._with_delta = with_delta
+        self.pure, self.approximate, self.delta, self.rho, self.squares = (Sum() for _ in range(5))
+
+    def add(self, loss: Loss, sign: int = 1) -> None:
+        if loss.rho is not None:
+            self.rho.add(loss.rho, sign)
+            self.squares.add(loss.rho, sign)
+            return
+        assert loss.epsilon is not None
+        if loss.delta is None:
+            self.pure.add(loss.epsilon, sign)
+        else:
+            self.approximate.add(loss.epsilon, sign)
+            self.delta.add(loss.delta, sign)
+        if self._with_delta:
+            self.squares.add(loss.epsilon**2 / 2, sign)
+
+    def total(self, delta: Fraction | None) -> Fraction:
+        """ε of all of it at the lifetime δ."""
+        if delta is None:
+            return self.pure.value
+        return _total(
+            self.pure.value + self.approximate.value,
+            self.rho.value,
+            self.squares.value,
+            delta - self.delta.value,
+        )
+
+
+@lru_cache(maxsize=256)
+def _total(epsilon: Fraction, rho: Fraction, all_as_rho: Fraction, delta: Fraction) -> Fraction:
+    if delta <= 0:  # nothing of δ is left for a conversion, and without ρ there is none to make
+        return epsilon
+    return min(epsilon + epsilon_at(rho, delta), epsilon_at(all_as_rho, delta))
+
+
+class Account:
+    """Two totals, each of what is charged and of what is charged or held."""
+
+    __slots__ = ("_all", "_spent", "terms")
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        with_delta = terms.delta is not None
+        self._spent = Tally(with_delta), Tally(with_delta)
+        self._all = Tally(with_delta), Tally(with_delta)
+
+    def hold(self, counted: Counted) -> None:
+        limits = self.terms.lifetime, self.terms.individual_lifetime
+        for tally, loss, limit in zip(self._all, counted, limits, strict=True):
+            if loss is None:
+                continue
+            tally.add(loss)
+            # An overspent ledger: no Coterie has written this. With δ it is found when the balance is computed.
+            if self.terms.delta is None and limit is not None and not tally.pure.within(limit):
+                raise ValueError
+
+    def spend(self, counted: Counted) -> None:
+        """What was held is charged."""
+        for tally, loss in zip(self._spent, counted, strict=True):
+            if loss is not None:
+                tally.add(loss)
+
+    def give_back(self, counted: Counted) -> None:
+        for tally, loss in zip(self._all, counted, strict=True):
+            if loss is not None:
+                tally.add(loss, -1)
+
+    def balance(self, *, refuses_unproved: bool = False) -> Balance:
+        spent, individual = (tally.total(self.terms.delta) for tally in self._spent)
+        everything, everything_individual = (tally.total(self.terms.delta) for tally in self._all)
+        return Balance(
+            self.terms,
+            spent,
+            everything - spent,
+            individual,
+            everything_individual - individual,
+            refuses_unproved,
+        )
+
+    def afford(self, loss: Loss) -> Balance:
+        """The balance while this release is under way, or a refusal."""
+        counted = self.terms.counted(loss)
+        before = self.balance()
+        after = self.copy()
+        for tally, part in zip(after._all, counted, strict=True):
+            if part is None:
+                continue
+            tally.add(part)
+            if self.terms.delta is not None and not tally.delta.within(self.terms.delta):
+                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
+            if self.terms.delta is not None and tally.rho.value and tally.delta.value == self.terms.delta:
+                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
+        balance = after.balance()
+        if counted[0] is not None and balance.remaining < 0:
+            raise self._refusal("epsilon", before.lifetime, before.remaining, loss, before.held)
+        left, limit = before.individual_remaining, self.terms.individual_lifetime
+        if left is not None and limit is not None and (balance.individual_remaining or 0) < 0:
+            raise self._refusal("individual epsilon", limit, left, loss, before.individual_held)
+        return balance
+
+    def copy(self) -> Account:
+        return deepcopy(self)
+
+    def _refusal(
+        self, what: str, limit: Fraction, left: Fraction, loss: Loss, held: Fraction = Fraction(0)
+    ) -> BudgetExceeded:
+        counted = self.terms.counted(loss)[1]
+        asks = f"this release asks for {_asked(loss)}"
+        if counted is not None and (counted.epsilon, counted.delta, counted.rho) != (
+            loss.epsilon,
+            loss.delta,
+            loss.rho,
+        ):
+            asks += f", which counts {_asked(counted)} here ({self.terms})"
+        held_words = f" ({as_text(held)} is held by releases under way)" if held else ""
+        has = (
+            f"has no delta left of {brief(limit)} for this"
+            if what == "delta"
+            else f"has {what} {as_text(left)} left of {as_text(limit)}{held_words}"
+        )
+        return BudgetExceeded(
+            f"Population '{self.terms.population}' {has}; {asks}.",
+            ("Ask for a smaller epsilon, or do not release" if left > 0 else "Do not release")
+            + ": the lifetime is a promise to the people in the table.",
+        )
+
+
+def _asked(loss: Loss) -> str:
+    """A pure ε is the number alone, exactly."""
+    if loss.epsilon is None or loss.delta is not None:
+        return loss.amount(brief)
+    return as_text(loss.epsilon)

@@ -1,0 +1,206 @@
+"""One release on its way: reserved, then ready, then released; given back if it never became ready."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.errors import CoterieError, LedgerError, ParameterError
+from coterie.publication.hidden_files import remove_any
+from coterie.publication.ledger.book import Entry, State
+from coterie.publication.ledger.files import Lock, Outcome, Staged, StagedRecord, make_durable, sweep
+from coterie.publication.ledger.storage import Storage
+
+
+class Charge:
+    """The right to publish one release: made by `Ledger.charge` or `Ledger.resume`, ended by their `with`"""
+
+    def __init__(self, storage: Storage, lock: Lock, release: str) -> None:
+        self.release = release
+        self._storage = storage
+        self._lock = lock
+        self._staged: Sequence[Staged] = ()
+
+    def staging(self, *temporaries: Path | str) -> None:
+        """Name temporary files before they are written, so that a killed process leaves none behind.
+
+        A text is an address, which the ledger cannot reach: it is told to the steward.
+        """
+        with self._storage.transaction() as book:
+            self._require(book.entries[self.release], State.RESERVED)
+            names = [name if isinstance(name, str) else str(name.absolute()) for name in temporaries]
+            self._storage.append("staging", release=self.release, temporaries=names)
+
+    def publish(self, staged: Sequence[Staged]) -> None:
+        """Charge these bytes, make them visible in the given order, and say so in the ledger.
+
+        Give the data last. A certificate without its data promises nothing and shows nothing; data without
+        their certificate, or beside the certificate of an older release, could be taken for a valid one.
+        """
+        records = self.ready(staged)
+        try:
+            for part in staged:
+                part.publish()
+            for directory in {Path(record.target).parent for record in records if record.kind != "table"}:
+                make_durable(directory)
+            self.released()
+        except (OSError, CoterieError) as error:
+            again = f"`coterie ledger check {self._storage.path}`"
+            if any(record.kind == "table" for record in records):
+                again = "the same command again"  # a database or a storage that the ledger cannot reach
+            raise LedgerError(
+                f"Release {self.release} is charged, but could not be put in place completely ({error}).",
+                f"Do not release again. Remove the obstacle, then run {again}: it finishes without a new charge.",
+            ) from error
+
+    def ready(self, staged: Sequence[Staged]) -> list[StagedRecord]:
+        """The noise is drawn, these bytes are the release: from here on it is charged, whatever happens."""
+        if not staged:
+            raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
+        self._staged = staged
+        records = [StagedRecord.of(part, self._lock.new_file_mode()) for part in staged]
+        with self._storage.transaction() as book:
+            self._require(book.entries[self.release], State.RESERVED)
+            self._storage.append(
+                "ready", release=self.release, staged=[record._asdict() for record in records]
+            )
+        return records
+
+    def released(self) -> None:
+        """Everything is in place."""
+        self._end("released", State.RELEASED)
+
+    def lost(self) -> None:
+        """The staged parts are gone; the charge stays, because somebody may have seen them."""
+        self._end("lost", State.LOST)
+
+    def settle(self) -> None:
+        """Leave the release in a clean state; the ledger, not this object, says which one it reached.
+
+        An interrupt may come just after a commit and before we learnt of it, so nothing remembered here is
+        trusted.
+        """
+        state = State.READY
+        try:
+            with suppress(LedgerError):  # a locked ledger: recovery will do the same later
+                with self._storage.transaction() as book:
+                    entry = book.entries.get(self.release)
+                    state = entry.state if entry else State.ABANDONED  # the reservation itself failed
+                    if entry and state in (State.RESERVED, State.ABANDONED):
+                        # First the files, then the event: a kill in between is repeated by recovery.
+                        for part in self._staged:
+                            part.discard()
+                        remove(entry.temporaries)
+                    if state is State.RESERVED:
+                        self._storage.append("abandoned", release=self.release)
+                if state is State.RESERVED:
+                    state = State.ABANDONED
+        finally:
+            self._lock.let_go(forget=state.final)
+
+    def _end(self, event: str, state: State) -> None:
+        with self._storage.transaction() as book:
+            entry = book.entries[self.release]
+            if entry.state is state:
+                return  # finished by another process that took us for dead
+            self._require(entry, State.READY)
+            self._storage.append(event, release=self.release)
+
+    def _require(self, entry: Entry, state: State) -> None:
+        if entry.state is not state:
+            raise LedgerError(
+                f"Release {self.release} is '{entry.state}' in the ledger, not '{state}'.",
+                "Its lock file was removed while it ran, or it was finished elsewhere. Nothing more was "
+                "published; see `coterie ledger show`.",
+            )
+
+
+def remove(temporaries: Sequence[str]) -> None:
+    for name in temporaries:
+        if "://" not in name:
+            remove_any(Path(name))
+
+
+# What a dead process left: give back what was only reserved, finish what was charged.
+#
+# Every step may be repeated: a kill during recovery is recovered the same way.
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """A release whose process had died, as it stands now, and what to tell the steward."""
+
+    entry: Entry
+    message: str
+
+
+def recover(storage: Storage) -> tuple[Recovered, ...]:
+    """Settle every release whose process is gone; those of living processes are left alone."""
+    told: list[Recovered] = []
+    for unfinished in storage.book().unfinished():
+        lock = Lock.take(storage.path, unfinished.release)
+        if lock is None:
+            continue
+        final = False
+        try:
+            message = _settle(storage, unfinished.release)
+            entry = storage.book().entries[unfinished.release]
+            final = entry.state.final
+        finally:
+            lock.let_go(forget=final)
+        if message:
+            told.append(
+                Recovered(entry, f"Release {entry.release} of '{entry.purpose.population}' {message}")
+            )
+    with storage.transaction() as book:
+        sweep(storage.path, {entry.release for entry in book.unfinished()})
+    return tuple(told)
+
+
+def _settle(storage: Storage, release: str) -> str:
+    try:
+        with storage.transaction() as book:
+            entry = book.entries[release]  # read again: its owner may have finished before we took the lock
+            if entry.state is State.RESERVED:
+                remove(entry.temporaries)
+                storage.append("abandoned", release=release)
+                far = [name for name in entry.temporaries if "://" in name]
+                return "was interrupted before anything was published; its epsilon was given back." + "".join(
+                    f" Remove {name}, if it is there: it may hold parts of that release." for name in far
+                )
+        return _finish(storage, entry) if entry.state is State.READY else ""
+    except OSError as error:
+        return f"was interrupted and cannot be settled yet: {error.strerror or error}."
+
+
+def _finish(storage: Storage, entry: Entry) -> str:
+    """Publish the parts in their order; stop at the first that cannot be, for the data come last."""
+    for part in entry.staged:
+        if part.kind == "table":
+            return (
+                f"is charged; what it staged as {part.temporary} still awaits its place as {part.target}. "
+                "Run the same command again: it finishes the release without a new charge."
+            )
+        outcome = part.finish()
+        if outcome is Outcome.ELSEWHERE:
+            return f"is charged; the directory of '{part.target}' is missing. Mount it, then try again."
+        if outcome is Outcome.OCCUPIED:
+            return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
+        if outcome is Outcome.GONE:
+            remove([other.temporary for other in entry.staged if other.kind != "table"])
+            _end(storage, entry, "lost")
+            return (
+                f"stays charged, but '{part.target}' does not hold its bytes and the temporary file is gone."
+            )
+    _end(storage, entry, "released")
+    return (
+        f"was interrupted after its charge; it is in place now ('{entry.staged[-1].target}'), charged once."
+    )
+
+
+def _end(storage: Storage, entry: Entry, event: str) -> None:
+    with storage.transaction() as book:
+        if book.entries[entry.release].state is State.READY:
+            storage.append(event, release=entry.release)

@@ -1,0 +1,215 @@
+"""The public face: open a ledger, ask what is left, charge a release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from uuid import uuid4
+
+from coterie.errors import LedgerError, ParameterError
+from coterie.promise.loss import ROW, Relation, epsilon_of
+from coterie.publication.ledger.account import Balance, Terms
+from coterie.publication.ledger.book import (
+    Book,
+    Entry,
+    Purpose,
+    State,
+    loss_event,
+    require_whole,
+    terms_event,
+)
+from coterie.publication.ledger.charge import Charge, Recovered, recover
+from coterie.publication.ledger.files import Lock
+from coterie.publication.ledger.storage import Storage
+from coterie.schema.exact import Number, parse_epsilon
+from coterie.table.address import without_credentials
+
+
+class Ledger:
+    """An open ledger. `recovered` tells what earlier, interrupted releases came to when it was opened."""
+
+    def __init__(self, storage: Storage, recovered: tuple[Recovered, ...]) -> None:
+        self._storage = storage
+        self.recovered = recovered
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Ledger:
+        """Open for writing, after settling what dead processes left."""
+        storage = Storage.open(_resolved(path))
+        try:
+            storage.require_writable()
+            return cls(storage, recover(storage))
+        except BaseException:
+            storage.close()
+            raise
+
+    @staticmethod
+    def inspect(path: str | PathLike[str]) -> Book:
+        """What the ledger says, changing nothing."""
+        storage = Storage.open(_resolved(path))
+        try:
+            return storage.book()
+        finally:
+            storage.close()
+
+    @staticmethod
+    def add_population(
+        path: str | PathLike[str],
+        population: str,
+        lifetime: Number,
+        *,
+        delta: Number | None = None,
+        relation: str = Relation.REPLACE_ONE,
+        unit: str = ROW,
+        rows_per_unit: int = 1,
+        individual_lifetime: Number | None = None,
+        refuse_unproved: bool = False,
+    ) -> Balance:
+        """Promise a population that its releases never add up to more than `lifetime`.
+
+        Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised
+        protects nobody. Without `delta` the account takes releases in pure ε only. A unit other than the row has at
+        most `rows_per_unit` rows. The total of individual differential privacy, which holds the differentially private
+        releases too, is limited to `lifetime` unless another limit is given. A second account of the same population
+        counts for another unit or relation.
+        """
+        terms = Terms(
+            population,
+            parse_epsilon(lifetime, "lifetime"),
+            None if delta is None else parse_epsilon(delta, "delta"),
+            _relation(relation),
+            unit,
+            rows_per_unit,
+            parse_epsilon(
+                lifetime if individual_lifetime is None else individual_lifetime, "individual lifetime"
+            ),
+        )
+        if terms.delta is not None:
+            epsilon_of(1.0, 0.1)  # needs the extra: said now, not at the first release
+        if not population.strip() or population != population.strip() or not population.isprintable():
+            raise ParameterError(
+                "The name of a population must be printable text without spaces around it.",
+                "Choose a name such as patients-2026.",
+            )
+        storage = Storage.create(_resolved(path))
+        try:
+            with storage.transaction() as book:
+                book.require_new(terms)
+                storage.append("population", **terms_event(terms))
+                if refuse_unproved:
+                    storage.append("policy", population=population, refuse_unproved=True)
+            return storage.book().balances(population)[-1]
+        finally:
+            storage.close()
+
+    @staticmethod
+    def set_policy(path: str | PathLike[str], population: str, *, refuse_unproved: bool) -> Balance:
+        """From now on refuse releases without a proof, or take them again. The ledger keeps every change."""
+        storage = Storage.open(_resolved(path))
+        try:
+            storage.require_writable()
+            with storage.transaction() as book:
+                if book.balance(population).refuses_unproved != refuse_unproved:
+                    storage.append("policy", population=population, refuse_unproved=refuse_unproved)
+            return storage.book().balance(population)
+        finally:
+            storage.close()
+
+    def book(self) -> Book:
+        """What the ledger says now; it does not change with later charges."""
+        return self._storage.book().copy()
+
+    def balance(self, population: str) -> Balance:
+        return self._storage.book().balance(population)
+
+    @contextmanager
+    def charge(self, purpose: Purpose) -> Iterator[Charge]:
+        """Reserve what one release costs. It is given back unless the `with` block makes the release ready."""
+        require_whole(purpose.loss)
+        purpose = replace(purpose, target=without_credentials(purpose.target))
+        charge: Charge | None = None
+        release = uuid4().hex
+        try:
+            with self._storage.transaction() as book:
+                book.afford(purpose)
+                charge = Charge(self._storage, self._own(release), release)
+                self._storage.append(
+                    "reserved",
+                    release=release,
+                    population=purpose.population,
+                    loss=loss_event(purpose.loss),
+                    method=purpose.method,
+                    status=purpose.status,
+                    target=purpose.target,
+                    fingerprint=purpose.fingerprint,
+                )
+            yield charge
+        finally:
+            if charge is not None:
+                charge.settle()
+
+    def finished(self, purpose: Purpose) -> Entry | None:
+        """The release for this very purpose that opening the ledger has finished: do not make it again."""
+        wanted = replace(purpose, target=without_credentials(purpose.target))
+        for entry in (recovered.entry for recovered in self.recovered):
+            # Status and loss are filled in when the release is computed; the fingerprint tells the request.
+            same = replace(entry.purpose, status=wanted.status, loss=wanted.loss) == wanted
+            if entry.state is State.RELEASED and same:
+                return entry
+        return None
+
+    def pending(self, population: str, target: str) -> Entry | None:
+        """A charged release that only its caller can publish, such as a staged database table."""
+        wanted = without_credentials(target)
+        for entry in self._storage.book().unfinished():
+            purpose = entry.purpose
+            if entry.state is State.READY and (purpose.population, purpose.target) == (population, wanted):
+                return entry
+        return None
+
+    @contextmanager
+    def resume(self, entry: Entry) -> Iterator[Charge]:
+        """Take over a pending release: publish what is staged, then say `released()` (or `lost()`)."""
+        charge = Charge(self._storage, self._own(entry.release), entry.release)
+        try:
+            yield charge
+        finally:
+            charge.settle()
+
+    def close(self) -> None:
+        self._storage.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _own(self, release: str) -> Lock:
+        lock = Lock.take(self._storage.path, release)
+        if lock is None:
+            raise LedgerError(
+                f"Release {release} is being finished by another process.",
+                "Wait for it, then look at the ledger.",
+            )
+        return lock
+
+
+def _resolved(path: str | PathLike[str]) -> Path:
+    """One name for one file, so that all processes use the same lock files."""
+    return Path(path).resolve()
+
+
+def _relation(relation: str) -> Relation:
+    try:
+        return Relation(relation)
+    except ValueError:
+        raise ParameterError(
+            f"There is no neighbour relation '{relation}'.", f"Choose one of {', '.join(Relation)}."
+        ) from None

@@ -1,0 +1,279 @@
+"""What a release is charged for: one Purpose for one request, recognised when the same request comes again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import LedgerError, OutputError, ParameterError
+from coterie.methods.recipe import Method
+from coterie.promise.certificate import Certificate, Digest
+from coterie.promise.signing import load_private_key, sign
+from coterie.promise.terms import forecast, loss_of
+from coterie.publication.hidden_files import remove_any, temporary_address
+from coterie.publication.ledger import Charge, Entry, Ledger, Purpose, without_credentials
+from coterie.publication.ledger.files import StagedRecord
+from coterie.publication.staging import (
+    Staged,
+    refuse_overwriting,
+    require_writer,
+    resume_table,
+    stage,
+    stage_bytes,
+    temporary_for,
+)
+from coterie.schema.attributes import Schema
+from coterie.table.address import is_database
+
+
+def purpose_of(
+    recipe: Method,
+    epsilon: Fraction,
+    schema: Schema,
+    k: int | None,
+    *,
+    population: str,
+    target: str,
+    fingerprint: str,
+    shuffled: bool = False,
+    clipped: bool = True,
+) -> Purpose:
+    """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
+    if not recipe.adds_noise:
+        raise ParameterError(
+            f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
+            "Leave out the ledger, or choose a method with noise.",
+        )
+    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)
+    loss = loss_of(guarantee, recipe.cost(epsilon, len(schema.protected)))
+    return Purpose(population, loss, recipe.name, guarantee.status, target, fingerprint)
+
+
+def fingerprint_of(data: str, request: tuple[object, ...]) -> str:
+    """Tells one request from another, so that one that is made again after a kill is recognised."""
+    place = Path(data)
+    state = (place.stat().st_size, place.stat().st_mtime_ns) if place.is_file() else ()
+    return hashlib.sha256(repr((without_credentials(repr(request)), state)).encode()).hexdigest()
+
+
+# A release and its certificate, written together or not at all, and charged once.
+
+Make = Callable[[], Any]  # a Release, or another Promise with rows
+Stage = Callable[[Any, "Destination", Path | str | None], Staged]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where everything goes, and what must not be overwritten on the way."""
+
+    data: str
+    table: str | None = None
+    certificate: Path | None = None
+    internal: Path | None = None
+    key: Path | None = None
+    parts: bool = False  # a folder of part files, of any name
+    streamed: bool = False  # written piece by piece
+    inputs: tuple[Any, ...] = ()
+    force: bool = False
+
+    @property
+    def certificate_path(self) -> Path:
+        if self.certificate is not None:
+            return self.certificate
+        if is_database(self.data):
+            where = "an object store" if self.parts else "a database"
+            raise ParameterError(
+                f"A release into {where} needs a place for its certificate.", "Give --certificate FILE."
+            )
+        return Path(f"{self.data}.certificate.json")
+
+    @property
+    def shown(self) -> str:
+        """For people and ledgers: no credentials."""
+        if is_database(self.data):
+            return without_credentials(self.data) + (f" table '{self.table}'" if self.table else "")
+        return str(Path(self.data).absolute())
+
+    @property
+    def files(self) -> list[Path]:
+        """All files, in the order in which they become visible: the data last, never without their certificate."""
+        return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
+
+    @property
+    def small_files(self) -> list[Path]:
+        return [*([self.internal] if self.internal is not None else []), self.certificate_path]
+
+    def refuse_early(self) -> None:
+        """Say now, not after the noise is drawn, that an output is in the way."""
+        try:
+            resolved = [path.resolve() for path in self.files]
+            taken = [path for path in self.files if path.exists() and not self.force]
+            homeless = [path for path in self.files if not path.parent.is_dir()]
+        except (OSError, RuntimeError):  # a name too long, a link that leads to itself
+            raise OutputError("An output's name cannot be used here.", "Choose another name.") from None
+        if len(set(resolved)) < len(resolved):
+            raise OutputError("Two outputs have the same name.", "Give each its own file.")
+        for path in taken:
+            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+        for path in homeless:
+            raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
+        if not is_database(self.data) and not self.parts:
+            require_writer(Path(self.data), streamed=self.streamed)
+        for path in self.files:
+            refuse_overwriting(path, self.inputs)
+        if self.key is not None:
+            load_private_key(self.key)
+
+
+def stage_rows(release: Any, where: Destination, temporary: Path | str | None) -> Staged:
+    assert not isinstance(temporary, str)
+    return stage(
+        release.table,
+        where.data,
+        force=where.force,
+        table_name=where.table,
+        inputs=where.inputs,
+        temporary=temporary,
+    )
+
+
+def table_again(where: Destination, record: StagedRecord) -> Staged:
+    assert where.table is not None
+    return resume_table(
+        where.data, where.table, temporary=record.temporary, sha256=record.sha256, force=where.force
+    )
+
+
+def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
+    destination.refuse_early()
+    certificate, staged = _stage_all(make(), destination, {}, None, stage_data)
+    replaced = {path.resolve(): path.read_bytes() for path in destination.small_files if path.is_file()}
+    visible: list[Staged] = []
+    try:
+        for part in staged:
+            part.publish()
+            visible.append(part)
+    except BaseException:
+        for part in visible:  # the data come last and undo themselves: these are the files beside them
+            path = Path(part.target).resolve()
+            private = destination.internal is not None and path == destination.internal.resolve()
+            if path in replaced:
+                stage_bytes(replaced[path], path, force=True, private=private).publish()
+            else:
+                remove_any(path)
+        for part in staged:
+            part.discard()
+        raise
+    return certificate
+
+
+def publish_charged(
+    make: Make,
+    destination: Destination,
+    ledger: Ledger,
+    purpose: Purpose,
+    stage_data: Stage = stage_rows,
+    again: Callable[[Destination, StagedRecord], Staged] = table_again,
+) -> Certificate:
+    """Ask the ledger first (cheap), protect, then charge and publish in one go: see coterie.publication.ledger.
+
+    A command that is run again after a kill finds what it has already charged, and finishes that instead; `again` makes
+    the staged data from what the ledger noted of them, where the ledger cannot put them in place by itself.
+    """
+    if ledger.finished(purpose):
+        return _written(destination)
+    pending = ledger.pending(purpose.population, purpose.target)
+    if pending is not None and is_database(destination.data):
+        if pending.purpose.fingerprint != purpose.fingerprint:
+            raise LedgerError(
+                f"Release {pending.release} ({pending.purpose.method}) is charged and waits for its place as "
+                f"{purpose.target}; this is another request.",
+                "Run the command of that release again, unchanged: it finishes it. Or write to another table.",
+            )
+        return _resume(pending, destination, ledger, again)
+    destination.refuse_early()
+    ledger.book().afford(purpose)
+    release = make()
+    stated = replace(purpose, status=release.guarantee.status, loss=release.loss)
+    with ledger.charge(stated) as charge:
+        certificate, staged = _stage_all(release, destination, *_announced(charge, destination), stage_data)
+        charge.publish(staged)
+    return certificate
+
+
+def _announced(charge: Charge, destination: Destination) -> tuple[dict[Path, Path], Path | str | None]:
+    """Hidden names, told to the ledger before they exist: a killed process leaves nothing that nobody removes."""
+    names = {path: temporary_for(path) for path in destination.small_files}
+    if not is_database(destination.data):
+        place: Path | str | None = temporary_for(destination.data)
+    else:
+        place = temporary_address(destination.data) if destination.parts else None
+    charge.staging(*names.values(), *([] if place is None else [place]))
+    return names, place
+
+
+def _stage_all(
+    release: Any, where: Destination, names: dict[Path, Path], place: Path | str | None, stage_data: Stage
+) -> tuple[Certificate, list[Staged]]:
+    """Everything written, nothing visible yet, in the order of `Destination.files`."""
+    staged: list[Staged] = []
+    taken = (*where.inputs, where.data, where.certificate_path)
+    try:
+        data = stage_data(release, where, place)
+        staged.append(data)
+        certificate = release.certify(Digest.model_validate({"over": data.over, "value": data.sha256}))
+        if where.key is not None:
+            certificate = sign(certificate, where.key)
+        path = where.certificate_path
+        staged.insert(
+            0,
+            stage_bytes(
+                certificate.to_json().encode(),
+                path,
+                force=where.force,
+                inputs=taken[:-1],
+                temporary=names.get(path),
+            ),
+        )
+        if where.internal is not None:
+            figures = json.dumps(release.internal.to_dict(), indent=2).encode()
+            hidden = names.get(where.internal)
+            staged.insert(
+                0,
+                stage_bytes(
+                    figures, where.internal, force=where.force, private=True, inputs=taken, temporary=hidden
+                ),
+            )
+    except BaseException:
+        for part in staged:
+            part.discard()
+        raise
+    return certificate, staged
+
+
+def _resume(
+    entry: Entry,
+    destination: Destination,
+    ledger: Ledger,
+    again: Callable[[Destination, StagedRecord], Staged],
+) -> Certificate:
+    """Staged data that were charged before their writer died: give them their name, charge nothing."""
+    with ledger.resume(entry) as charge:
+        again(destination, entry.staged[-1]).publish()
+        charge.released()
+    return _written(destination)
+
+
+def _written(destination: Destination) -> Certificate:
+    try:
+        return Certificate.from_json(destination.certificate_path.read_bytes())
+    except OSError:
+        raise OutputError(
+            f"The release is in place, but its certificate is not at {destination.certificate_path}.",
+            "It is where the first run of this command put it.",
+        ) from None

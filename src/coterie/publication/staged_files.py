@@ -1,0 +1,308 @@
+"""A file that hashes what is written to it, beside the writer: encoding, hashing and the disk work at the same time."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from types import TracebackType
+from typing import Any, BinaryIO, Protocol, cast
+
+from coterie.errors import OutputError
+from coterie.publication.hidden_files import Hold, new_file, sweep
+
+_BLOCK = 1 << 20  # small writes wait for company
+_WAITING = 4  # blocks that may wait for the disk
+
+
+_PUSHED = 32 << 20  # bytes after which the system is asked to begin writing to the disk
+
+
+class _File(Protocol):
+    def write(self, data: Any, /) -> int | None: ...
+    def fileno(self) -> int: ...
+
+
+class HashingSink:
+    """What Arrow and the csv writer need of a file. A fault of the disk is raised by the next write, or by `finish`."""
+
+    closed = False
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._size = 0
+        self._small = bytearray()
+        self._fault: BaseException | None = None
+        self._blocks: Queue[Any] = Queue(_WAITING)
+        self._thread = Thread(target=self._drain, daemon=True)
+
+    def __enter__(self) -> HashingSink:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self._size += size
+        if len(self._small) + size < _BLOCK:
+            self._small += data
+            return size
+        self._pass_on()
+        if size < _BLOCK:
+            self._small += data
+        else:
+            self._put(data)  # Arrow does not touch a buffer that it has handed over
+        return size
+
+    def finish(self) -> int:
+        """Everything written; how many bytes that was."""
+        self._pass_on()
+        self._stop()
+        if self._fault is not None:
+            raise self._fault
+        return self._size
+
+    @property
+    def sha256(self) -> str:
+        return self._digest.hexdigest()
+
+    def tell(self) -> int:
+        return self._size
+
+    def flush(self) -> None:
+        """Nothing can be read back before `finish`."""
+
+    def close(self) -> None:
+        """Arrow closes its sink; the file is closed by the one who opened it."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def _pass_on(self) -> None:
+        if self._small:
+            self._put(self._small)
+            self._small = bytearray()
+
+    def _put(self, block: Any) -> None:
+        if self._fault is not None:
+            raise self._fault
+        self._blocks.put(block)
+
+    def _stop(self) -> None:
+        if self._thread.is_alive():
+            self._blocks.put(None)
+            self._thread.join()
+
+    def _drain(self) -> None:
+        """After a fault, blocks are taken and dropped, so that the writer is never left waiting."""
+        written = pushed = 0
+        while (block := self._blocks.get()) is not None:
+            if self._fault is None:
+                try:
+                    self._digest.update(block)
+                    whole = memoryview(block).cast("B")
+                    _write_all(self._file, whole)
+                    written += len(whole)
+                    if written - pushed >= _PUSHED:
+                        _push(self._file, pushed, written)
+                        pushed = written
+                except BaseException as fault:  # raised again where the writer can see it
+                    self._fault = fault
+
+
+def _write_all(file: _File, block: memoryview) -> None:
+    """An unbuffered file may take less than it is given."""
+    while block:
+        block = block[file.write(block) or 0 :]
+
+
+def _push(file: _File, start: int, end: int) -> None:
+    """Let the disk begin, so that the last fsync finds little left to do. Faults are still told by that fsync alone."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(file.fileno(), start, end - start, os.POSIX_FADV_DONTNEED)
+
+
+# One file, written completely under a hidden name, then renamed.
+
+_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A complete file under a temporary name. Plain fields: a ledger can keep them for after a crash."""
+
+    target: Path
+    temporary: Path
+    sha256: str
+    size: int
+    force: bool
+    private: bool = False
+    hold: Hold | None = field(
+        default=None, repr=False, compare=False
+    )  # where no ledger knows the hidden name
+
+    over = "file bytes"
+
+    def publish(self) -> None:
+        """Give the file its name. Without `force`, a file that appeared meanwhile is never replaced."""
+        with _told(self.target):
+            if not os.path.lexists(self.temporary):
+                self._expect_published()
+                return
+            if not self.private:
+                os.chmod(self.temporary, 0o666 & ~_umask())
+            if self.force:
+                os.replace(self.temporary, self.target)
+                self.discard()  # rename(2) leaves both names where they are one file already
+            else:
+                self._link()
+            _sync_folder(self.target.parent)
+        self._let_go()
+
+    def discard(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.temporary)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self.hold is not None:
+            self.hold.let_go()
+
+    def _link(self) -> None:
+        """A rename that never replaces: a link fails where the name is taken, even by a racing process."""
+        try:
+            os.link(self.temporary, self.target)
+        except FileExistsError:
+            # A crash between link and unlink leaves both names on one file: that one is published.
+            if not os.path.samefile(self.temporary, self.target):
+                raise _exists(self.target) from None
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            # A file system without links: look, then rename. The moment between is the best it offers.
+            if os.path.lexists(self.target):
+                raise _exists(self.target) from None
+            os.replace(self.temporary, self.target)
+            return
+        os.unlink(self.temporary)
+
+    def _expect_published(self) -> None:
+        try:
+            with open(self.target, "rb") as file:
+                published = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            published = ""
+        if published != self.sha256:
+            raise OutputError(
+                f"The staged file for {self.target} is gone.", "Something removed it; write the output again."
+            )
+
+
+def stage_file(
+    target: Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    force: bool,
+    private: bool = False,
+    temporary: Path | None = None,
+) -> StagedFile:
+    """Check the target, then let `write` fill a temporary file beside it; on any fault nothing is left."""
+    with _told(target):
+        # Through a symbolic link: the file it points to is replaced, and the link stays.
+        path = target.resolve()
+        _refuse(target, path, force)
+        sweep(path)
+        hold = None
+        if temporary is None:
+            temporary, descriptor, hold = new_file(path)
+        else:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb", buffering=0) as file, HashingSink(file) as sink:
+                write(cast(BinaryIO, sink))
+                size = sink.finish()
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+            if hold is not None:
+                hold.let_go()
+            raise
+    return StagedFile(path, temporary, sink.sha256, size, force, private, hold)
+
+
+def _refuse(shown: Path, path: Path, force: bool) -> None:
+    if not path.parent.is_dir():
+        raise OutputError(f"There is no folder {shown.parent}.", "Make it, or choose another place.")
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise OutputError(f"{shown} is a folder.", "Name a file inside it.")
+        if not stat.S_ISREG(mode):
+            raise OutputError(f"{shown} is no ordinary file.", "Name a file that may be replaced as a whole.")
+        if not force:
+            raise _exists(shown)
+
+
+def _exists(path: Path) -> OutputError:
+    return OutputError(
+        f"{path} exists already.", "Choose another name, or replace it with --force (force=True)."
+    )
+
+
+@contextmanager
+def _told(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            problem, advice = "the disk is full", "Free some space, or choose another place."
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            problem, advice = (
+                "the folder may not be written",
+                "Choose another place, or ask for the permission.",
+            )
+        else:
+            reason = os.strerror(error.errno) if error.errno else "input/output error"
+            problem, advice = reason, "Check the path and the disk."
+        raise OutputError(
+            f"{target} cannot be written: {problem}.", f"{advice} Nothing was written."
+        ) from None
+
+
+def _umask() -> int:
+    """The mask of new files, read and not set: setting it, even for a moment, is seen by all threads."""
+    with (
+        suppress(OSError, ValueError),
+        open("/proc/self/status", encoding="utf-8", errors="replace") as status,
+    ):
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o077
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

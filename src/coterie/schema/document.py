@@ -1,0 +1,200 @@
+"""Schemas as YAML: read strictly, with sentences for every fault, and written back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from coterie.errors import SchemaError, nearest
+from coterie.schema.attributes import Attribute, AttributeType, Schema, Source
+from coterie.schema.exact import as_text
+from coterie.schema.moments import as_date, as_timestamp
+from coterie.schema.strict_yaml import parse_yaml
+
+SCHEMA_VERSION = 1
+
+
+def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
+    """A schema file, or YAML text (then `folder` is where its taxonomies are looked for)."""
+    if isinstance(source, Path) or "\n" not in source:
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(
+                f"The schema file cannot be read ({error.strerror}).", "Check the path given as the schema."
+            ) from None
+        except UnicodeDecodeError:
+            raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
+        folder = Path(source).resolve().parent
+    else:
+        text = source
+    schema = schema_from(parse_yaml(text, "The schema", SchemaError))
+    schema._folder = folder
+    return schema
+
+
+def as_schema(source: Schema | str | Path | Mapping[str, Any]) -> Schema:
+    """A schema as such, or read from a path, YAML text or a mapping."""
+    if isinstance(source, Schema):
+        return source
+    return read_schema(source) if isinstance(source, str | Path) else schema_from(source)
+
+
+def schema_from(document: object) -> Schema:
+    """The YAML document's content as a schema; every fault is a SchemaError that names the place."""
+    if not isinstance(document, Mapping) or not isinstance(document.get("attributes"), Mapping):
+        raise SchemaError(
+            "This is not a Coterie schema.",
+            "It needs a mapping `attributes:`; `coterie schema draft DATA --output FILE` writes one.",
+        )
+    unknown = set(document) - {"coterie_schema", "dialect", "attributes", "parameters"}
+    if unknown:
+        raise SchemaError(
+            f"The schema has an unknown entry '{sorted(map(str, unknown))[0]}'.",
+            "Only `coterie_schema`, `dialect`, `attributes` and `parameters` stand at the top.",
+        )
+    version = document.get("coterie_schema", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise SchemaError(
+            f"The schema says version {version}; this Coterie reads version {SCHEMA_VERSION}.",
+            "Install the Coterie that wrote it, or draft it anew.",
+        )
+    attributes = [_attribute(str(name), content) for name, content in document["attributes"].items()]
+    try:
+        return Schema.model_validate(
+            {
+                "attributes": tuple(attributes),
+                "parameters": document.get("parameters"),
+                "dialect": document.get("dialect") or {},
+            }
+        )
+    except ValidationError as error:
+        raise SchemaError(f"The schema is wrong: {_first_fault(error)}.", "Correct that line.") from None
+
+
+def schema_document(schema: Schema) -> dict[str, Any]:
+    attributes = {attribute.name: _plain(attribute) for attribute in schema.attributes}
+    dialect = schema.dialect.model_dump(exclude_defaults=True)
+    document: dict[str, Any] = {
+        "coterie_schema": SCHEMA_VERSION,
+        **({"dialect": dialect} if dialect else {}),
+        "attributes": attributes,
+    }
+    if schema.parameters is not None:  # at the end: the studio's results do not depend on it
+        document["parameters"] = schema.parameters.model_dump(mode="json", exclude_none=True)
+    return document
+
+
+def schema_text(schema: Schema) -> str:
+    return yaml.safe_dump(schema_document(schema), sort_keys=False, allow_unicode=True)
+
+
+def shown_bound(value: float, kind: AttributeType) -> str:
+    """A bound as people write it: exact text, dates as dates."""
+    if kind is AttributeType.DATE:
+        return as_date(value)
+    if kind is AttributeType.TIMESTAMP:
+        return as_timestamp(value)
+    return str(int(value)) if kind is AttributeType.INTEGER else repr(value)
+
+
+def _attribute(name: str, content: object) -> Attribute:
+    if not isinstance(content, Mapping):
+        raise SchemaError(
+            f"Attribute '{name}' has no description.",
+            "Give it at least `role: protect`, `keep` or `identifier`.",
+        )
+    for entry in content:
+        if entry not in Attribute.model_fields or entry == "name":
+            raise SchemaError(
+                f"Attribute '{name}' has an unknown entry '{entry}'.",
+                nearest(str(entry), [field for field in Attribute.model_fields if field != "name"]),
+            )
+    if "role" not in content:
+        raise SchemaError(
+            f"Attribute '{name}' has no role.",
+            "Write `role: protect` (goes through the method), `identifier` (dropped) or `keep` (untouched).",
+        )
+    domain, categories = content.get("domain"), content.get("categories")
+    if isinstance(domain, Mapping) and domain.get("lower") is None and domain.get("upper") is None:
+        content = {**content, "domain": None}  # a draft whose bounds are still open
+    for entry, example in (("domain", "{lower: 0, upper: 100}"), ("categories", "{labels: [a, b]}")):
+        if content.get(entry) is not None and not isinstance(content[entry], Mapping | list):
+            raise SchemaError(f"Attribute '{name}': {entry} is not a mapping.", f"Write {entry}: {example}.")
+    if isinstance(categories, list):
+        content = {**content, "categories": {"labels": categories}}
+    if isinstance(content.get("categories"), Mapping):
+        content = {**content, "categories": _labelled(content["categories"])}
+    try:
+        return Attribute(name=name, **content)
+    except ValidationError as error:
+        raise SchemaError(f"Attribute '{name}': {_first_fault(error)}.", _advice(error)) from None
+
+
+def _labelled(categories: Mapping[str, Any]) -> dict[str, Any]:
+    """YAML reads yes, no and 1 as other things than text, wherever a label stands."""
+    content = dict(categories)
+    for entry in ("labels", "from_data"):
+        if isinstance(content.get(entry), list):
+            content[entry] = tuple(_label(label) for label in content[entry])
+    if isinstance(content.get("public_because"), Mapping):
+        reasons = content["public_because"].items()
+        content["public_because"] = {_label(label): reason for label, reason in reasons}
+    return content
+
+
+def _label(label: object) -> str:
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(label)
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    message = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    if fault["type"] in _PLAIN_WORDS:
+        message = _PLAIN_WORDS[fault["type"]]
+    return f"{place}: {message}" if place else message
+
+
+def _advice(error: ValidationError) -> str:
+    fault = error.errors(include_url=False)[0]
+    if fault["type"] == "enum":
+        known = re.findall(r"'([^']*)'", str(fault.get("ctx", {}).get("expected", "")))
+        return nearest(str(fault["input"]), known)
+    return "Correct its entry."
+
+
+# What pydantic says in its own terms, in ours.
+_PLAIN_WORDS = {
+    "enum": "there is no such choice",
+    "missing": "this entry is missing",
+    "extra_forbidden": "there is no such entry",
+    "tuple_type": "this must be a list, such as [a, b]",
+    "too_short": "describe at least one attribute",
+    "string_type": "this must be text",
+    "int_type": "this must be a whole number",
+    "int_parsing": "this must be a whole number",
+    "model_type": "this must be a mapping",
+}
+
+
+def _plain(attribute: Attribute) -> dict[str, Any]:
+    content = attribute.model_dump(mode="json", exclude={"name", "weight"}, exclude_none=True)
+    if attribute.domain is not None and attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP):
+        for side in ("lower", "upper"):
+            content["domain"][side] = shown_bound(content["domain"][side], attribute.type)
+    for public in (content[entry] for entry in ("domain", "categories") if entry in content):
+        if "from_data" in public and public["source"] == Source.DECLARED:
+            del public["source"]  # it would say of all what from_data denies for some
+        if "public_because" in public:  # after what it speaks of
+            public["public_because"] = public.pop("public_because")
+    if attribute.weight != 1:
+        content["weight"] = as_text(attribute.weight)
+    return content

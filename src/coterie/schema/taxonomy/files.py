@@ -1,0 +1,218 @@
+"""Taxonomies as files: hierarchy CSV (one row per category), and nested YAML or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from coterie.errors import SchemaError
+from coterie.schema.taxonomy.tree import Edge, Taxonomy
+
+# Reading a taxonomy's file: text, and YAML that keeps line numbers and takes every scalar as text.
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SchemaError(
+            f"The taxonomy file cannot be read ({error.strerror}).", "Check the path of the taxonomy."
+        ) from None
+    except UnicodeDecodeError:
+        raise SchemaError("The taxonomy file is not UTF-8 text.", "Save it as UTF-8.") from None
+
+
+def compose_yaml(text: str) -> yaml.Node:
+    """The document's node tree. Scalars stay text: a country `No` must not become a truth value."""
+    try:
+        # An alias can make a small file expand without end; a taxonomy never needs one.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.BaseLoader)):
+            raise SchemaError("The taxonomy uses YAML aliases (`*name`).", "Write the labels out.")
+        node: yaml.Node | None = yaml.compose(text, yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}" if mark else ""
+        reason = getattr(error, "problem", None) or "it cannot be parsed"
+        raise SchemaError(f"The file is not valid YAML{place}: {reason}.", "Correct that line.") from None
+    except RecursionError:
+        raise SchemaError("The file is nested too deeply.", "Leave out levels that say nothing.") from None
+    if node is None:
+        raise SchemaError("The taxonomy file is empty.", "Write one root label with its categories below.")
+    return node
+
+
+def line_of(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+# The hierarchy CSV that ARX users have: one row a category, its levels by `;` from leaf to root.
+
+
+def read_hierarchy_csv(path: Path) -> Taxonomy:
+    """The first column holds the categories; the last one the root, usually `*`.
+
+    ARX fills short branches by repeating a label on neighbouring levels (`Guam;Oceania;Oceania;*`). Such
+    repetitions are one node here, since a repeated level would say that a label is its own ancestor.
+    """
+    first_seen: dict[str, int] = {}
+    above: dict[str, str | None] = {}
+    edges: list[Edge] = []
+    width = 0
+    rows = csv.reader(io.StringIO(read_text(path), newline=""), delimiter=";", strict=True)
+    try:
+        for row in rows:
+            line = rows.line_num
+            if not row:
+                continue
+            width = width or len(row)
+            if len(row) < 2:
+                raise SchemaError(
+                    f"Line {line} has no level above the category.",
+                    "Separate levels by `;` and end each row with the root, e.g. `France;Europe;*`.",
+                )
+            if len(row) != width:
+                raise SchemaError(
+                    f"Line {line} has {len(row)} levels; the rows before it have {width}.",
+                    "Fill a short branch by repeating a label.",
+                )
+            if row[0] in first_seen:
+                raise SchemaError(
+                    f"Category '{row[0]}' has two rows, at lines {first_seen[row[0]]} and {line}.",
+                    "Keep one of them.",
+                )
+            first_seen[row[0]] = line
+            levels = [label for place, label in enumerate(row) if place == 0 or label != row[place - 1]]
+            for child, parent in zip(levels, [*levels[1:], None], strict=True):
+                # An inner label recurs in the row of each of its leaves: only a new claim is an edge.
+                if child not in above or above[child] != parent:
+                    above[child] = parent
+                    edges.append(Edge(child, parent, line))
+    except csv.Error as error:
+        raise SchemaError(f"Line {rows.line_num} is not valid CSV: {error}.", "Correct that line.") from None
+    return Taxonomy.build(edges, first_seen)
+
+
+# Taxonomies as nested YAML or JSON: one root label, below it mappings (more levels) or lists (leaves).
+#
+#     World:
+#       Europe: [France, Italy]
+#       Asia:
+#         East Asia: [China, Japan]
+#
+# What `Taxonomy.to_dict` writes is read as well.
+
+_MARK = "coterie_taxonomy"
+_NOTHING = ("", "~", "null")
+_SHAPE = "Below a label stands a list of labels, a mapping with more levels, or nothing."
+
+
+class _Item(NamedTuple):
+    label: str
+    below: list[_Item]
+    line: int
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object with its keys in order, repeated ones included."""
+
+
+def read_yaml(path: Path) -> Taxonomy:
+    root = compose_yaml(read_text(path))
+    if isinstance(root, yaml.MappingNode) and any(key.value == _MARK for key, _ in root.value):
+        return Taxonomy.from_dict(_document(_yaml_pairs(root)))
+    return _tree(_yaml_items(root))
+
+
+def read_json(path: Path) -> Taxonomy:
+    try:
+        # Numbers keep the spelling of the file: a label is text.
+        content = json.loads(read_text(path), object_pairs_hook=_Pairs, parse_int=str, parse_float=str)
+        if isinstance(content, _Pairs) and any(key == _MARK for key, _ in content):
+            return Taxonomy.from_dict(_document(content))
+        return _tree(_json_items(content))
+    except json.JSONDecodeError as error:
+        raise SchemaError(
+            f"The file is not valid JSON at line {error.lineno}: {error.msg}.", "Correct that line."
+        ) from None
+    except RecursionError:
+        raise SchemaError("The file is nested too deeply.", "Leave out levels that say nothing.") from None
+
+
+def _tree(items: list[_Item]) -> Taxonomy:
+    return Taxonomy.build(Edge(item.label, parent, item.line) for item, parent in _walk(items))
+
+
+def _walk(items: list[_Item]) -> Iterator[tuple[_Item, str | None]]:
+    stack: list[tuple[_Item, str | None]] = [(item, None) for item in reversed(items)]
+    while stack:
+        item, parent = stack.pop()
+        yield item, parent
+        stack += [(child, item.label) for child in reversed(item.below)]
+
+
+def _yaml_items(node: yaml.Node) -> list[_Item]:
+    if isinstance(node, yaml.MappingNode):
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise SchemaError(f"A label is not text (line {line_of(key)}).", _SHAPE)
+        return [_Item(key.value, _yaml_items(value), line_of(key)) for key, value in node.value]
+    if isinstance(node, yaml.SequenceNode):
+        items: list[_Item] = []
+        for element in node.value:
+            if isinstance(element, yaml.ScalarNode):
+                items.append(_Item(element.value, [], line_of(element)))
+            elif isinstance(element, yaml.MappingNode):
+                items += _yaml_items(element)
+            else:
+                raise SchemaError(f"A list stands inside a list (line {line_of(element)}).", _SHAPE)
+        return items
+    if node.value in _NOTHING:
+        return []
+    raise SchemaError(f"A single label stands where a list is needed (line {line_of(node)}).", _SHAPE)
+
+
+def _json_items(content: object) -> list[_Item]:
+    if content is None:
+        return []
+    if isinstance(content, _Pairs):
+        return [_Item(label, _json_items(below), 0) for label, below in content]
+    if isinstance(content, list):
+        items: list[_Item] = []
+        for element in content:
+            if isinstance(element, str):
+                items.append(_Item(element, [], 0))
+            elif isinstance(element, _Pairs):
+                items += _json_items(element)
+            else:
+                raise SchemaError("A list holds something that is neither a label nor a mapping.", _SHAPE)
+        return items
+    raise SchemaError("A single value stands where a list is needed.", _SHAPE)
+
+
+def _yaml_pairs(node: yaml.Node) -> Any:
+    """A YAML node as the JSON reader would give it: all scalars text, but for an unquoted null."""
+    if isinstance(node, yaml.MappingNode):
+        return _Pairs((str(key.value), _yaml_pairs(value)) for key, value in node.value)
+    if isinstance(node, yaml.SequenceNode):
+        return [_yaml_pairs(element) for element in node.value]
+    plain = isinstance(node, yaml.ScalarNode) and node.style is None
+    return None if plain and node.value in _NOTHING else node.value
+
+
+def _document(pairs: _Pairs) -> dict[str, Any]:
+    """What `to_dict` wrote, with its two mappings free of repeated keys."""
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        content = value
+        if isinstance(value, _Pairs):
+            content = dict(value)
+            if len(content) < len(value):
+                raise SchemaError("A label appears twice in the taxonomy.", "Give each label one place.")
+        document[key] = int(content) if key == _MARK and str(content).isdecimal() else content
+    return document

@@ -1,0 +1,1 @@
+"""From a specification to a plan: which measurements, and how much budget each of them gets. Reads no data."""

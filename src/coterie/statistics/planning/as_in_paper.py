@@ -1,0 +1,130 @@
+"""Planning as 002 does it: sensitivities by leaving one record out, and the split tuned on the true values.
+
+Refuted as differential privacy. The leave-one-out sensitivity of a table says nothing about its neighbours
+(a far-off record can move their statistics much further), and both it and the tuned split are functions of
+the data that no noise covers. It exists to repeat the paper, and every release made with it says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import ParameterError
+from coterie.statistics.allocators import Problem, find_allocator
+from coterie.statistics.planning.composition import Feasible, exact_budgets
+from coterie.statistics.planning.design import Design, build_design
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.measurement import Kind, SensitivityBound
+from coterie.statistics.prediction.metric import Metric, Quantity
+from coterie.statistics.prediction.noise_model import scale_law
+from coterie.statistics.releasing.computing import read_people
+from coterie.statistics.releasing.records import Kinds, People, Records
+from coterie.statistics.specification.equations import names_in
+from coterie.statistics.specification.expectations import Expectations
+from coterie.statistics.specification.specification import (
+    Notion,
+    Route,
+    Specification,
+    Statistic,
+    StatisticKind,
+)
+
+Array = NDArray[np.float64]
+WARNING = "Refuted: sensitivities and the split were taken from the data, as in 002; this is not differential privacy."
+
+
+def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
+    """The statistic, and the most it changes when one record is left out (002 §5.4), without a loop."""
+    n = len(values)
+    if n < 3:
+        raise ParameterError("A group has fewer than three records.", "Leaving one out needs more.")
+    mean = values.mean()
+    without = (mean * n - values) / (n - 1)
+    if kind is StatisticKind.MEAN:
+        return float(mean), float(np.abs(without - mean).max())
+    if kind is StatisticKind.SUM:
+        return float(values.sum()), float(np.abs(values).max())
+    squares = ((values - mean) ** 2).sum()
+    variance = squares / (n - 1)
+    others = np.maximum(squares - (values - mean) ** 2 * n / (n - 1), 0.0) / (n - 2)
+    if kind is StatisticKind.VARIANCE:
+        return float(variance), float(np.abs(others - variance).max())
+    return float(np.sqrt(variance)), float(np.abs(np.sqrt(others) - np.sqrt(variance)).max())
+
+
+def plan_as_in_paper(specification: Specification, records: Records, allocator: str) -> Plan:
+    """Every statistic measured directly, one after the other, with the paper's sensitivities."""
+    if specification.budget.notion is not Notion.PURE:
+        raise ParameterError("002 uses pure differential privacy only.", "Give the budget as epsilon.")
+    routes = {statistic.name: Route.DIRECT for statistic in specification.statistics}
+    build_design(specification, routes, _truth_unknown(specification))  # refuses what cannot be planned
+    people, kinds = read_people(specification, records)
+    facts = {s.name: _facts(people, kinds, s) for s in specification.statistics}
+    truth = {name: value for name, (value, _) in facts.items()}
+    design = build_design(specification, routes, Expectations.of(specification, truth))
+    return _plan(_with_paper_sensitivities(design, facts), allocator, truth)
+
+
+def _truth_unknown(specification: Specification) -> Expectations:
+    """Any values will do for building the measurements; the true ones replace them."""
+    neutral = Expectations.of(specification)
+    return Expectations.of(
+        specification, {s.name: neutral.statistic(s) or 1.0 for s in specification.statistics}
+    )
+
+
+def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
+    if s.kind is StatisticKind.COUNT:
+        return float(kinds.count(s.where)), 1.0
+    if s.kind not in (StatisticKind.MEAN, StatisticKind.SUM, StatisticKind.VARIANCE, StatisticKind.STD):
+        raise ParameterError(f"002 has no {s.kind.value}.", "Leave it out, or plan without --as-in-paper.")
+    if len(s.columns) != 1:
+        raise ParameterError("002 has no sums of products.", "Leave it out, or plan without --as-in-paper.")
+    return leave_one_out(people.numbers(s.columns[0])[kinds.mask(s.where)], s.kind)
+
+
+def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, float]]) -> Design:
+    by_measurement = {}
+    for name, (_, sensitivity) in facts.items():
+        for node in _names(design, name):
+            by_measurement[node] = sensitivity
+    measurements, quantities = [], []
+    for m, quantity in zip(design.measurements, design.metric.quantities, strict=True):
+        size = 1.0 if m.kind is Kind.COUNT else by_measurement[m.name]
+        bound = SensitivityBound(size, size, "Δ = max |f(D) − f(D∖{i})| on these data (002 §5.4)", WARNING)
+        measurements.append(replace(m, bound=bound))
+        law = scale_law(quantity.family, size)
+        quantities.append(Quantity(quantity.name, quantity.value, quantity.family, law))
+    floors = design.feasible.floors
+    feasible = Feasible(np.ones((1, len(measurements))), design.feasible.total, floors)
+    return replace(
+        design,
+        measurements=tuple(measurements),
+        metric=Metric(tuple(quantities), design.metric.targets),
+        feasible=feasible,
+    )
+
+
+def _names(design: Design, statistic: str) -> tuple[str, ...]:
+    return names_in(design.statistics[statistic])
+
+
+def _plan(design: Design, allocator: str, truth: dict[str, float]) -> Plan:
+    problem = Problem(design.metric, design.feasible)
+    budgets = exact_budgets(find_allocator(allocator).allocate(problem), design.feasible, design.total)
+    floats = np.array([float(budget) for budget in budgets])
+    errors = design.metric.predict(floats)
+    score, standard_error = design.metric.score_of(errors)
+    return Plan(
+        design,
+        allocator,
+        budgets,
+        score,
+        standard_error,
+        errors,
+        warnings=(WARNING, *design.warnings),
+        as_in_paper=True,
+        expected=truth,
+    )

@@ -1,0 +1,189 @@
+"""One budget moved by hand: the others make room, exactly, and what is locked stays.
+
+Whoever drags one share up takes from the shares that are not locked, in the proportion they have now; whoever drags
+it down gives to them. In plain composition the parts always add up to the total, to the last digit. Groups that
+share no record are paid for in parallel: a share then takes from those only that one record could touch with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import ParameterError, nearest
+from coterie.schema.exact import Number, parse_epsilon
+from coterie.statistics.planning.composition import Feasible, within_rows
+from coterie.statistics.planning.design import Design
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.planning.planner import predict, warnings_on
+
+Array = NDArray[np.float64]
+_STEPS = 1000  # of an even share: fine enough for a hand, coarse enough to read
+_NEVER = 1e300
+
+
+def moved(
+    design: Design,
+    split: Mapping[str, Fraction],
+    name: str | None = None,
+    value: Fraction | None = None,
+    locked: Collection[str] = (),
+) -> dict[str, Fraction]:
+    """`split` with `name` at `value`, or as near to it as the total and the floors allow.
+
+    Without a name: the same proportions, made to fit the total of this design.
+    """
+    names = [measurement.name for measurement in design.measurements]
+    for known in [*locked, *([] if name is None else [name])]:
+        if known not in names:
+            raise ParameterError(f"Nothing measured is called '{known}'.", nearest(known, names))
+    floors = [min(_decimal(f), split[n]) for n, f in zip(names, design.feasible.floors, strict=True)]
+    fixed = {n: split[n] for n in locked if n != name}
+    free = [n not in fixed and n != name for n in names]
+    if name is not None:
+        lowest = [fixed.get(n, floor) for n, floor in zip(names, floors, strict=True)]
+        most = _most(design, names.index(name), lowest)
+        wanted = split[name] if value is None else value
+        # Where nobody may give or take, the share is what the others leave.
+        fixed[name] = max(min(wanted, most), lowest[names.index(name)]) if any(free) else most
+    start = np.array([float(fixed.get(n, floor)) for n, floor in zip(names, floors, strict=True)])
+    weights = np.array([float(split[n]) if f else 0.0 for n, f in zip(names, free, strict=True)])
+    filled = _fill(design.feasible.rows, design.feasible.total, start, weights, np.array(free))
+    grid = grid_of(design)
+    parts = {
+        n: fixed[n] if n in fixed else max(Fraction(math.floor(x * (1 - 1e-12) / float(grid))) * grid, floor)
+        for n, x, floor in zip(names, filled, floors, strict=True)
+    }
+    open_to_crumbs = [n for n, f in zip(names, free, strict=True) if f]
+    if not design.parallel and open_to_crumbs:
+        largest = max(open_to_crumbs, key=lambda n: parts[n])
+        parts[largest] += design.total - sum(parts.values(), Fraction(0))
+    return parts
+
+
+def grid_of(design: Design) -> Fraction:
+    """The step of a hand-made budget: a power of ten, at most a thousandth of an even share."""
+    count = len(design.measurements)
+    return Fraction(10) ** -math.ceil(math.log10(_STEPS * count / float(design.total)))
+
+
+def _most(design: Design, index: int, lowest: list[Fraction]) -> Fraction:
+    """What is left for one budget when all others are as low as they may be."""
+    tightest = design.total * len(lowest)
+    rows = design.feasible.rows
+    floats = np.array([float(part) for part in lowest])
+    others = rows @ floats - rows[:, index] * floats[index]
+    reach = np.divide(
+        float(design.total) - others, rows[:, index], out=np.full(len(rows), np.inf), where=rows[:, index] > 0
+    )
+    for row in rows[reach <= reach.min() * (1 + 1e-9)]:  # exact, for the rows that can be the tightest
+        taken = sum(
+            (
+                Fraction(float(share)) * part
+                for i, (share, part) in enumerate(zip(row, lowest, strict=True))
+                if i != index
+            ),
+            Fraction(0),
+        )
+        tightest = min(tightest, (design.total - taken) / Fraction(float(row[index])))
+    return tightest
+
+
+def _fill(rows: Array, total: float, start: Array, weights: Array, free: NDArray[np.bool_]) -> Array:
+    """Raise all free budgets together, in proportion to their weights, each until a row that it is in is full."""
+    budgets, rising = start.copy(), free.copy()
+    while rising.any():
+        level = _level(rows, total, budgets, start, weights, rising)
+        budgets = np.where(rising, np.maximum(start, level * weights), budgets)
+        full = rows @ budgets >= total * (1 - 1e-12)
+        stopped = rising & (rows[full] > 0).any(axis=0)
+        if not stopped.any():  # nothing bounds what still rises
+            break
+        rising &= ~stopped
+    return budgets
+
+
+def _level(
+    rows: Array, total: float, budgets: Array, start: Array, weights: Array, rising: NDArray[np.bool_]
+) -> float:
+    """The highest level τ at which max(floor, τ·weight) of the rising ones still fits into every row (bisection)."""
+    touched = rows[(rows[:, rising] > 0).any(axis=1)]
+    if not len(touched):
+        return 0.0
+
+    def fits(level: float) -> bool:
+        tried = np.where(rising, np.maximum(start, level * weights), budgets)
+        return bool(((touched @ tried) <= total * (1 + 1e-15)).all())
+
+    low, high = 0.0, 1.0
+    while fits(high) and high < _NEVER:
+        low, high = high, high * 2.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+        if high - low <= 1e-15 * high:
+            break
+    return low
+
+
+def _decimal(floor: float) -> Fraction:
+    return Fraction(f"{floor:.12g}")
+
+
+# resplit(): the publisher moves budget by hand and sees at once what it does to every error.
+#
+# Only the prediction is computed anew, some milliseconds for ten statistics: what is measured, the noise and
+# the rows that bound the cost are the plan's. The data are no part of it.
+
+BY_HAND = "by hand"
+_GRID = 10**12
+
+
+def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
+    """The same plan with these budgets, by the names of `Plan.split`.
+
+    Measurements that are not named share what is left, in the proportion they have now.
+    """
+    design, now = chosen.design, chosen.split
+    for name in split:
+        if name not in now:
+            raise ParameterError(f"Nothing measured is called '{name}'.", nearest(name, now))
+    wanted = {name: parse_epsilon(value, f"the budget of '{name}'") for name, value in split.items()}
+    floor = design.specification.floor
+    for name, budget in wanted.items():
+        if budget < floor:
+            raise ParameterError(
+                f"The budget of '{name}' is below the floor of {float(floor):g}.",
+                "Give it more, or lower `floor` in the specification.",
+            )
+    lowest = np.array([float(wanted.get(name, floor)) for name in now])
+    need = float((design.feasible.rows @ lowest).max())
+    if need > design.feasible.total * (1 + 1e-9):
+        raise ParameterError(
+            f"These budgets cost {need:.6g}, and {design.feasible.total:.6g} is there to be split.",
+            "Lower some of them: what a record of one group can touch must fit into the total.",
+        )
+    feasible = Feasible(design.feasible.rows, max(design.feasible.total, need), lowest)
+    if len(wanted) < len(now):
+        weights = np.array([0.0 if name in wanted else float(budget) for name, budget in now.items()])
+        filled = feasible.fill(weights)
+        for name, budget in zip(now, filled, strict=True):
+            wanted.setdefault(name, max(Fraction(int(budget * _GRID), _GRID), floor))
+    budgets = within_rows([wanted[name] for name in now], feasible.rows, design.total)
+    errors = predict(design, np.array([float(budget) for budget in budgets]))
+    score, standard_error = design.metric.score_of(errors)
+    return replace(
+        chosen,
+        allocator=BY_HAND,
+        budgets=budgets,
+        score=score,
+        standard_error=standard_error,
+        errors=errors,
+        rows=(),
+        guess_losses=(),
+        warnings=warnings_on(design, errors),
+    )

@@ -1,0 +1,175 @@
+"""A split made by hand, as a file: the name of each thing measured, and its budget as exact text."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from coterie.errors import ParameterError
+from coterie.schema.exact import as_text, parse_epsilon
+from coterie.statistics.planning.design import Design
+from coterie.statistics.prediction.predicted_error import PredictedError
+from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.specification.specification import Specification
+
+_ADVICE = (
+    "Write one line for each thing measured, as `coterie stats plan --json` names it: 'count | all': 0.5"
+)
+
+
+def read_split(path: Path) -> dict[str, Fraction]:
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # texts: 0.1 is one tenth
+    except OSError as error:
+        raise ParameterError(f"The split cannot be read ({error.strerror}).", "Check its path.") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ParameterError("The split is not valid YAML.", _ADVICE) from None
+    if not isinstance(content, dict) or not content:
+        raise ParameterError("The split is not a list of names and budgets.", _ADVICE)
+    return {str(name): parse_epsilon(value, f"the budget of '{name}'") for name, value in content.items()}
+
+
+def split_text(split: Mapping[str, Fraction]) -> str:
+    texts = {name: as_text(budget) for name, budget in split.items()}
+    return str(yaml.safe_dump(texts, allow_unicode=True, sort_keys=False, width=1000))
+
+
+# A plan: who gets how much of the budget, what errors to expect, and what it was based on.
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the comparison of allocators."""
+
+    allocator: str
+    title: str
+    score: float
+    standard_error: float
+    worst_score: float | None
+    errors: tuple[PredictedError, ...]
+    not_applicable: str = ""
+
+
+@dataclass(frozen=True)
+class GuessLoss:
+    """How much worse the plan's score is than that of the split made for the truth.
+
+    The truth is the guess times or divided by 1 + off_by: all values one way, and mixed. `mean_loss` is over these
+    directions; `worst_loss` is the worst met at this or any smaller distance, so it never falls.
+    """
+
+    off_by: float
+    mean_loss: float
+    worst_loss: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    design: Design
+    allocator: str
+    budgets: tuple[Fraction, ...]
+    score: float
+    standard_error: float
+    errors: tuple[PredictedError, ...]
+    rows: tuple[Row, ...] = ()
+    guess_losses: tuple[GuessLoss, ...] = ()
+    warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
+    notes: tuple[str, ...] = ()  # what only the planner needs
+    as_in_paper: bool = False
+    expected: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def specification(self) -> Specification:
+        return self.design.specification
+
+    @property
+    def digest(self) -> str:
+        """Names the plan: same specification, same split, same digest."""
+        content = {
+            "specification": self.specification.digest,
+            "allocator": self.allocator,
+            "as_in_paper": self.as_in_paper,
+            "budgets": {name: as_text(budget) for name, budget in self.split.items()},
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def split(self) -> dict[str, Fraction]:
+        """The budget of each thing that is measured, by its name."""
+        return {m.name: b for m, b in zip(self.design.measurements, self.budgets, strict=True)}
+
+    @property
+    def scales(self) -> dict[str, float]:
+        """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
+        pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
+        return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything a program needs; no number here comes from the data (unless as_in_paper)."""
+        design = self.design
+        return {
+            "plan": self.digest,
+            "release": self.specification.release,
+            "budget": str(self.specification.budget),
+            "currency": currency(self.specification.budget),
+            "neighbours": self.specification.neighbours.value,
+            "allocator": self.allocator,
+            "as_in_paper": self.as_in_paper,
+            "score": self.score,
+            "score_standard_error": self.standard_error,
+            "parallel_groups": design.parallel,
+            "measurements": [
+                {
+                    "name": m.name,
+                    "budget": as_text(b),
+                    "noise": q.family.value,
+                    "scale": self.scales[m.name],
+                    "sensitivity": m.bound.nominal(self.specification.neighbours, m.where.everyone),
+                    "formula": m.bound.formula,
+                    "proof": m.bound.proof,
+                }
+                for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
+            ],
+            "errors": [
+                _error(error, uses) for error, uses in zip(self.errors, design.metric.uses, strict=True)
+            ],
+            "routes": {name: route.value for name, route in design.routes.items()},
+            "expected": dict(self.expected),
+            "expected_from": self.specification.expected_from,
+            "allocators": [
+                {
+                    "allocator": row.allocator,
+                    "score": None if row.not_applicable else row.score,
+                    "worst_score": row.worst_score,
+                    "not_applicable": row.not_applicable or None,
+                    "errors": {error.name: error.mean for error in row.errors},
+                }
+                for row in self.rows
+            ],
+            "if_the_guess_is_off": [
+                {"by": loss.off_by, "mean_loss": loss.mean_loss, "worst_loss": loss.worst_loss}
+                for loss in self.guess_losses
+            ],
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+        }
+
+
+def _error(error: PredictedError, uses: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "name": error.name,
+        "measured_from": list(uses),
+        "mean": error.mean,
+        "standard_error": error.standard_error,
+        "between_tables": error.between_tables,
+        "median": error.median,
+        "p95": error.p95,
+        "method": error.basis.value,
+    }

@@ -1,0 +1,189 @@
+"""plan(): a specification in, the best split out, in seconds and without a look at the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
+from coterie.statistics.planning.composition import exact_budgets
+from coterie.statistics.planning.design import Design, build_design, choose_routes
+from coterie.statistics.planning.plan import Plan, Row
+from coterie.statistics.planning.scenarios import guess_losses, possible_truths
+from coterie.statistics.prediction.derivation import domain_of
+from coterie.statistics.prediction.metric import Metric
+from coterie.statistics.prediction.predicted_error import PredictedError
+from coterie.statistics.releasing.accounting import budget_warnings
+from coterie.statistics.releasing.consistency import constraints_of
+from coterie.statistics.releasing.uncertainty import predict_consistent
+from coterie.statistics.specification.checking import unchecked_columns
+from coterie.statistics.specification.expectations import Expectations
+from coterie.statistics.specification.specification import Route, Specification, StatisticKind
+
+# The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
+MOST_TARGETS_FOR_LOSSES = 60
+
+
+def plan(
+    specification: Specification,
+    allocator: str = DEFAULT,
+    compare: Sequence[str] | None = (),
+    report_losses: bool | None = None,
+    expected: Mapping[str, float] | None = None,
+    share: Fraction | None = None,
+) -> Plan:
+    """Split the budget.
+
+    `compare` names further allocators for the table (None: all). `expected` replaces the specification's
+    expected values, for instance by a pilot's; `share` is the part of the budget left to split.
+    """
+    chosen = find_allocator(allocator)
+    part = 1 - specification.pilot if share is None else share
+    design, expectations = design_for(specification, expected, part)
+    problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
+    budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
+    row = _row(design, problem, allocator, np.array([float(budget) for budget in budgets]))
+    rows = [row] if compare == () else _compare(design, problem, row, compare)
+    wanted = len(design.metric.targets) <= MOST_TARGETS_FOR_LOSSES if report_losses is None else report_losses
+    losses = guess_losses(design, expectations, np.array([float(b) for b in budgets])) if wanted else ()
+    return Plan(
+        design,
+        allocator,
+        budgets,
+        row.score,
+        row.standard_error,
+        row.errors,
+        tuple(rows),
+        losses,
+        warnings_on(design, row.errors),
+        notes_on(design),
+        expected={s.name: expectations.statistic(s) for s in specification.statistics},
+    )
+
+
+def design_for(
+    specification: Specification, expected: Mapping[str, float] | None = None, share: Fraction = Fraction(1)
+) -> tuple[Design, Expectations]:
+    """The design with the better routes, and the expectations it rests on."""
+    expectations = Expectations.of(specification, expected)
+
+    def build(routes: Mapping[str, Route]) -> Design:
+        return build_design(specification, routes, expectations, share)
+
+    return build(choose_routes(specification, build)), expectations
+
+
+def scenarios(
+    design: Design, expectations: Expectations, allocator: str, compare: Sequence[str] | None
+) -> tuple[Metric, ...]:
+    """Other possible truths, where the specification gives ranges and somebody asks for them."""
+    asked = allocator == "robust" or compare is None or "robust" in (compare or ())
+    return possible_truths(design, expectations) if asked else ()
+
+
+def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
+    rows = [first]
+    for name in allocators() if names is None else names:
+        if name == first.allocator:
+            continue
+        try:
+            rows.append(_row(design, problem, name, find_allocator(name).allocate(problem)))
+        except NotApplicable as error:
+            title = find_allocator(name).title
+            rows.append(Row(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
+    return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
+
+
+def _row(
+    design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> Row:
+    errors = predict(design, budgets)
+    score, standard_error = problem.metric.score_of(errors)
+    worst = None
+    if problem.scenarios:
+        worst = max(metric.score(budgets, exponent=10) for metric in problem.scenarios)
+    return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
+
+
+def predict(
+    design: Design, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> tuple[PredictedError, ...]:
+    """The errors of every target under these budgets, as the release will make them."""
+    exponent = 10 if len(design.metric.targets) <= 100 else 8
+    if constraints_of(design):
+        return predict_consistent(design, budgets, exponent)
+    return design.metric.predict(budgets, exponent=exponent)
+
+
+def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
+    """What also a reader of the release should know."""
+    specification = design.specification
+    warnings = [*design.warnings, *budget_warnings(specification.budget), *useless(design, errors)]
+    if specification.size is None and specification.records is not None:
+        warnings.append(
+            "Under add-remove neighbours the number of records is private: `records` is used for planning only, and no "
+            "released figure is fitted to it. Write a public estimate there, not the true number."
+        )
+    unchecked = unchecked_columns(specification)
+    if unchecked:
+        warnings.append(
+            f"The schema declares no labels for {', '.join(unchecked)}: a misspelt value in a filter would find "
+            "nobody, and its noise would be published as a result. Write categories: {labels: […]} to have "
+            "the values checked."
+        )
+    quantiles = [s for s in specification.statistics if s.kind is StatisticKind.QUANTILE]
+    shapeless = [s.name for s in quantiles if s.shape is None]
+    if shapeless:
+        warnings.append(
+            f"No `shape` is declared for {_listed(shapeless)}: errors and intervals rest on an assumed one (a normal "
+            "of the expected std, else values spread evenly on either side of the expected quantile). Where "
+            "values lie twice as dense the error is about half as large, and the other way round."
+        )
+    return tuple(warnings)
+
+
+def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
+    """Statistics whose released value will tell no more than a guess: within their range, or at their expected size."""
+    expected = Expectations.of(design.specification)
+    found = {error.name: error.mean for error in errors}
+    names = []
+    for statistic in design.specification.statistics:
+        width = domain_of(design.specification, statistic).width
+        # The middle of a range is off by a quarter of its width on average, without any data.
+        guess = width / 4 if math.isfinite(width) else abs(expected.statistic(statistic))
+        if found.get(statistic.name, 0.0) >= guess > 0:
+            names.append(statistic.name)
+    if not names:
+        return []
+    return [
+        f"Useless at this budget: {_listed(names)}. The noise is as large as the whole range or the expected value, so "
+        "the released figure tells no more than a guess. Raise the budget, or publish fewer statistics."
+    ]
+
+
+def notes_on(design: Design) -> tuple[str, ...]:
+    """What the publisher should know about this design, whichever way it is split."""
+    notes = []
+    specification = design.specification
+    if design.parallel:
+        notes.append(
+            "Groups that share no record are paid for in parallel: their budgets add up to more than the total, "
+            "and no single record costs more than it."
+        )
+    unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
+    if unstated and not specification.pilot:
+        notes.append(
+            f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
+            "`expected`, or about: {size: …, mean: …, std: …}."
+        )
+    summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
+    if summed:
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")
+    return tuple(notes)
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

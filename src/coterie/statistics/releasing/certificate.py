@@ -1,0 +1,231 @@
+"""What a release of statistics promises, how each number was made noisy, and over which bytes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from coterie._version import __version__
+from coterie.errors import CertificateError
+from coterie.methods.guarantee import CHOSEN_BLIND, Guarantee, Status
+from coterie.promise.certificate import Bounds, Digest, Promised, Signature
+from coterie.schema.attributes import AttributeType, Missing, Outside, Role
+from coterie.schema.exact import as_text
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.measurement import Neighbours
+from coterie.statistics.specification.asked_values import filters_of
+from coterie.statistics.specification.specification import Budget, Notion, Specification
+
+_NEIGHBOURS = {
+    Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
+    Neighbours.ADD_REMOVE: "add or remove one record",
+}
+_UNIT = "the privacy unit is one record: whoever is behind several records has less protection"
+_MODELS = {
+    Notion.PURE: "differential privacy",
+    Notion.ZCDP: "zero-concentrated differential privacy",
+    Notion.APPROXIMATE: "approximate differential privacy",
+}
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CertifiedMeasurement(_Frozen):
+    name: str
+    budget: str
+    mechanism: str
+    scale: str
+    sensitivity: str
+    formula: str
+    proof: str
+
+
+class StatisticsCertificate(_Frozen):
+    coterie_statistics_certificate: Literal[1] = 1
+    tool: str
+    issued: str
+    release: str
+    plan: str
+    specification: str
+    request: str  # a hash of what was asked; no function of the data
+    budget: str
+    ledger_epsilon: str | None  # of a pure budget; older certificates turned ρ into ε at δ = 1e-9
+    guarantee: Promised
+    bounds: dict[str, Bounds]
+    measurements: tuple[CertifiedMeasurement, ...]
+    expected_from: str
+    sampler: str
+    reproducible: bool
+    notes: tuple[str, ...]
+    digest: Digest
+    signature: Signature | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> StatisticsCertificate:
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            raise CertificateError(
+                "This is not a certificate of a statistics release.",
+                "Give the JSON file that `coterie stats release` wrote, unchanged.",
+            ) from None
+
+    def canonical(self) -> bytes:
+        """The signed bytes: everything but the signature, keys sorted, no blanks."""
+        content = self.model_dump(mode="json", exclude={"signature"})
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def promise(specification: Specification, as_in_paper: bool, private_noise: bool) -> Guarantee:
+    """The guarantee of a release, weakened by everything the publisher chose."""
+    model, value = _MODELS[specification.budget.notion], str(specification.budget)
+    assumptions = [
+        "bounds, filters, group values, expected values and the specification are public",
+        _UNIT,
+        *_refusals(specification),
+    ]
+    if specification.budget.delta is not None and specification.size is None:
+        assumptions.append(
+            f"there are not many more than the {specification.records} records planned for, far below 1/δ"
+        )
+    status, label = Status.PROVED, f"{value} {model}"
+    conditions = _conditions(specification)
+    if conditions:
+        status = Status.CONDITIONAL
+        label += f"; only if: {'; '.join(conditions)}"
+    used = specification.columns
+    from_data = [
+        a.from_data for a in specification.schema.attributes if a.domain_from_data and a.name in used
+    ]
+    if from_data:
+        status = Status.REFUTED
+        label = f"not {model}: {', '.join(from_data)} taken from the data"
+    if as_in_paper:
+        status = Status.REFUTED
+        label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
+    if not private_noise:
+        status, label, model, value = Status.NONE, "reproducible: not private", "none", "none"
+    return Guarantee(
+        model=model,
+        value=value,
+        status=status,
+        scope="all released statistics and everything computed from them",
+        label=label,
+        assumptions=(*assumptions, *conditions, CHOSEN_BLIND),
+        citation="docs/guarantees/statistics.md; 002 chapter 5",
+        neighbours=_NEIGHBOURS[specification.neighbours],
+    )
+
+
+def _conditions(specification: Specification) -> list[str]:
+    conditions = []
+    if specification.disjoint:
+        conditions.append("the groups declared disjoint share no record in any possible table")
+    used = sorted(
+        {column for statistic in specification.statistics for column in statistic.columns}
+        | {column for chosen in filters_of(specification) for column, _ in chosen.conditions}
+    )
+    dropped = [name for name in used if specification.schema[name].missing is Missing.DROP_ROW]
+    if dropped and specification.neighbours is Neighbours.REPLACE_ONE:
+        conditions.append(f"which records miss a value in {', '.join(dropped)} is public")
+    return conditions
+
+
+def _refusals(specification: Specification) -> list[str]:
+    """Tables that the release refuses: it says nothing about those, and a refusal is outside the promise."""
+    schema = specification.schema
+    added = {column for statistic in specification.statistics for column in statistic.columns}
+    used = [a for a in schema.attributes if a.name in specification.columns]
+    checked = [
+        a for a in used if a.name in added or a.role is Role.PROTECT
+    ]  # a kept filter's column may have gaps
+    kept = []
+    if any(a.domain is not None and a.outside is Outside.ERROR for a in checked):
+        kept.append("values lie within their bounds")
+    if any(a.categories is not None for a in used):
+        kept.append("labels are declared ones")
+    if any(a.type is not AttributeType.CATEGORICAL for a in used):
+        kept.append("cells can be read as their type")
+    if any(a.missing is Missing.ERROR for a in checked):
+        kept.append("no value is missing")
+    if specification.disjoint:
+        kept.append("groups declared disjoint share no record")
+    if specification.totals:
+        kept.append("groups declared complete hold every record")
+    if specification.size is not None:
+        kept.append("the number of records is as stated")
+    if not kept:
+        return []
+    return [
+        f"every table in question keeps the schema ({', '.join(kept)}); other tables are refused on the publisher's "
+        "machine, and whether a release was refused depends on the data"
+    ]
+
+
+def _pure(budget: Budget) -> str | None:
+    return as_text(budget.epsilon) if budget.epsilon is not None and budget.delta is None else None
+
+
+def certify_statistics(
+    plan: Plan,
+    scales: dict[str, float],
+    sampler: str,
+    private: bool,
+    notes: tuple[str, ...],
+    digest: Digest,
+    request: str,
+) -> StatisticsCertificate:
+    specification, design = plan.specification, plan.design
+    used = {column for statistic in specification.statistics for column in statistic.columns}
+    bounds = {}
+    for attribute in specification.schema.attributes:
+        if attribute.name in used and attribute.domain is not None:
+            domain = attribute.domain
+            bounds[attribute.name] = Bounds(
+                lower=None if "lower" in domain.leaks else repr(domain.lower),
+                upper=None if "upper" in domain.leaks else repr(domain.upper),
+                source=domain.source,
+                from_data=domain.from_data,
+                public_because=domain.reasons,
+            )
+    measurements = tuple(
+        CertifiedMeasurement(
+            name=m.name,
+            budget=as_text(budget),
+            mechanism=quantity.family.value,
+            scale=repr(scales[m.name]),
+            sensitivity=repr(m.bound.nominal(specification.neighbours, m.where.everyone)),
+            formula=m.bound.formula,
+            proof=m.bound.proof,
+        )
+        for m, budget, quantity in zip(
+            design.measurements, plan.budgets, design.metric.quantities, strict=True
+        )
+    )
+    return StatisticsCertificate(
+        tool=f"coterie {__version__}",
+        issued=datetime.now(UTC).isoformat(timespec="seconds"),
+        release=specification.release,
+        plan=plan.digest,
+        specification=specification.digest,
+        request=request,
+        budget=str(specification.budget),
+        ledger_epsilon=_pure(specification.budget),
+        guarantee=Promised.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
+        bounds=bounds,
+        measurements=measurements,
+        expected_from=specification.expected_from,
+        sampler=sampler,
+        reproducible=not private,
+        notes=notes,
+        digest=digest,
+    )

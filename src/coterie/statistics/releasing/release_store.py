@@ -1,0 +1,268 @@
+"""One at a time: two processes asked for the same release must not both pay for it.
+
+Looking for a stored release, drawing the noise and charging (or storing) are one step for everybody else. The
+lock is a file beside the ledger or in the store, one for each release; the kernel drops it with its holder."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
+from coterie.publication.hidden_files import names
+from coterie.publication.ledger import Ledger, Purpose, State
+from coterie.publication.staging import stage_bytes
+from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
+from coterie.statistics.releasing.releasing import StatisticsRelease
+from coterie.statistics.specification.specification import Specification
+
+
+@contextmanager
+def my_turn(ledger: Path, population: str, method: str) -> Iterator[None]:
+    """Wait until no other process is making this release, then hold it off until we are done."""
+    resolved = ledger.resolve()  # one name for one file, so that all processes use the same lock
+    label = hashlib.sha256(f"{population}\n{method}".encode()).hexdigest()[:16]
+    path = resolved.with_name(f".{resolved.name}.statistics-{label}.lock")
+    descriptor = _locked(path)
+    try:
+        yield
+    finally:
+        # Removed while still held: whoever waits on this file sees that its name is gone and takes a new one.
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise LedgerError(
+                f"A lock file in {path.parent} cannot be opened ({error.strerror}).",
+                "Give yourself write permission on that folder.",
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if names(path, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+# What lies on disk already: asked twice, a release returns its own bytes; a changed plan is refused.
+
+
+@dataclass(frozen=True)
+class Published:
+    """What lies on disk now. `again` says that it was there before and nothing was spent."""
+
+    path: Path
+    certificate_path: Path
+    certificate: StatisticsCertificate
+    content: bytes
+    again: bool
+    warning: str = ""  # for the publisher; the certificate is about this release alone
+
+
+def certificate_path(target: Path) -> Path:
+    return Path(f"{target}.certificate.json")
+
+
+def refuse_existing(target: Path) -> None:
+    for path in (target, certificate_path(target)):
+        if path.exists():
+            raise OutputError(f"{path} exists already.", "Choose another name for the output.")
+
+
+def require_ending(target: Path, ending: str) -> None:
+    if target.suffix.lower() != ending:
+        raise OutputError(
+            f"This release is stored already, as {ending}.", f"Give the output a name that ends in {ending}."
+        )
+
+
+def in_ledger(
+    book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
+) -> Published | None:
+    """An earlier release of this name: the same request gets its bytes, another one is refused."""
+    for entry in book.book().releases(specification.population):
+        if entry.purpose.method != purpose.method or not entry.state.charged:
+            continue
+        if entry.purpose.fingerprint != purpose.fingerprint:
+            raise changed(specification)
+        earlier = Path(entry.purpose.target)
+        found = on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
+        if found is None:
+            raise LedgerError(
+                f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",
+                "Restore the file. To spend budget on a new one, choose another name under `release:`.",
+            )
+        require_ending(target, earlier.suffix.lower())
+        if earlier.resolve() != target.resolve():
+            for content, path in (
+                (found.certificate.to_json().encode(), certificate_path(target)),
+                (found.content, target),
+            ):
+                stage_bytes(content, path, force=False).publish()
+        return Published(target, certificate_path(target), found.certificate, found.content, True)
+    return None
+
+
+def on_disk(target: Path, request: str, specification: Specification) -> Published | None:
+    path = certificate_path(target)
+    if not target.exists() and not path.exists():
+        return None
+    try:
+        certificate = StatisticsCertificate.from_json(path.read_bytes())
+        content = target.read_bytes()
+    except OSError:
+        raise OutputError(
+            f"{target} or its certificate is there without the other.",
+            "Move it away, or choose another name.",
+        ) from None
+    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
+        raise OutputError(f"{target} was changed after it was certified.", "Move it away or restore it.")
+    if certificate.request != request:
+        raise changed(specification)
+    return Published(target, path, certificate, content, True)
+
+
+def changed(specification: Specification) -> ParameterError:
+    return ParameterError(
+        f"Release '{specification.release}' is already published, under another plan or for other data.",
+        "Asking again with a changed plan spends again: if you mean it, choose another name under `release:` "
+        "and another output; otherwise restore the specification.",
+    )
+
+
+# Asked twice, drawn once, with a ledger and without: every release is kept privately under its name and its data.
+#
+#     $XDG_STATE_HOME/coterie/statistics/   (~/.local/state/… by default; the folder and its files are yours alone)
+#
+# A second draw, by the same plan or a changed one, would tell more than the first promised. What is kept is the release:
+# noise drawn, nothing of the data but their digest, in the file's name. The entry is written before the output, so a
+# crash between the two costs nothing: asking again finds it.
+
+
+def store_folder() -> Path:
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "coterie" / "statistics"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A finished release: its certificate, the bytes it is about, and the ending of the file they belong in."""
+
+    certificate: StatisticsCertificate
+    content: bytes
+    ending: str
+
+
+@dataclass(frozen=True)
+class ReleaseStore:
+    """The entry of one release of one table, held for this process alone."""
+
+    path: Path | None  # None: there is no place to keep anything, and the ledger alone has to know
+    mark: Path | None = (
+        None  # an empty file beside it, for the release's name: which other data it was drawn from
+    )
+
+    def find(self) -> Kept | None:
+        if self.path is None:
+            return None
+        try:
+            entry = json.loads(self.path.read_bytes())
+            certificate = StatisticsCertificate.from_json(entry["certificate"])
+            return Kept(certificate, entry["content"].encode(), entry["ending"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, CertificateError):
+            raise OutputError(
+                f"The stored release {self.path} cannot be read.",
+                "Restore it; or remove it, if you mean to draw (and spend) again.",
+            ) from None
+
+    def keep(self, kept: Kept) -> None:
+        if self.path is None:
+            return
+        entry = {
+            "certificate": kept.certificate.to_json(),
+            "content": kept.content.decode(),
+            "ending": kept.ending,
+        }
+        stage_bytes(json.dumps(entry).encode(), self.path, force=False, private=True).publish()
+        if self.mark is not None:
+            self.mark.touch(mode=0o600)
+
+    @property
+    def of_other_data(self) -> bool:
+        """Whether this name was drawn before, from other data: of people in both, the two together tell more."""
+        if self.mark is None:
+            return False
+        name = self.mark.name.partition(".")[0]
+        return any(other != self.mark for other in self.mark.parent.glob(f"{name}.*.drawn"))
+
+
+@contextmanager
+def open_store(name: str, place: str, *, required: bool = True) -> Iterator[ReleaseStore]:
+    """Whoever holds an entry is alone with it: two processes must not both draw."""
+    folder = store_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        usable = False
+    if not usable and not required:
+        yield ReleaseStore(None)
+        return
+    if not usable:
+        raise OutputError(
+            f"Releases are kept in {folder}, which cannot be written.",
+            "Set XDG_STATE_HOME to a folder of yours, or publish with a ledger.",
+        )
+    with my_turn(folder / "releases", "", place):
+        yield ReleaseStore(folder / f"{place}.json", folder / f"{name}.{place}.drawn")
+
+
+# A release as bytes: CSV for people and spreadsheets, JSON for programs.
+
+
+def as_csv(made: StatisticsRelease) -> bytes:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["name", "what", "value", "lower_95", "upper_95", "expected_absolute_error"])
+    for value in made.values:
+        what = "equation" if value.is_equation else "statistic"
+        numbers = [repr(n) for n in (value.value, value.lower, value.upper, value.expected_error)]
+        writer.writerow([value.name, what, *numbers])
+    return buffer.getvalue().encode()
+
+
+def as_json(made: StatisticsRelease) -> bytes:
+    content = {
+        "release": made.plan.specification.release,
+        "guarantee": promise(made.plan.specification, made.plan.as_in_paper, made.private).label,
+        "plan": made.plan.digest,
+        "values": [
+            {
+                "name": value.name,
+                "what": "equation" if value.is_equation else "statistic",
+                "value": value.value,
+                "lower_95": value.lower,
+                "upper_95": value.upper,
+                "expected_absolute_error": value.expected_error,
+            }
+            for value in made.values
+        ],
+    }
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

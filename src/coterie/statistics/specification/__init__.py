@@ -1,0 +1,1 @@
+"""What is to be published and what will be computed from it: statistics, equations, filters, ranges, expectations."""

@@ -1,0 +1,247 @@
+"""Statistics as written → single statistics: group-by and histograms become one statistic a group."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from coterie.errors import ParameterError
+from coterie.statistics.prediction.metric import Summary
+from coterie.statistics.specification.fields import (
+    members,
+    number_of,
+    of_group,
+    one_of,
+    positive_integer,
+    positive_of,
+)
+from coterie.statistics.specification.filters import Between, Filter, OneOf, read_filter, read_value
+from coterie.statistics.specification.names import label_text, number_text
+from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.shape_reading import ShapeReader
+from coterie.statistics.specification.specification import About, Route, Statistic, StatisticKind, Total
+
+_ENTRIES = (
+    *(
+        "kind",
+        "of",
+        "where",
+        "by",
+        "that",
+        "at_least",
+        "quantile",
+        "shape",
+        "candidates",
+        "expected",
+        "about",
+    ),
+    *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
+)
+Groups = list[tuple[str, Filter]]
+
+
+def expand(
+    content: Mapping[str, Any], size_is_public: bool, shapes: ShapeReader
+) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
+    """All single statistics, and which of them must add up.
+
+    `size_is_public`: the number of records is known exactly, so that a complete group-by must add up to it. That
+    is so under replace-one neighbours alone; under add-remove `records` is a figure for planning.
+    """
+    if not content:
+        raise ParameterError("No statistic is asked for.", "Write at least one under `statistics:`.")
+    statistics: list[Statistic] = []
+    families: list[tuple[Statistic, tuple[str, ...]]] = []
+    for name, entry in content.items():
+        if not isinstance(entry, dict):
+            raise ParameterError(f"Statistic '{name}' has no description.", "Give it at least a `kind`.")
+        where = f"Statistic '{name}'"
+        if not _usable_in_formulas(str(name)):
+            raise ParameterError(
+                f"{where} cannot be used in a formula.",
+                "Use letters, digits and _ only; begin with a letter.",
+            )
+        members(entry, _ENTRIES, where)
+        kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
+        groups, complete = _groups(entry, kind, where)
+        parts = []
+        for label, extra in groups:
+            full_name = f"{name}[{label}]" if label else str(name)
+            parts.append(_single(full_name, label, kind, entry, extra, where, shapes))
+        statistics += parts
+        if complete and parts[0].kind in (StatisticKind.COUNT, StatisticKind.SUM):
+            base = _single(str(name), "", kind, entry, Filter(), where, shapes)
+            families.append((base, tuple(part.name for part in parts)))
+    return tuple(statistics), _totals(statistics, families, size_is_public)
+
+
+def _single(
+    name: str,
+    label: str,
+    kind: StatisticKind,
+    entry: Mapping[str, Any],
+    extra: Filter,
+    where: str,
+    shapes: ShapeReader,
+) -> Statistic:
+    expected, possible = _expected(entry.get("expected"), label, where)
+    columns = entry.get("of")
+    listed = [] if columns is None else columns if isinstance(columns, list) else [columns]
+    if kind is StatisticKind.HISTOGRAM:
+        kind, listed = StatisticKind.COUNT, []
+    quantile = 0.5
+    if kind is StatisticKind.QUANTILE:
+        quantile = number_of(entry.get("quantile"), f"{where}, quantile")
+        if not 1e-6 <= quantile <= 1 - 1e-6:
+            raise ParameterError(
+                f"{where}: the quantile must lie between 0 and 1, by at least a millionth.",
+                "For example 0.9.",
+            )
+    if kind is StatisticKind.MEDIAN:
+        kind = StatisticKind.QUANTILE
+    chosen = read_filter(entry.get("where"), where) & extra
+    shape = None
+    if "shape" in entry:
+        if kind is not StatisticKind.QUANTILE or len(listed) != 1:
+            raise ParameterError(f"{where} has a shape, but is no quantile.", "Drop `shape`.")
+        column = str(listed[0])
+        shape = shapes.read(entry["shape"], label, column, chosen, expected, where)
+        if expected is None:
+            bounds = shapes.schema[column].bounds()
+            expected = min(max(shape.at(quantile), bounds.lower), bounds.upper)
+    return Statistic(
+        name=name,
+        kind=kind,
+        columns=tuple(str(column) for column in listed),
+        where=chosen,
+        that=read_filter(entry["that"], where) if "that" in entry else None,
+        at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
+        quantile=quantile,
+        about=_about(entry.get("about"), label, where),
+        shape=shape,
+        candidates=positive_integer(entry.get("candidates", 1024), f"{where}, candidates", 2) or 1024,
+        expected=expected,
+        possible=possible,
+        weight=number_of(entry.get("weight", 1.0), f"{where}, weight", at_least=0.0),
+        tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
+        summary=one_of(entry.get("summary", "mean"), Summary, f"{where}, summary"),
+        route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
+    )
+
+
+def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:
+    """A number, a range [low, high], or a mapping from the group's label to either."""
+    if isinstance(content, dict):
+        content = of_group(content, label, where)
+    if content is None:
+        return None, None
+    if isinstance(content, list):
+        if len(content) != 2:
+            raise ParameterError(f"{where}: an expected range has two ends.", "Write expected: [low, high].")
+        low, high = (number_of(end, f"{where}, expected") for end in content)
+        if low > high:
+            raise ParameterError(f"{where}: the expected range is inverted.", "Write expected: [low, high].")
+        return (low + high) / 2, Range(low, high)
+    return number_of(content, f"{where}, expected"), None
+
+
+def _usable_in_formulas(name: str) -> bool:
+    """Formulas are read with compatibility characters folded (ﬁ is fi), so a name must be folded already."""
+    return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
+
+
+def _about(content: object, label: str, where: str) -> About:
+    """size, mean and std of the group; or a mapping from the group's label to them."""
+    entries = ("size", "mean", "std")
+    if isinstance(content, dict) and label and not set(content) & set(entries):
+        content = of_group(content, label, where)
+    if content is None:
+        return About()
+    if not isinstance(content, dict):
+        raise ParameterError(
+            f"{where}: `about` is a mapping.", "Write about: {size: 600, mean: 36, std: 11}."
+        )
+    members(content, entries, f"{where}, about")
+    mean = None if content.get("mean") is None else number_of(content["mean"], f"{where}, about, mean")
+    size, std = (positive_of(content.get(key), f"{where}, about, {key}") for key in ("size", "std"))
+    return About(size, mean, std)
+
+
+def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[Groups, bool]:
+    """Labels and extra conditions; and whether the groups are declared to be all there are."""
+    by = entry.get("by") or {}
+    if not isinstance(by, dict):
+        raise ParameterError(
+            f"{where}: `by` must give each column's public list of values.",
+            "Write by: {region: [north, south]}. (Values found in the data would themselves be a disclosure.)",
+        )
+    axes: list[Groups] = []
+    for column, values in by.items():
+        if not isinstance(values, list) or not values:
+            raise ParameterError(
+                f"{where}: `by` has no values for '{column}'.", "List them: they are public."
+            )
+        axes.append([_value_group(str(column), value, where) for value in values])
+    if kind is StatisticKind.HISTOGRAM:
+        axes.append(_bins(entry, where))
+    elif "bins" in entry or "values" in entry:
+        raise ParameterError(f"{where} has bins, but is no histogram.", "Set kind: histogram, or use `by`.")
+    groups: Groups = []
+    for combination in itertools.product(*axes):
+        chosen = Filter()
+        for _, condition in combination:
+            chosen = chosen & condition
+        groups.append((", ".join(label for label, _ in combination), chosen))
+    return groups, bool(axes) and entry.get("complete") is True
+
+
+def _value_group(column: str, value: object, where: str) -> tuple[str, Filter]:
+    known = read_value(value, where)
+    return label_text(known), Filter().and_also(column, OneOf((known,)))
+
+
+def _bins(entry: Mapping[str, Any], where: str) -> Groups:
+    column, edges, values = entry.get("of"), entry.get("bins"), entry.get("values")
+    if not isinstance(column, str) or (edges is None) == (values is None):
+        raise ParameterError(
+            f"{where}: a histogram needs `of` and either `bins` (edges) or `values`.",
+            "For example of: age, bins: [0, 20, 40, 65, 100].",
+        )
+    if values is not None:
+        if not isinstance(values, list) or not values:
+            raise ParameterError(f"{where}: `values` must be a list.", "List the public values.")
+        return [_value_group(column, value, where) for value in values]
+    if not isinstance(edges, list) or len(edges) < 2:
+        raise ParameterError(f"{where}: `bins` needs at least two edges.", "For example [0, 20, 40].")
+    numbers = [number_of(edge, f"{where}, bins") for edge in edges]
+    if any(a >= b for a, b in itertools.pairwise(numbers)):
+        raise ParameterError(f"{where}: the edges of the bins must rise.", "Sort them and drop repeats.")
+    groups: Groups = []
+    for index, (start, end) in enumerate(itertools.pairwise(numbers)):
+        last = index == len(numbers) - 2
+        # The last bin holds its upper edge, as in every histogram.
+        condition = Between(start, math.nextafter(end, math.inf) if last else end)
+        groups.append((f"{number_text(start)}..{number_text(end)}", Filter().and_also(column, condition)))
+    return groups
+
+
+def _totals(
+    statistics: list[Statistic], families: list[tuple[Statistic, tuple[str, ...]]], size_is_public: bool
+) -> tuple[Total, ...]:
+    totals = []
+    for base, parts in families:
+        whole = next(
+            (
+                other.name
+                for other in statistics
+                if (other.kind, other.columns, other.where) == (base.kind, base.columns, base.where)
+            ),
+            None,
+        )
+        public = base.kind is StatisticKind.COUNT and base.where.everyone and size_is_public
+        if whole is not None or public:
+            totals.append(Total(parts, whole))
+    return tuple(totals)

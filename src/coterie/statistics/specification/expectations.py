@@ -1,0 +1,210 @@
+"""What the publisher expects the statistics to be, without looking: the error of a ratio depends on it.
+
+A statistic without an expected value gets a neutral one (the middle of its domain and the like), which is
+good enough to plan sums and single statistics; whoever divides by it is asked for a better one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from coterie.statistics.prediction.measurement import Kind, Measurement
+from coterie.statistics.specification.filters import Condition, Filter, OneOf
+from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.shape import Shape, normal, uniform_around
+from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
+from coterie.table.columns.numbers import step_of
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Expected values by statistic; `given` are those that the publisher or a pilot stated."""
+
+    specification: Specification
+    given: Mapping[str, float]
+
+    @classmethod
+    def of(cls, specification: Specification, replaced: Mapping[str, float] | None = None) -> Expectations:
+        given = {s.name: s.expected for s in specification.statistics if s.expected is not None}
+        return cls(specification, {**given, **(replaced or {})})
+
+    def statistic(self, statistic: Statistic) -> float:
+        if statistic.name in self.given:
+            return self.given[statistic.name]
+        match statistic.kind:
+            case StatisticKind.COUNT:
+                return self.size(statistic.where)
+            case StatisticKind.SUM if len(statistic.columns) == 1:
+                return self.size(statistic.where) * self.mean(statistic.where, statistic.columns[0])
+            case StatisticKind.SUM:
+                return self._product(statistic.where, statistic.columns)
+            case StatisticKind.MEAN:
+                return self.mean(statistic.where, statistic.columns[0])
+            case StatisticKind.VARIANCE:
+                return self.std(statistic.where, statistic.columns[0]) ** 2
+            case StatisticKind.STD:
+                return self.std(statistic.where, statistic.columns[0])
+            case StatisticKind.PROPORTION:
+                return self._proportion(statistic)
+            case _:
+                domain = self._domain(statistic.columns[0])
+                return domain.lower + statistic.quantile * domain.width
+
+    def size(self, where: Filter) -> float:
+        """How many records the group has."""
+        stated = self.stated_size(where)
+        if stated is not None:
+            return stated
+        declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
+        if declared:
+            return float(max(declared))
+        for s in (
+            self.specification.statistics
+        ):  # a part of a group whose size is assumed: no larger than the group
+            if s.that is not None and s.name in self.given and s.where & s.that == where != s.where:
+                return self.size(s.where) * self.given[s.name]
+        shares = [self._public_share(column, condition) for column, condition in where.conditions]
+        return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
+
+    def _public_share(self, column: str, condition: Condition) -> float:
+        """Of all records, as far as the schema tells: every label equally frequent, numbers spread over their domain."""
+        attribute = self.specification.schema[column]
+        if isinstance(condition, OneOf):
+            labels = attribute.categories.labels if attribute.categories else None
+            return min(len(condition.values) / len(labels), 1.0) if labels else 0.5
+        if attribute.domain is None:
+            return 0.5
+        lower, upper = attribute.domain.lower, attribute.domain.upper
+        inside = min(condition.below, upper) - max(condition.start, lower)
+        return min(max(inside / (upper - lower), 0.0), 1.0) or 0.5
+
+    def stated_size(self, where: Filter) -> float | None:
+        for statistic in self._known(StatisticKind.COUNT, where):
+            return max(self.given[statistic.name], 0.0)
+        if where.everyone and self.specification.records is not None:
+            return float(self.specification.records)
+        for statistic in self.specification.statistics:
+            if statistic.where == where and statistic.about.size is not None:
+                return statistic.about.size
+        for statistic in self.specification.statistics:
+            inside = (
+                statistic.that is not None and statistic.where & statistic.that == where != statistic.where
+            )
+            if inside and statistic.name in self.given:
+                whole = self.stated_size(statistic.where)
+                return None if whole is None else whole * self.given[statistic.name]
+        return None
+
+    def mean(self, where: Filter, column: str) -> float:
+        stated = self.stated_mean(where, column)
+        return self._domain(column).middle if stated is None else stated
+
+    def stated_mean(self, where: Filter, column: str) -> float | None:
+        for statistic in self._known(StatisticKind.MEAN, where, column):
+            return self.given[statistic.name]
+        size = self.stated_size(where)
+        for statistic in self._known(StatisticKind.SUM, where, column):
+            if size is not None:
+                return self._domain_clipped(self.given[statistic.name] / max(size, 1.0), column)
+        return next((a.mean for a in self._about(where, column) if a.mean is not None), None)
+
+    def std(self, where: Filter, column: str) -> float:
+        stated = self.stated_std(where, column)
+        return (
+            self._domain(column).width / math.sqrt(12.0) if stated is None else stated
+        )  # as if spread evenly
+
+    def stated_std(self, where: Filter, column: str) -> float | None:
+        for statistic in self._known(StatisticKind.STD, where, column):
+            return abs(self.given[statistic.name])
+        for statistic in self._known(StatisticKind.VARIANCE, where, column):
+            return math.sqrt(abs(self.given[statistic.name]))
+        return next((a.std for a in self._about(where, column) if a.std is not None), None)
+
+    def shape(self, statistic: Statistic) -> Shape:
+        """How the values around a quantile lie: as declared, with the quantile where it is expected.
+
+        Undeclared, a normal of the expected spread is assumed if one is stated for the group, else values
+        spread evenly on either side of the quantile; and the shape says that it is an assumption.
+        """
+        column, where = statistic.columns[0], statistic.where
+        domain, expected = self._domain(column), self.statistic(statistic)
+        if statistic.shape is not None:
+            shape = statistic.shape
+        elif self.stated_std(where, column) is not None:
+            shape = replace(normal(expected, self.std(where, column)), declared=False)
+        else:
+            shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
+        if shape.step is None:
+            shape = replace(shape, step=step_of(self.specification.schema[column]))
+        return shape.moved(statistic.quantile, expected).within(domain)
+
+    def measurement(self, measurement: Measurement, quantile_value: float = 0.0) -> float:
+        """The expected value of something measured for a statistic."""
+        where = measurement.where
+        match measurement.kind:
+            case Kind.COUNT:
+                return self.size(where)
+            case Kind.MEAN if measurement.indicator is None:
+                return self.mean(where, measurement.terms[0][0])
+            case Kind.STD:
+                return self.std(where, measurement.terms[0][0])
+            case Kind.VARIANCE:
+                return self.std(where, measurement.terms[0][0]) ** 2
+            case Kind.SUM if len(measurement.terms) == 1:
+                column, centre = measurement.terms[0]
+                return self.size(where) * (self.mean(where, column) - centre)
+            case Kind.SUM if measurement.terms[0] == measurement.terms[1]:
+                column, centre = measurement.terms[0]
+                size = self.size(where)
+                deviation = self.mean(where, column) - centre
+                return max(size - 1.0, 0.0) * self.std(where, column) ** 2 + size * deviation**2
+        return quantile_value
+
+    def unstated(self, measurement: Measurement) -> tuple[str, ...]:
+        """What the expected value of a measurement rests on without anybody having said it."""
+        where, missing = measurement.where, []
+        if measurement.kind in (Kind.COUNT, Kind.SUM, Kind.QUANTILE) and self.stated_size(where) is None:
+            missing.append(f"{self.size(where):g} records with {where}")
+        if measurement.kind is Kind.SUM:
+            squared = len(measurement.terms) == 2 and measurement.terms[0] == measurement.terms[1]
+            for column in dict.fromkeys(column for column, _ in measurement.terms):
+                if self.stated_mean(where, column) is None:
+                    missing.append(f"a mean {column} of {self.mean(where, column):g} with {where}")
+                if squared and self.stated_std(where, column) is None:
+                    missing.append(f"a std of {column} of {self.std(where, column):g} with {where}")
+        return tuple(missing)
+
+    def _about(self, where: Filter, column: str) -> list[About]:
+        return [s.about for s in self.specification.statistics if s.where == where and s.columns == (column,)]
+
+    def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
+        first, second = columns
+        size = self.size(where)
+        spread = self.std(where, first) ** 2 * max(size - 1, 0.0) if first == second else 0.0
+        return size * self.mean(where, first) * self.mean(where, second) + spread
+
+    def _proportion(self, statistic: Statistic) -> float:
+        inside = list(self._known(StatisticKind.COUNT, statistic.where & (statistic.that or Filter())))
+        if inside:
+            return min(self.given[inside[0].name] / max(self.size(statistic.where), 1.0), 1.0)
+        return 0.5
+
+    def _known(self, kind: StatisticKind, where: Filter, column: str | None = None) -> list[Statistic]:
+        return [
+            s
+            for s in self.specification.statistics
+            if s.kind is kind
+            and s.where == where
+            and s.name in self.given
+            and (column is None or s.columns == (column,))
+        ]
+
+    def _domain(self, column: str) -> Range:
+        domain = self.specification.schema[column].bounds()
+        return Range(domain.lower, domain.upper)
+
+    def _domain_clipped(self, value: float, column: str) -> float:
+        domain = self._domain(column)
+        return min(max(value, domain.lower), domain.upper)

@@ -1,0 +1,204 @@
+"""Which records a statistic is about: a conjunction of conditions on columns, as data and never as SQL text.
+
+Because a filter is data, two filters can be compared: `reachable` lists which sets of filters one record can
+satisfy at once, and that is what parallel composition rests on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from coterie.errors import ParameterError
+from coterie.statistics.specification.names import filter_text, number_text
+
+# Beyond this many kinds of record the exact account is given up for the safe one (all may overlap).
+MOST_KINDS = 4096
+Value = str | float
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """The column equals one of these values (texts, or numbers)."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def compares_numbers(self) -> bool:
+        return any(isinstance(value, float) for value in self.values)
+
+    def accepts(self, text: str | None, value: float | None) -> bool:
+        return text in self.values or (value is not None and value in self.values)
+
+    def __str__(self) -> str:
+        texts = [filter_text(value) for value in self.values]
+        return f"= {texts[0]}" if len(texts) == 1 else f"in ({', '.join(texts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """from ≤ column < below; either end may be open."""
+
+    start: float = -math.inf
+    below: float = math.inf
+    compares_numbers: ClassVar[bool] = True
+
+    def accepts(self, text: str | None, value: float | None) -> bool:
+        return value is not None and self.start <= value < self.below
+
+    def __str__(self) -> str:
+        left = f"≥ {number_text(self.start)}" if math.isfinite(self.start) else ""
+        right = f"< {number_text(self.below)}" if math.isfinite(self.below) else ""
+        last = number_text(math.nextafter(self.below, -math.inf))
+        if right and len(last) + 2 < len(right):  # a last bin holds its end
+            right = f"≤ {last}"
+        return " and ".join(part for part in (left, right) if part)
+
+
+Condition = OneOf | Between
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All conditions hold; no condition means every record."""
+
+    conditions: tuple[tuple[str, Condition], ...] = ()
+
+    @property
+    def everyone(self) -> bool:
+        return not self.conditions
+
+    def and_also(self, column: str, condition: Condition) -> Filter:
+        return Filter(tuple(sorted((*self.conditions, (column, condition)), key=_order)))
+
+    def __and__(self, other: Filter) -> Filter:
+        return Filter(tuple(sorted({*self.conditions, *other.conditions}, key=_order)))
+
+    def __str__(self) -> str:
+        """Unique: different filters have different texts."""
+        parts = (f"{filter_text(column)} {condition}" for column, condition in self.conditions)
+        return ", ".join(parts) or "all records"
+
+
+EVERYONE = Filter()
+
+
+def _order(entry: tuple[str, Condition]) -> tuple[str, str]:
+    return entry[0], repr(entry[1])
+
+
+def read_filter(content: object, where: str) -> Filter:
+    """From YAML: {smoker: "yes", region: [north, south], age: {from: 18, below: 65}}."""
+    if content is None:
+        return Filter()
+    if not isinstance(content, dict):
+        raise ParameterError(f"{where}: `where` must be a mapping.", 'Write where: {smoker: "yes"}.')
+    result = Filter()
+    for column, condition in content.items():
+        result = result.and_also(str(column), _condition(condition, f"{where}, column '{column}'"))
+    return result
+
+
+def read_value(value: object, where: str) -> Value:
+    if isinstance(value, bool):
+        raise ParameterError(
+            f"{where}: YAML read a bare yes, no, true or false as a truth value.",
+            'Put it in quotes as it stands in the data: "yes".',
+        )
+    if isinstance(value, int | float) and math.isfinite(value):
+        return _exact(value, where)
+    if isinstance(value, str):
+        return value
+    raise ParameterError(f"{where}: a filter value must be a text or a number.", "Correct that entry.")
+
+
+def _exact(value: float, where: str) -> float:
+    """As a double; a whole number that no double equals would stand for its neighbour."""
+    if isinstance(value, int) and int(float(value)) != value:
+        raise ParameterError(
+            f"{where}: the number {value} is too long to be compared exactly.",
+            f'Write it in quotes, as a label: "{value}".',
+        )
+    return float(value) + 0.0  # no negative zero: it equals zero
+
+
+def _condition(content: object, where: str) -> Condition:
+    if isinstance(content, dict):
+        unknown = set(content) - {"from", "below"}
+        if unknown or not content:
+            raise ParameterError(f"{where}: a range has `from` and `below`.", "Write {from: 18, below: 65}.")
+        start, below = (
+            read_value(content.get(key, default), where)
+            for key, default in (("from", -1.7e308), ("below", 1.7e308))
+        )
+        if not isinstance(start, float) or not isinstance(below, float):
+            raise ParameterError(f"{where}: the ends of a range must be numbers.", "Correct that entry.")
+        if start >= below:
+            raise ParameterError(f"{where}: the range holds nothing.", "`from` must be smaller than `below`.")
+        return Between(-math.inf if start < -1.6e308 else start, math.inf if below > 1.6e308 else below)
+    if isinstance(content, list):
+        if not content:
+            raise ParameterError(f"{where}: the list of values is empty.", "Name at least one value.")
+        return OneOf(tuple(dict.fromkeys(read_value(value, where) for value in content)))
+    return OneOf((read_value(content, where),))
+
+
+def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()) -> list[int] | None:
+    """The sets of filters one record can satisfy at once, as bit masks; None if there are too many kinds.
+
+    Each column's line or set of values is cut where some condition changes its answer; one representative
+    of each piece is tried. `disjoint` lists filters that were declared to share no record.
+    """
+    columns = sorted({column for chosen in filters for column, _ in chosen.conditions})
+    kinds = {(1 << len(filters)) - 1}
+    for column in columns:
+        here = [(i, c) for i, chosen in enumerate(filters) for name, c in chosen.conditions if name == column]
+        masks = set()
+        for text, value in _representatives([condition for _, condition in here]):
+            mask = (1 << len(filters)) - 1
+            for index, condition in here:
+                if not condition.accepts(text, value):
+                    mask &= ~(1 << index)
+            masks.add(mask)
+        kinds = {kind & mask for kind in kinds for mask in masks}
+        if len(kinds) > MOST_KINDS:
+            return None
+    for group in disjoint:
+        kinds = {part for kind in kinds for part in _separated(kind, group)}
+        if len(kinds) > MOST_KINDS:
+            return None
+    return sorted(kinds)
+
+
+def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
+    """Cells as (text, number); None is any other text, or no number.
+
+    A cell of a CSV file is both a text and perhaps a number ("3" is text 3 and number 3), so where a column
+    is asked for both, every text is tried with every number: safe, if sometimes too careful.
+    """
+    texts: set[str] = set()
+    cuts: set[float] = set()
+    for condition in conditions:
+        if isinstance(condition, Between):
+            cuts |= {end for end in (condition.start, condition.below) if math.isfinite(end)}
+        else:
+            texts |= {value for value in condition.values if isinstance(value, str)}
+            cuts |= {value for value in condition.values if isinstance(value, float)}
+    ordered = sorted(cuts)
+    between = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
+    ends = [ordered[0] - 1.0 - abs(ordered[0]), ordered[-1] + 1.0 + abs(ordered[-1])] if ordered else []
+    numbers = [None, *ordered, *between, *ends]
+    return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
+
+
+def _separated(kind: int, group: frozenset[int]) -> list[int]:
+    """A kind of record that would be in several of a disjoint group can be in one of them only."""
+    members = [index for index in group if kind >> index & 1]
+    if len(members) < 2:
+        return [kind]
+    without = kind
+    for index in members:
+        without &= ~(1 << index)
+    return [without | (1 << index) for index in members]

@@ -1,0 +1,177 @@
+"""What the publisher wants to publish: statistics, the equations analysts will compute, and the budget.
+
+All of it is public. Nothing here was taken from the data unless the publisher says so in `expected_from`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from coterie.errors import ParameterError, nearest
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import as_text
+from coterie.statistics.prediction.measurement import Neighbours
+from coterie.statistics.prediction.metric import Summary
+from coterie.statistics.specification.equations import Expression
+from coterie.statistics.specification.filters import EVERYONE, Filter
+from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.shape import Shape
+
+
+class StatisticKind(StrEnum):
+    COUNT = "count"
+    SUM = "sum"
+    MEAN = "mean"
+    VARIANCE = "variance"
+    STD = "std"
+    PROPORTION = "proportion"
+    MEDIAN = "median"
+    QUANTILE = "quantile"
+    HISTOGRAM = "histogram"  # becomes one count a bin when it is read
+
+
+class Route(StrEnum):
+    """How a mean, variance, standard deviation, proportion or sum is measured."""
+
+    AUTO = "auto"
+    DIRECT = "direct"  # noise on the statistic itself
+    SUMS = "sums"  # noise on n, Σ(y−c), Σ(y−c)², and the statistic derived from them
+
+
+class RelativeTo(StrEnum):
+    """What an error is divided by before errors are averaged into the score (002, end of §5.3)."""
+
+    SCALE = "scale"  # the tolerance, else the expected size, else the width of the domain
+    SENSITIVITY = "sensitivity"
+    NOTHING = "nothing"  # as 002 evaluates its own scenario
+
+
+class Notion(StrEnum):
+    PURE = "pure"
+    ZCDP = "zcdp"
+    APPROXIMATE = "approximate"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """ε, or ρ, or (ε, δ): exact numbers."""
+
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+
+    @property
+    def notion(self) -> Notion:
+        if self.rho is not None:
+            return Notion.ZCDP
+        return Notion.PURE if self.delta is None else Notion.APPROXIMATE
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"ρ = {as_text(self.rho)}"
+        epsilon = f"ε = {as_text(self.epsilon or Fraction(0))}"
+        return epsilon if self.delta is None else f"({epsilon}, δ = {as_text(self.delta)})"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is expected of a statistic's group and column beside the statistic itself."""
+
+    size: float | None = None
+    mean: float | None = None
+    std: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    name: str
+    kind: StatisticKind
+    columns: tuple[str, ...] = ()
+    where: Filter = EVERYONE
+    that: Filter | None = None  # proportion: which of the group count
+    at_least: int | None = None  # public lower bound of the group's size
+    quantile: float = 0.5
+    about: About = About()
+    shape: Shape | None = None  # quantile: how values are expected to lie around it
+    candidates: int = 1024  # quantile: the public grid
+    expected: float | None = None
+    possible: Range | None = None  # the range the expected value may lie in
+    weight: float = 1.0
+    tolerance: float | None = None
+    summary: Summary = Summary.MEAN
+    route: Route = Route.AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    name: str
+    formula: str
+    expression: Expression
+    weight: float = 1.0
+    tolerance: float | None = None
+    summary: Summary = Summary.MEAN
+    guard: float | None = None  # how far from zero a divisor is kept
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """`parts` add up to `whole` (a statistic), or to the public number of records."""
+
+    parts: tuple[str, ...]
+    whole: str | None
+
+
+@dataclass(frozen=True)
+class Specification:
+    release: str
+    population: str
+    schema: Schema
+    neighbours: Neighbours
+    budget: Budget
+    statistics: tuple[Statistic, ...]
+    equations: tuple[Equation, ...] = ()
+    records: int | None = (
+        None  # exact where the neighbours make it public; else for planning only: see `size`
+    )
+    floor: Fraction = Fraction(0)
+    relative_to: RelativeTo = RelativeTo.SCALE
+    disjoint: tuple[tuple[Filter, ...], ...] = ()
+    totals: tuple[Total, ...] = ()
+    pilot: Fraction = Fraction(0)
+    expected_from: str = "the publisher's expectation"
+    samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __getitem__(self, name: str) -> Statistic:
+        for statistic in self.statistics:
+            if statistic.name == name:
+                return statistic
+        known = [statistic.name for statistic in self.statistics]
+        raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Every column that is measured or filtered by."""
+        filters = [f for s in self.statistics for f in (s.where, s.that or EVERYONE)]
+        filters += [chosen for group in self.disjoint for chosen in group]
+        compared = {column for chosen in filters for column, _ in chosen.conditions}
+        return frozenset(compared | {column for s in self.statistics for column in s.columns})
+
+    @property
+    def size(self) -> int | None:
+        """The number of records, where it is public. Under add-remove `records` is a figure for planning only."""
+        return self.records if self.neighbours.size_is_public else None
+
+    @property
+    def digest(self) -> str:
+        """Names this specification: the same text means the same plan."""
+        content: dict[str, Any] = {"specification": self.document, "schema": self.schema.to_dict()}
+        if self.samples:
+            content["samples"] = self.samples  # the document names files; this names what was in them
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=str)
+        return hashlib.sha256(text.encode()).hexdigest()

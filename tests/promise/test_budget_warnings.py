@@ -1,0 +1,108 @@
+"""Budgets that are useless or dangerous are named, from public numbers alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+from coterie import Attribute, Domain, Role, Schema, protect
+from coterie.methods import all_methods
+from coterie.methods.guarantee import Facts, settle
+from coterie.methods.recipe import Method
+from coterie.promise.budget_warnings import delta_too_large, release_warnings, too_large
+from coterie.promise.certificate import Certificate
+from coterie.promise.certifying import warnings_on
+
+SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
+
+
+def warnings(
+    name: str, epsilon: str, k: int, records: int, *, labels: bool = False, shuffled: bool = False
+) -> tuple[str, ...]:
+    method = all_methods()[name]
+    total = Fraction(epsilon)
+    share = total - method.dependence(total, 1)
+    labelled = ("x",) if labels else ()
+    facts = Facts(total, records, k, records // k, ("x",), labelled=labelled, shuffled=shuffled)
+    promise = settle(method.promise, facts)
+    return release_warnings(method, total, {"x": share}, frozenset(labelled), records, k, promise)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize(
+    "method",
+    [m for m in all_methods().values() if m.adds_noise],
+    ids=lambda method: method.name,
+)
+def test_an_epsilon_that_leaves_nothing_is_told(method: Method, labels: bool) -> None:
+    (said,) = warnings(method.name, "1e-9", method.fixed_k or 10, 1000, labels=labels)
+    assert "so small here that" in said
+    assert "value of x survives" in said
+
+
+def test_a_warning_says_what_would_help() -> None:
+    (said,) = warnings("dp-ir", "0.01", 10, 10_000)
+    assert "the noise is 10 times as wide as the domain" in said
+    assert "ε = 1 or k = 1,000 would make it about a tenth" in said
+    (said,) = warnings("laplace", "0.5", 1, 10_000)
+    assert "no ε up to 3" in said
+    assert warnings("dp-ir", "1", 50, 10_000) == ()
+    assert warnings("dp-copula", "1", 200, 10_000) == ()
+    assert warnings("ir", "1e-9", 10, 10_000) == ()
+
+
+def test_what_helps_helps() -> None:
+    """The numbers that are offered are tried."""
+    assert warnings("dp-ir", "1", 10, 10_000) == ()
+    assert warnings("dp-ir", "0.01", 1000, 10_000) == ()
+
+
+def test_an_epsilon_above_ten_is_told_with_its_odds() -> None:
+    assert too_large(Fraction(10)) is None
+    said = too_large(Fraction(12))
+    assert said is not None
+    assert "someone 50 % sure before may be 99.999 % sure after" in said
+    assert warnings("dp-ir", "12", 50, 10_000) == (said,)
+
+
+def test_the_value_that_is_stated_is_looked_at_not_only_that_of_the_noise() -> None:
+    """Twice for `idp-ls`; q times for the labels of `dp-ir`."""
+    assert warnings("idp-ls", "5", 50, 10_000) == ()
+    assert warnings("idp-ls", "6", 50, 10_000) == (too_large(Fraction(12)),)
+    assert warnings("dp-ir", "1", 50, 10_000, labels=True) == ()  # refuted: no value is stated
+    assert warnings("dp-ir", "1", 50, 10_000, labels=True, shuffled=True) == (too_large(Fraction(200)),)
+    assert warnings("mdav", "1", 50, 10_000) == ()
+
+
+@pytest.mark.parametrize(
+    ("delta", "units", "bad"), [("0.05", 100, True), ("0.01", 100, True), ("0.0099", 100, False)]
+)
+def test_a_delta_that_permits_publishing_a_record(delta: str, units: int, bad: bool) -> None:
+    said = delta_too_large(Fraction(delta), units)
+    assert (said is not None) is bad
+    if said:
+        assert "permits publishing a random person's record" in said
+
+
+def test_the_certificate_notes_it_and_tells_it_from_other_notes() -> None:
+    table = pa.table({"x": [0.1, 0.2, 0.3, 0.4]})
+    small = protect(table, SCHEMA, method="laplace", epsilon="1e-9", clip=False).certificate
+    assert len(small.notes) == 2
+    (said,) = warnings_on(small)
+    assert said in small.notes
+    assert warnings_on(Certificate.from_json(small.to_json())) == (said,)
+    assert warnings_on(protect(table, SCHEMA, method="laplace", epsilon="2").certificate) == ()
+
+
+def test_a_warning_does_not_depend_on_the_data() -> None:
+    tables = [pa.table({"x": [value] * 4}) for value in (0.0, 1.0)]
+    for method in all_methods().values():
+        notes = {
+            protect(
+                table, SCHEMA, method=method.name, epsilon="1e-6", k=None if method.fixed_k else 3
+            ).certificate.notes
+            for table in tables
+        }
+        assert len(notes) == 1

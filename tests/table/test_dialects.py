@@ -1,0 +1,125 @@
+"""How a text file writes its cells: declared in the schema, guessed for a draft only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import Schema
+from coterie.errors import DataError, SchemaError
+from coterie.schema.draft import draft_schema
+from coterie.table.checked import check
+from coterie.table.dialect_guess import guess_dialect
+from coterie.table.reading import read_table
+
+ATTRIBUTES = {
+    "city": {"type": "categorical", "role": "protect", "categories": {"labels": ["Bern", "Zürich"]}},
+    "bill": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 9999}},
+    "day": {"type": "date", "role": "protect", "domain": {"lower": "2000-01-01", "upper": "2030-01-01"}},
+}
+GERMAN = "city;bill;day\nZürich;1,5;31.1.2020\nBern;1000;01.02.2020\nBern; 2,25 ;2020-02-03\n"
+DIALECT = {"delimiter": ";", "decimal": ",", "encoding": "cp1252", "date_format": "%d.%m.%Y"}
+
+
+def schema(**dialect: Any) -> Schema:
+    return Schema.from_dict({"dialect": dialect, "attributes": ATTRIBUTES})
+
+
+def numbers(path: Path, described: Schema, name: str) -> list[float]:
+    return check(read_table(path, schema=described), described).columns[name].position.tolist()
+
+
+def test_a_declared_dialect_is_what_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(GERMAN.encode("cp1252"))
+    assert numbers(path, schema(**DIALECT), "bill") == [1.5, 1000, 2.25]
+    assert numbers(path, schema(**DIALECT), "day") == [18292, 18293, 18295]
+    with pytest.raises(DataError, match="not UTF-8"):
+        read_table(path, schema=schema())
+
+
+def test_a_point_is_no_decimal_mark_where_a_comma_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(GERMAN.replace("1000", "1.000").encode("cp1252"))
+    with pytest.raises(DataError, match=r"not a number\. The first is in row 2"):
+        numbers(path, schema(**DIALECT), "bill")
+
+
+def test_escapes_and_no_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    described = Schema.from_dict(
+        {"dialect": {"escape": "\\"}, "attributes": {"a": {"role": "keep"}, "b": {"role": "keep"}}}
+    )
+    path.write_text('a,b\n"x \\"y\\" z",1\nu\\,v,2\n')
+    assert read_table(path, schema=described)["a"].to_pylist() == ['x "y" z', "u,v"]
+    path.write_text('a,b\nx\\,"y",1\n')
+    with pytest.raises(DataError, match="quote inside a cell"):
+        read_table(path, schema=described)
+    plain = described.model_copy(update={"dialect": schema(quote=None).dialect})
+    path.write_text('a,b\n6" nail,1\n"x,2\n')
+    assert read_table(path, schema=plain)["a"].to_pylist() == ['6" nail', '"x']
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [
+        ({"delimiter": "ab"}, "one ASCII character"),
+        ({"delimiter": '"'}, "different characters"),
+        ({"decimal": ",", "delimiter": ","}, "same character"),
+        ({"encoding": "klingon"}, "no such encoding"),
+        ({"encoding": "hex"}, "no such encoding"),
+        ({"encoding": "iso2022_jp"}, "how the cells after it are read"),
+        ({"encoding": "utf-7"}, "how the cells after it are read"),
+        ({"date_format": "%d.%m"}, "%d, %m and %Y"),
+        ({"colour": "red"}, "no such entry"),
+    ],
+)
+def test_a_wrong_dialect_is_told(entry: dict[str, Any], word: str) -> None:
+    with pytest.raises(SchemaError, match=word):
+        schema(**entry)
+
+
+def test_it_is_written_back_and_absent_where_it_is_the_default() -> None:
+    assert Schema.from_yaml(schema(**DIALECT).to_yaml()).dialect == schema(**DIALECT).dialect
+    assert Schema.from_yaml(schema(quote=None).to_yaml()).dialect.quote is None
+    assert "dialect" not in schema().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (GERMAN.replace("2020-02-03", "3.2.2020").encode("cp1252"), {k: v for k, v in DIALECT.items() if k != "delimiter"}),
+        (b"a,b\n1,2\n", {}),
+        (b"a,b\n1,01/31/2020\n2,02/01/2020\n", {"date_format": "%m/%d/%Y"}),
+        (b"a,b\n1,01/02/2020\n2,02/01/2020\n", {}),
+        (b'a,b\n6" nail,1\n', {"quote": None}),
+        (b'a,b\n"x \\"y\\"",1\n', {"escape": "\\"}),
+    ],
+)  # fmt: skip
+def test_a_draft_guesses_and_says_so(tmp_path: Path, content: bytes, expected: dict[str, Any]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    dialect = guess_dialect(path)
+    found = dialect.model_dump(exclude_defaults=True)
+    assert found == ({**expected, "source": "data"} if expected else {})
+    text = draft_schema(read_table(path, dialect=dialect), dialect=dialect)
+    assert ("guessed from its rows" in text) is bool(expected)
+    drafted = Schema.from_yaml(text)
+    assert drafted.dialect == dialect
+    if "date_format" in expected:
+        assert "date" in [attribute.type for attribute in drafted.attributes]
+
+
+def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> None:
+    day = {
+        "type": "date",
+        "role": "protect",
+        "missing": "drop row",
+        "missing_marks": ["01.01.1900", "?"],
+        "domain": {"lower": "1900-01-01", "upper": "2100-01-01"},
+    }
+    described = Schema.from_dict({"dialect": {"date_format": "%d.%m.%Y"}, "attributes": {"d": day}})
+    (tmp_path / "t.csv").write_text("d\n01.01.1900\n?\n1.2.2020\n02.02.2020\n")
+    assert check(read_table(tmp_path / "t.csv", schema=described), described).records == 2
