@@ -1,0 +1,95 @@
+"""The public rule: how the budget is shared, how many tables are read and how large, from n, m, the budget and c alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from coterie.chain.synthesis.accountant import Accountant
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    attribute: Fraction  # of the whole, for the distribution of each attribute
+    levels: tuple[Fraction, ...]  # of that, for each histogram but the last
+    matrix: Fraction
+    table: Fraction  # for each table
+    choice: Fraction  # for each choice of a table
+    rounds: tuple[int, ...]  # tables in each round
+    bins: int  # per attribute of a table, at most
+    sweeps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The constants behind a plan. They were chosen on some tables and kept for others (docs/explanation/…)."""
+
+    marginals: float = 0.40
+    matrix: float = 0.12
+    choosing: float = 0.15  # of what tables get
+    density: float = 0.30  # noise of all cells of a table together, in records per record
+    least_bins: int = 3
+    most_bins: int = 20
+    least_tables: float = 0.8  # per attribute but one
+    most_tables: float = 2.5
+    levels: tuple[float, ...] = (0.12, 0.16, 0.20)
+    rounds: int = 4
+    sweeps: int = 12
+
+
+def plan_for(
+    n: int, attributes: int, scored: int, accountant: Accountant, *, target: bool = False, rule: Rule = Rule()
+) -> Plan:
+    levels = tuple(_part(level) for level in rule.levels)
+    if attributes == 1:
+        return Plan(Fraction(1), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
+    matrix = _part(rule.matrix) if scored > 1 else Fraction(0)
+    marginals = _part(rule.marginals)
+    rest = 1 - marginals - matrix
+    tables = _tables(n, attributes, rest, accountant, rule, target)
+    chosen = tables - (attributes - 1 if target else 0)
+    choosing = rest * _part(rule.choosing) if chosen else Fraction(0)
+    table = (rest - choosing) / tables
+    noise = accountant.deviation(table)
+    bins = int(math.sqrt(rule.density * n / noise)) if noise < n else 0
+    return Plan(
+        attribute=marginals / attributes,
+        levels=levels,
+        matrix=matrix,
+        table=table,
+        choice=choosing / chosen if chosen else Fraction(0),
+        rounds=_rounds(tables, attributes, target, rule.rounds),
+        bins=max(rule.least_bins, min(rule.most_bins, bins)),
+        sweeps=rule.sweeps,
+    )
+
+
+def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:
+    """More tables where noise is small beside n."""
+    pairs = m * (m - 1) // 2
+    if target:
+        return min(pairs, m - 1 + max(0, round(0.2 * (m - 1))))
+    noise = accountant.deviation(rest / (m - 1))
+    signal = n / noise if noise > 0 else math.inf
+    per = rule.least_tables + (rule.most_tables - rule.least_tables) * min(
+        1.0, max(0.0, math.log10(max(signal, 1.0) / 10) / 2)
+    )
+    return max(1, min(pairs, round(per * (m - 1))))
+
+
+def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:
+    if target:
+        left = tables - (m - 1)
+        return (m - 1, left) if left else (m - 1,)
+    base, more = divmod(tables, rounds)
+    return tuple(size for size in (base + (i < more) for i in range(rounds)) if size)
+
+
+def _part(value: float) -> Fraction:
+    return Fraction(value).limit_denominator(1000)
+
+
+def scored_columns(ordered: Sequence[bool]) -> int:
+    return sum(ordered)
