@@ -92,7 +92,7 @@ def _certified_as_unlinked(released: str) -> bool:
     beside = Path(f"{released}.certificate.json")
     try:
         certificate = Certificate.from_json(beside.read_bytes())
-        return certificate.release.shuffled or get_method(certificate.method).synthesis is not None
+        return certificate.release.shuffled or get_method(certificate.method).synthetic
     except (OSError, CoterieError):
         return False
 

@@ -34,6 +34,7 @@ from coterie.engines.internal_figures import (
     internal_figures,
     noise_figures,
 )
+from coterie.engines.whole_table import Synthesised, check_options, synthesised
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.grouping import Find
@@ -60,6 +61,7 @@ class Release(Promise):
     _checked: Checked | None = field(repr=False)  # None: forgotten
     _linked: dict[str, Protected] = field(repr=False)
     _order: NDArray[np.int64] | None = field(repr=False, default=None)
+    _found: Synthesised | None = field(repr=False, default=None)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -90,6 +92,9 @@ def protect(
     clip: bool = True,
     forget: bool = False,
     progress: Progress | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
 ) -> Release:
     """Protect a table (pandas, polars, pyarrow, Spark): the released frame is of the same kind.
 
@@ -98,7 +103,9 @@ def protect(
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (001's and 004's
     algorithms do not mention clipping; their experiments, and 000, clip). Without `seed` the noise is secure; with it
-    the release can be repeated and protects nobody, which the certificate says. `forget=True` lets go of each original
+    the release can be repeated and protects nobody, which the certificate says. Methods that model the whole table
+    (`dp-synthetic`) take `delta` for (ε, δ)-DP, `rows` for any number of rows, and `target`, the name of an attribute that
+    others will be used to predict: it is measured first. `forget=True` lets go of each original
     column once it is protected, and so of the figures in `internal`: half of the memory, if the caller lets go of the table.
     """
     recipe = get_method(method).grouped(grouping)
@@ -113,7 +120,8 @@ def protect(
             )
         # A SparkRelease: the same members, but `table`, `internal` and `certificate`, which need all rows here.
         return cast(Release, protect_frame(data, schema, method=method, epsilon=epsilon, k=k, seed=seed))
-    budget = Budget.of(epsilon, schema, recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
     table, restore = to_arrow(data, schema)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
@@ -122,6 +130,24 @@ def protect(
     paid = pay_for_bounds(checked, schema, budget.shares, sampler)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
+    if recipe.whole_table is not None:
+        found = synthesised(
+            recipe.whole_table,
+            checked.columns,
+            checked.records,
+            budget,
+            sampler,
+            rows=rows,
+            target=target,
+            progress=progress,
+        )
+        results = {
+            name: Protected(values, checked.columns[name].restore(values), NoiseFigures(0.0, None), linked=False)
+            for name, values in found.values.items()
+        }
+        return _release(
+            schema, recipe, budget, checked, results, sampler, restore, k, spent, shuffle, clip, forget, rows, found
+        )
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
     forget = forget and recipe.synthesis is None  # which reads all columns again
@@ -147,7 +173,26 @@ def protect(
             lists = dict(zip(names, pool.map(noisy, names), strict=True))
             results = synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
-    order = shuffled_order(sampler, checked.records) if shuffle else None
+    return _release(schema, recipe, budget, checked, results, sampler, restore, k, spent, shuffle, clip, forget)
+
+
+def _release(
+    schema: Schema,
+    recipe: Method,
+    budget: Budget,
+    checked: Checked,
+    results: dict[str, Protected],
+    sampler: Sampler,
+    restore: Callable[[pa.Table, Any], Any],
+    k: int,
+    spent: Mapping[str, Fraction],
+    shuffle: bool,
+    clip: bool,
+    forget: bool,
+    asked: int | None = None,
+    found: Synthesised | None = None,
+) -> Release:
+    order = shuffled_order(sampler, asked or checked.records) if shuffle else None
     released = rows(schema, checked, results, order)
     promised = promise(
         schema,
@@ -160,6 +205,7 @@ def protect(
         paid=spent,
         shuffled=shuffle,
         clipped=clip,
+        rows=asked,
     )
     return Release(
         **vars(promised),
@@ -168,6 +214,7 @@ def protect(
         _checked=None if forget else checked,
         _linked=results,
         _order=order,
+        _found=found,
     )
 
 

@@ -141,6 +141,7 @@ def _from_corner(columns: Sequence[Column]) -> tuple[Floats, Floats, Floats]:
     return np.column_stack(points), np.array(lower), np.array(upper)
 
 
+NO_GROUPS = Grouping("no groups", _alone, equal_sizes)
 EACH_ALONE = Grouping("each record alone", _alone, equal_sizes)
 INDIVIDUAL_RANKING = Grouping("individual ranking", _ranked, equal_sizes)
 GRADED_RANKING = Grouping("individual ranking, smaller groups at both ends", _graded, smaller_ends)

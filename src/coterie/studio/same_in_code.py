@@ -121,7 +121,7 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
         *reading_lines(project),
         f"sample = sample_rows(table, {rows}, seed={SEED})",
         f"preview = protect(sample, schema, {arguments(unshuffled)}, seed={SEED})",
-        f"synthetic = get_method({choice.method!r}).synthesis is not None",
+        f"synthetic = get_method({choice.method!r}).synthetic",
         "for name, found in evaluate(sample, preview.table, schema, shuffled=synthetic).measures.items():",
         "    print(name, found.value)",
     ]

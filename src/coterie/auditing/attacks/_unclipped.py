@@ -26,7 +26,7 @@ def can_be_unclipped(method: str, schema: Schema) -> bool:
     recipe = get_method(method)
     laplace = isinstance(recipe.numeric, LaplaceOnCentroids) and recipe.numeric.bound is not None
     numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
-    return laplace and recipe.synthesis is None and numbers
+    return laplace and not recipe.synthetic and numbers
 
 
 def release_unclipped(

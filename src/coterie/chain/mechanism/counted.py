@@ -115,3 +115,19 @@ def noisy_counts(
     if noisy.ndim == 1:
         return Steps(counted.values, onto_counts(noisy, total))
     return Steps(counted.values, np.stack([onto_counts(row, total) for row in noisy]))  # a row a run
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCells:
+    """Described only: a method that models the whole table reads the counts of all attributes through one account."""
+
+    read: str
+    caution: str | None = None
+
+    @property
+    def stages(self) -> str:
+        return f"{self.read} · discrete Laplace or Gaussian noise · nearest counts"
+
+    def reach(self, records: int, k: int) -> Fraction:
+        """Noise on the share of one cell; half of the budget goes to distributions."""
+        return Fraction(2, records)

@@ -13,8 +13,8 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 
 
-class Mechanism(Protocol):
-    """Each stage reads only the one before it. Values between stages are frozen."""
+class Described(Protocol):
+    """What certificates and warnings say about the part of a method that one attribute goes through."""
 
     @property
     def stages(self) -> str:
@@ -29,6 +29,10 @@ class Mechanism(Protocol):
     def reach(self, records: int, k: int) -> Fraction | None:
         """Its noise times ε, in units of the attribute's domain, from n and k alone; None where that may be 0."""
         ...
+
+
+class Mechanism(Described, Protocol):
+    """Each stage reads only the one before it. Values between stages are frozen."""
 
     def centroids(self, column: Any, clustering: Clustering) -> Any: ...
 

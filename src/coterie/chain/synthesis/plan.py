@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from coterie.chain.synthesis.accountant import Accountant
+from coterie.chain.synthesis.cells import Cells
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    attribute: Fraction  # of the whole, for the distribution of each attribute
+    attributes: tuple[Fraction, ...]  # of the whole, for the distribution of each attribute
     levels: tuple[Fraction, ...]  # of that, for each histogram but the last
     matrix: Fraction
     table: Fraction  # for each table
@@ -38,16 +39,29 @@ class Rule:
     rounds: int = 4
     sweeps: int = 12
 
+    @property
+    def marginal_share(self) -> Fraction:
+        return _part(self.marginals)
+
 
 def plan_for(
-    n: int, attributes: int, scored: int, accountant: Accountant, *, target: bool = False, rule: Rule = Rule()
+    n: int,
+    cells: Sequence[Cells],
+    parts: Sequence[Fraction],
+    accountant: Accountant,
+    *,
+    target: bool = False,
+    rule: Rule,
 ) -> Plan:
+    """`parts` go to the attributes' distributions; what they leave of the whole goes to correlations and tables."""
     levels = tuple(_part(level) for level in rule.levels)
+    attributes = len(cells)
+    left = 1 - sum(parts, Fraction(0))
     if attributes == 1:
-        return Plan(Fraction(1), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
-    matrix = _part(rule.matrix) if scored > 1 else Fraction(0)
-    marginals = _part(rule.marginals)
-    rest = 1 - marginals - matrix
+        return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
+    scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
+    matrix = left * _part(rule.matrix / (1 - rule.marginals)) if scored > 1 else Fraction(0)
+    rest = left - matrix
     tables = _tables(n, attributes, rest, accountant, rule, target)
     chosen = tables - (attributes - 1 if target else 0)
     choosing = rest * _part(rule.choosing) if chosen else Fraction(0)
@@ -55,7 +69,7 @@ def plan_for(
     noise = accountant.deviation(table)
     bins = int(math.sqrt(rule.density * n / noise)) if noise < n else 0
     return Plan(
-        attribute=marginals / attributes,
+        attributes=tuple(parts),
         levels=levels,
         matrix=matrix,
         table=table,
@@ -89,7 +103,3 @@ def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:
 
 def _part(value: float) -> Fraction:
     return Fraction(value).limit_denominator(1000)
-
-
-def scored_columns(ordered: Sequence[bool]) -> int:
-    return sum(ordered)

@@ -87,7 +87,7 @@ def synthesise(
     sampler = accountant.sampler
     exact = measures.histograms()
     distributions = [
-        read(counts, cell, float(n), plan.attribute, plan.levels, accountant, f"attribute {number}")
+        read(counts, cell, float(n), plan.attributes[number], plan.levels, accountant, f"attribute {number}")
         for number, (counts, cell) in enumerate(zip(exact, cells, strict=True))
     ]
     if progress:
