@@ -85,7 +85,26 @@ def protect_command(
             "as published; ir and mdav add no noise and need none.)",
         ),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="dp-synthetic: (ε, δ) instead of pure ε, with less noise. Well below one over the number of records."
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="dp-synthetic: the attribute that others will predict; it is measured first."),
+    ] = None,
+    measurements: Annotated[
+        Path | None,
+        typer.Option(
+            help="dp-synthetic: also write the noisy counts the rows were drawn from (.parquet, .csv). Safe to publish."
+        ),
+    ] = None,
     grouping: Annotated[
         str,
         typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
@@ -149,6 +168,7 @@ def protect_command(
         table=output_table,
         certificate=certificate,
         internal=internal,
+        measurements=measurements,
         key=sign_with,
         parts=engine == "spark",
         streamed=memory is not None,
@@ -214,6 +234,9 @@ def protect_command(
                 clip=clip,
                 forget=internal is None,
                 progress=lambda _: bar.advance(task),
+                delta=delta,
+                rows=rows,
+                target=target,
             )
 
     def stage_watched(release: Any, to: Destination, temporary: Path | str | None) -> Staged:
@@ -240,7 +263,9 @@ def protect_command(
                     "A seeded release protects nobody, so it is not charged to a ledger.",
                     "Leave out --seed or --ledger.",
                 )
-            request = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
+            request: tuple[object, ...] = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
+            if (delta, rows, target) != (None, None, None):  # a request of an older version stays the same request
+                request = (*request, delta, rows, target)
             purpose = purpose_of(
                 recipe,
                 total,
@@ -251,6 +276,7 @@ def protect_command(
                 fingerprint=fingerprint_of(data, request),
                 shuffled=shuffle,
                 clipped=clip,
+                delta=delta,
             )
             with Ledger.open(ledger) as book:
                 for recovered in book.recovered:

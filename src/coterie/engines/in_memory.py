@@ -68,6 +68,15 @@ class Release(Promise):
         """Over the canonical form of the table; a file that is written gets one over its bytes (`certify`)."""
         return self.certify(Digest(over="canonical table", value=table_digest(self.table)))
 
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that synthetic rows were drawn from: published with them, they cost nothing more."""
+        if self._found is None:
+            raise ParameterError(
+                f"Method '{self.method}' does not draw rows from noisy counts.", "Choose dp-synthetic."
+            )
+        return self._found.measurements
+
     @cached_property
     def internal(self) -> InternalFigures:
         """What the release cost, from the original data: computed only when asked for, never to be published."""

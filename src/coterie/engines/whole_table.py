@@ -8,10 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.measurements import measurements_table
 from coterie.chain.synthesis.synthesiser import CodedRecords
 from coterie.chain.synthesis.whole_table import Drawn, WholeTable, target_number
 from coterie.errors import ParameterError
@@ -27,6 +29,11 @@ class Synthesised:
 
     values: dict[str, NDArray[Any]]
     drawn: Drawn
+    columns: tuple[Column, ...]  # as they are described; nothing of what they hold
+
+    @property
+    def measurements(self) -> pa.Table:
+        return measurements_table(self.drawn, self.columns)
 
 
 def check_options(method: Method, schema: Schema, rows: int | None, target: str | None) -> None:
@@ -87,4 +94,5 @@ def synthesised(
         values[name] = drawn.values(number, 0, count, sampler)
         if progress:
             progress(name)
-    return Synthesised(values, drawn)
+    nobody = np.empty(0, dtype=np.intp)
+    return Synthesised(values, drawn, tuple(column.rows(nobody) for column in columns.values()))

@@ -51,7 +51,7 @@ def odds_in_words(promise: Promise, before: float = 0.5) -> str:
     epsilon, but = float(parse_epsilon(promise.value)), ""
     if promise.delta is not None:
         epsilon = likely_loss(promise)
-        but = f", except with probability {float(parse_epsilon(promise.delta, 'delta')):g}"
+        but = f", except with probability {promise.delta}"
     after = most_sure(epsilon, before)
     words = (
         f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "

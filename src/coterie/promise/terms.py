@@ -160,11 +160,13 @@ def forecast(
     *,
     shuffled: bool = False,
     clipped: bool = True,
+    delta: Number | None = None,
 ) -> Guarantee:
     """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
     k = k or method.fixed_k or method.minimum_k
     facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
-    return settle(method.promise, facts)
+    budget = Budget.of(epsilon, schema, method, delta)
+    return settle(method.promise, replace(facts, delta=budget.delta, rho=budget.rho))
 
 
 def facts_of(

@@ -25,9 +25,11 @@ from coterie.publication.staging import (
     resume_table,
     stage,
     stage_bytes,
+    table_bytes,
     temporary_for,
 )
 from coterie.schema.attributes import Schema
+from coterie.schema.exact import Number
 from coterie.table.address import is_database
 
 
@@ -42,6 +44,7 @@ def purpose_of(
     fingerprint: str,
     shuffled: bool = False,
     clipped: bool = True,
+    delta: Number | None = None,
 ) -> Purpose:
     """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
     if not recipe.adds_noise:
@@ -49,7 +52,7 @@ def purpose_of(
             f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
             "Leave out the ledger, or choose a method with noise.",
         )
-    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)
+    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped, delta=delta)
     loss = loss_of(guarantee, recipe.cost(epsilon, len(schema.protected)))
     return Purpose(population, loss, recipe.name, guarantee.status, target, fingerprint)
 
@@ -75,6 +78,7 @@ class Destination:
     table: str | None = None
     certificate: Path | None = None
     internal: Path | None = None
+    measurements: Path | None = None  # the noisy counts behind synthetic rows
     key: Path | None = None
     parts: bool = False  # a folder of part files, of any name
     streamed: bool = False  # written piece by piece
@@ -106,7 +110,8 @@ class Destination:
 
     @property
     def small_files(self) -> list[Path]:
-        return [*([self.internal] if self.internal is not None else []), self.certificate_path]
+        beside = [path for path in (self.internal, self.measurements) if path is not None]
+        return [*beside, self.certificate_path]
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
@@ -122,6 +127,8 @@ class Destination:
             raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
+        if self.measurements is not None:
+            require_writer(self.measurements)
         if not is_database(self.data) and not self.parts:
             require_writer(Path(self.data), streamed=self.streamed)
         for path in self.files:
@@ -240,6 +247,12 @@ def _stage_all(
                 temporary=names.get(path),
             ),
         )
+        if where.measurements is not None:
+            path = where.measurements
+            content = table_bytes(release.measurements, path)
+            staged.insert(
+                0, stage_bytes(content, path, force=where.force, inputs=taken, temporary=names.get(path))
+            )
         if where.internal is not None:
             figures = json.dumps(release.internal.to_dict(), indent=2).encode()
             hidden = names.get(where.internal)

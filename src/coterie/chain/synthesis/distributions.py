@@ -23,8 +23,9 @@ Whole = NDArray[np.int64]
 
 _CUT_ABOVE = 4.0  # standard deviations of the noise that a cell must hold to be cut …
 _CUT_SHARE = 0.02  # … and the share of all records
-_MERGE_BELOW = 2.5  # standard deviations of the last histogram: smaller neighbours are counted together
+_MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
 _STEPS = 400
+DROWNED = 1e6  # noise so many times as large as n: nothing is left to fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,24 @@ def read(
         guess = _fitted(parts, cells, n)
         leaf = _merged(leaf, guess, cells, accountant.deviation(last))
     parts.append(_histogram(fine, leaf, last, accountant, f"{name}: last histogram"))
-    return Distribution(_fitted(parts, cells, n), tuple(parts))
+    return Distribution(_fitted([_expected(parts[-1], cells, n), *parts], cells, n), tuple(parts))
+
+
+def _expected(part: Part, cells: Cells, n: float) -> Part:
+    """What one would think without data, as a reading: the less noise explains of the distance to it, the less it weighs.
+
+    Half by the width of the cells, half the same for each cell of the coarsest grid: small values are common.
+    """
+    coarse = cells.levels[0]
+    widths = cells.widths
+    by_width = widths / widths.sum()
+    alone = np.bincount(coarse, weights=widths)
+    each = np.where(alone > 0, 1.0, 0.0) if alone.any() else np.ones(len(alone))
+    by_cell = (each / each.sum())[coarse] * np.where(alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0)
+    values = n * np.bincount(part.cell_of, weights=(by_width + by_cell) / 2)
+    noise = part.reading.deviation
+    spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
+    return Part(part.cell_of, Reading(values, float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6)))))
 
 
 def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accountant, what: str) -> Part:
@@ -111,6 +129,9 @@ def _merged(leaf: Whole, guess: Floats, cells: Cells, deviation: float) -> Whole
 
 def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     """Least squares over the common refinement, non-negative, with total n; even inside its cells."""
+    parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
+    if not parts:
+        return np.asarray(cells.widths / cells.widths.sum() * n)
     atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
     place = place.reshape(-1)
     weights = [1 / max(part.reading.deviation, 1e-9) ** 2 for part in parts]

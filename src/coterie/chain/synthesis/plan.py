@@ -14,7 +14,7 @@ from coterie.chain.synthesis.cells import Cells
 @dataclass(frozen=True, slots=True)
 class Plan:
     attributes: tuple[Fraction, ...]  # of the whole, for the distribution of each attribute
-    levels: tuple[Fraction, ...]  # of that, for each histogram but the last
+    levels: tuple[tuple[Fraction, ...], ...]  # of that, for each histogram but the last
     matrix: Fraction
     table: Fraction  # for each table
     choice: Fraction  # for each choice of a table
@@ -35,7 +35,11 @@ class Rule:
     most_bins: int = 20
     least_tables: float = 0.8  # per attribute but one
     most_tables: float = 2.5
-    levels: tuple[float, ...] = (0.12, 0.16, 0.20)
+    levels: tuple[tuple[float, tuple[float, ...]], ...] = (
+        (300.0, (0.12, 0.16, 0.20)),
+        (100.0, (0.15, 0.25)),
+        (30.0, (0.30,)),
+    )  # records per noise on one, at least, and the shares of the histograms before the last
     rounds: int = 4
     sweeps: int = 12
 
@@ -54,7 +58,7 @@ def plan_for(
     rule: Rule,
 ) -> Plan:
     """`parts` go to the attributes' distributions; what they leave of the whole goes to correlations and tables."""
-    levels = tuple(_part(level) for level in rule.levels)
+    levels = tuple(_levels(n / accountant.deviation(part), rule) for part in parts)
     attributes = len(cells)
     left = 1 - sum(parts, Fraction(0))
     if attributes == 1:
@@ -99,6 +103,14 @@ def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:
         return (m - 1, left) if left else (m - 1,)
     base, more = divmod(tables, rounds)
     return tuple(size for size in (base + (i < more) for i in range(rounds)) if size)
+
+
+def _levels(signal: float, rule: Rule) -> tuple[Fraction, ...]:
+    """Finer histograms only where the noise leaves something to look for."""
+    for least, shares in rule.levels:
+        if signal >= least:
+            return tuple(_part(share) for share in shares)
+    return ()
 
 
 def _part(value: float) -> Fraction:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.copula import nearest_correlation
-from coterie.chain.synthesis.distributions import Distribution
+from coterie.chain.synthesis.distributions import DROWNED, Distribution
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -28,6 +28,7 @@ _LONGER = 1.15  # R² in units of what a record has on average
 _UNIFORM = 1 / 3  # variance of a number drawn evenly from -1 to 1
 _STRONGEST = 0.985  # no released correlation is closer to 1
 _MOST = 3.0  # no score is larger
+_SPREAD = 0.08  # variance of correlations beside the common factors, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def noisy_correlation(
     reading = accountant.noisy_vector(gram[upper], widest, limit**2, part, "coterie: scores of all pairs")
     scale = n * 4**SCALE * _UNIFORM
     noisy, deviation = reading.values / scale, reading.deviation / scale
+    if deviation > DROWNED:
+        return np.eye(q)
     matrix = np.eye(q)
     matrix[upper] = noisy
     matrix.T[upper] = noisy
@@ -122,10 +125,11 @@ def _shrunk(matrix: Floats, deviation: float) -> Floats:
     values, vectors = np.linalg.eigh(signal)
     edge = 2 * deviation * math.sqrt(q)
     kept = np.where(np.abs(values) > edge, np.sign(values) * np.sqrt(np.maximum(values**2 - edge**2, 0)), 0.0)
+    kept = np.clip(kept, -q, q) if edge < q / 3 else np.zeros(q)  # no eigenvalue is larger
     large = (vectors * kept) @ vectors.T
     rest = signal - large
     off = ~np.eye(q, dtype=bool)
-    spread = max(float(np.mean(rest[off] ** 2)) - deviation**2, 0.0)
+    spread = min(max(float(np.mean(rest[off] ** 2)) - deviation**2, 0.0), _SPREAD)
     result = large + rest * (spread / (spread + deviation**2 + 1e-300))
     np.fill_diagonal(result, 1.0)
     return np.asarray((result + result.T) / 2)

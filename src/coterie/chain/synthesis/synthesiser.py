@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis import tables
-from coterie.chain.synthesis.accountant import Accountant
+from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import Distribution, read
 from coterie.chain.synthesis.plan import Plan
@@ -69,7 +69,8 @@ class Model:
 
     rows: Codes  # one line per attribute
     distributions: list[Distribution]
-    tables: dict[Pair, Floats]
+    binning: Binning
+    readings: dict[Pair, Reading]  # of the tables that were chosen
 
 
 def synthesise(
@@ -87,7 +88,7 @@ def synthesise(
     sampler = accountant.sampler
     exact = measures.histograms()
     distributions = [
-        read(counts, cell, float(n), plan.attributes[number], plan.levels, accountant, f"attribute {number}")
+        read(counts, cell, float(n), plan.attributes[number], plan.levels[number], accountant, f"attribute {number}")
         for number, (counts, cell) in enumerate(zip(exact, cells, strict=True))
     ]
     if progress:
@@ -105,6 +106,7 @@ def synthesise(
     if progress:
         progress("correlations")
     measured: dict[Pair, Floats] = {}
+    readings: dict[Pair, Reading] = {}
     exact_tables = dict(zip(bins.pairs, counts, strict=True))
     for number, size in enumerate(plan.rounds):
         chosen = _chosen(exact_tables, measured, state, plan, size, accountant, number, target)
@@ -113,13 +115,14 @@ def synthesise(
             reading = accountant.noisy_histogram(
                 exact_tables[pair].ravel(), plan.table, f"table {pair[0]}×{pair[1]}"
             )
+            readings[pair] = reading
             noisy = reading.values.reshape(exact_tables[pair].shape)
             measured[pair] = tables.shrunk(noisy, model[pair], reading.deviation)
         state.repair(measured, plan.sweeps if number + 1 < len(plan.rounds) else 2 * plan.sweeps)
         if progress:
             progress("tables")
     state.quotas()
-    return Model(state.rows, distributions, measured)
+    return Model(state.rows, distributions, bins, readings)
 
 
 def _chosen(
@@ -136,7 +139,7 @@ def _chosen(
     if target is not None and number == 0:
         return [pair for pair in exact if target in pair]
     model = state.tables()
-    noise = accountant.deviation(plan.table) * np.sqrt(2 / np.pi)
+    noise = min(accountant.deviation(plan.table) * np.sqrt(2 / np.pi), float(state.n))  # public
     open_ = [pair for pair in exact if pair not in measured]
     scores = {
         pair: int(np.abs(exact[pair] - np.rint(model[pair]).astype(np.int64)).sum()) - int(noise * exact[pair].size)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.synthesis.cells import Cells
-from coterie.chain.synthesis.distributions import Distribution
+from coterie.chain.synthesis.distributions import DROWNED, Distribution
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Pair = tuple[int, int]
+_BY_CHANCE = 1.0  # standard deviations by which squared noise may be larger than expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,15 @@ def _by_mass(shares: Floats, most: int) -> Whole:
 
 
 def shrunk(noisy: Floats, model: Floats, deviation: float) -> Floats:
-    """James–Stein: towards the model by as much as noise explains of the distance."""
+    """James–Stein: towards the model by as much as noise explains of the distance, all the way where it may explain it all."""
+    if deviation > DROWNED * max(float(model.sum()), 1.0):
+        return model
     off = noisy - model
     distance = float((off**2).sum())
     expected = off.size * deviation**2
-    return model + off * max(0.0, 1 - expected / max(distance, 1e-300))
+    if distance <= expected * (1 + _BY_CHANCE * np.sqrt(2 / off.size)):
+        return model
+    return model + off * (1 - expected / distance)
 
 
 def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
