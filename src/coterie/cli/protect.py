@@ -263,8 +263,23 @@ def protect_command(
                     "A seeded release protects nobody, so it is not charged to a ledger.",
                     "Leave out --seed or --ledger.",
                 )
-            request: tuple[object, ...] = (method, epsilon, k, grouping, shuffle, clip, schema.to_yaml(), data, table, query)
-            if (delta, rows, target) != (None, None, None):  # a request of an older version stays the same request
+            request: tuple[object, ...] = (
+                method,
+                epsilon,
+                k,
+                grouping,
+                shuffle,
+                clip,
+                schema.to_yaml(),
+                data,
+                table,
+                query,
+            )
+            if (delta, rows, target) != (
+                None,
+                None,
+                None,
+            ):  # a request of an older version stays the same request
                 request = (*request, delta, rows, target)
             purpose = purpose_of(
                 recipe,

@@ -151,11 +151,26 @@ def protect(
             progress=progress,
         )
         results = {
-            name: Protected(values, checked.columns[name].restore(values), NoiseFigures(0.0, None), linked=False)
+            name: Protected(
+                values, checked.columns[name].restore(values), NoiseFigures(0.0, None), linked=False
+            )
             for name, values in found.values.items()
         }
         return _release(
-            schema, recipe, budget, checked, results, sampler, restore, k, spent, shuffle, clip, forget, rows, found
+            schema,
+            recipe,
+            found.budget,
+            checked,
+            results,
+            sampler,
+            restore,
+            k,
+            spent,
+            shuffle,
+            clip,
+            forget,
+            rows,
+            found,
         )
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
@@ -182,7 +197,9 @@ def protect(
             lists = dict(zip(names, pool.map(noisy, names), strict=True))
             results = synthetic(recipe.synthesis, checked, lists, budget.dependence, sampler)
 
-    return _release(schema, recipe, budget, checked, results, sampler, restore, k, spent, shuffle, clip, forget)
+    return _release(
+        schema, recipe, budget, checked, results, sampler, restore, k, spent, shuffle, clip, forget
+    )
 
 
 def _release(

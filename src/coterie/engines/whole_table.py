@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.decimals import decimal_counts
 from coterie.chain.synthesis.measurements import measurements_table
 from coterie.chain.synthesis.synthesiser import CodedRecords
 from coterie.chain.synthesis.whole_table import Drawn, WholeTable, target_number
@@ -29,6 +30,7 @@ class Synthesised:
 
     values: dict[str, NDArray[Any]]
     drawn: Drawn
+    budget: Budget
     columns: tuple[Column, ...]  # as they are described; nothing of what they hold
 
     @property
@@ -47,7 +49,9 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
         return
     if rows is not None:
         if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 1:
-            raise ParameterError("The number of rows is not a whole number from 1 up.", "Give for example 1000.")
+            raise ParameterError(
+                "The number of rows is not a whole number from 1 up.", "Give for example 1000."
+            )
         if schema.with_role(Role.KEEP):
             raise ParameterError(
                 "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
@@ -58,13 +62,18 @@ def check_options(method: Method, schema: Schema, rows: int | None, target: str 
     target_number([attribute.name for attribute in schema.protected], target)
 
 
-def accountant_of(budget: Budget, sampler: Sampler) -> tuple[Accountant, list[Fraction]]:
-    """One account for the whole release, and the part of it that each attribute's distribution gets."""
+def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
+    """One account for the whole release, less what private bounds took."""
     if budget.rho is not None:
-        parts = [share / budget.total for share in budget.shares.values()]
-        return Accountant(budget.rho, Currency.RHO, sampler), parts
-    whole = sum(budget.shares.values(), budget.dependence)  # less what private bounds took
-    return Accountant(whole, Currency.EPSILON, sampler), [share / whole for share in budget.shares.values()]
+        return Accountant(budget.rho, Currency.RHO, sampler)
+    return Accountant(sum(budget.shares.values(), Fraction(0)), Currency.EPSILON, sampler)
+
+
+def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
+    """What each attribute's distribution got, and what was left for the dependence between them."""
+    whole = sum(budget.shares.values(), Fraction(0))
+    shares = {name: whole * part for name, part in zip(budget.shares, parts, strict=True)}
+    return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))
 
 
 def synthesised(
@@ -79,12 +88,20 @@ def synthesised(
     progress: Callable[[str], None] | None = None,
 ) -> Synthesised:
     names = list(columns)
-    coded = whole.columns(list(columns.values()))
+    described = list(columns.values())
+    accountant = accountant_of(budget, sampler)
+    parts = whole.parts(records, list(budget.shares.values()), accountant)
+    coded = whole.columns(
+        described,
+        lambda asked: [decimal_counts(described[i].position) for i in asked],
+        records,
+        parts,
+        accountant,
+    )
     sizes = tuple(column.cells.size for column in coded)
     codes = np.empty((len(names), records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
     for line, one, column in zip(codes, coded, columns.values(), strict=True):
         line[:] = one.encode(column)
-    accountant, parts = accountant_of(budget, sampler)
     count = records if rows is None else rows
     drawn = whole.draw(
         CodedRecords(codes, sizes), coded, records, count, parts, accountant, target_number(names, target)
@@ -95,4 +112,6 @@ def synthesised(
         if progress:
             progress(name)
     nobody = np.empty(0, dtype=np.intp)
-    return Synthesised(values, drawn, tuple(column.rows(nobody) for column in columns.values()))
+    return Synthesised(
+        values, drawn, shared_out(budget, parts), tuple(column.rows(nobody) for column in columns.values())
+    )

@@ -47,7 +47,9 @@ class Method:
 
     def mechanism(self, column: Column) -> Mechanism:
         part = self.numeric if isinstance(column, NumericColumn) else self.categorical
-        return cast(Mechanism, part)  # a method for whole tables has no stages for one column, and none are asked for
+        return cast(
+            Mechanism, part
+        )  # a method for whole tables has no stages for one column, and none are asked for
 
     @property
     def synthetic(self) -> bool:

@@ -143,13 +143,17 @@ class Promised(_Frozen):
     rests_on_noise: bool
     beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
     delta: str | None = Field(default=None, pattern=_EXACT)  # null: pure ε
-    rho: str | None = Field(default=None, pattern=_EXACT)  # what the noise was calibrated for, where there is a δ
+    rho: str | None = Field(
+        default=None, pattern=_EXACT
+    )  # what the noise was calibrated for, where there is a δ
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Certificates from before there were these entries keep their canonical form, and so their signature."""
         content: dict[str, Any] = write(self)
-        return {name: value for name, value in content.items() if value or name not in ("beside", "delta", "rho")}
+        return {
+            name: value for name, value in content.items() if value or name not in ("beside", "delta", "rho")
+        }
 
 
 class Multiplier(_Frozen):

@@ -77,7 +77,9 @@ def certify(
             *(note for a in schema.protected for note in a.stated),
             *_warnings(method, facts, shares, schema, guarantee),
         ),
-        release=Released(rows=facts.released or facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
+        release=Released(
+            rows=facts.released or facts.records, columns=columns, shuffled=facts.shuffled, digest=digest
+        ),
     )
 
 

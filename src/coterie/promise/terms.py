@@ -30,7 +30,9 @@ class Budget:
     shares: dict[str, Fraction]
     dependence: Fraction
     delta: Fraction | None = None  # None: pure ε
-    rho: Fraction | None = None  # where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata
+    rho: Fraction | None = (
+        None  # where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata
+    )
 
     @classmethod
     def of(

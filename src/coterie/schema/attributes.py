@@ -38,7 +38,9 @@ class Search(StrEnum):
 class Missing(StrEnum):
     ERROR = "error"
     DROP_ROW = "drop row"
-    OWN_CATEGORY = "own category"  # 'missing' is an outcome like any other; numbers: methods for whole tables only
+    OWN_CATEGORY = (
+        "own category"  # 'missing' is an outcome like any other; numbers: methods for whole tables only
+    )
     IMPUTE = "impute"  # a public value of the domain stands in
 
 

@@ -82,7 +82,9 @@ class _Words:
         values = (self.uniform(count) >> shift).astype(np.int64)
         return np.asarray(values[values < limit])
 
-    def coins(self, exponents: NDArray[np.float64], exact: Callable[[int], Fraction], count: int) -> NDArray[np.bool_]:
+    def coins(
+        self, exponents: NDArray[np.float64], exact: Callable[[int], Fraction], count: int
+    ) -> NDArray[np.bool_]:
         """Each True with probability exp(-exponent); `exact` is asked only where doubles cannot decide."""
         words = self.uniform(count)
         uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -27,7 +27,9 @@ def _below(state: NDArray[np.uint64], limit: int) -> np.int64:
 
 
 @compiled
-def count_pairs(bins: NDArray[np.uint16], first: Whole, second: Whole, sizes: Whole, starts: Whole, out: Whole) -> None:
+def count_pairs(
+    bins: NDArray[np.uint16], first: Whole, second: Whole, sizes: Whole, starts: Whole, out: Whole
+) -> None:
     """Add to `out` the two-way tables of all pairs (first[p], second[p]), one behind the other at starts[p]."""
     for p in range(len(first)):
         a, b, size, start = first[p], second[p], sizes[second[p]], starts[p]

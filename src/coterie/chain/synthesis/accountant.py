@@ -102,7 +102,9 @@ class Accountant:
 
     def _charge(self, part: Fraction, what: str) -> Fraction:
         if any(entry.what == what for entry in self.spent):
-            raise ParameterError(f"'{what}' was read already.", "Name each reading once: noise must be fresh.")
+            raise ParameterError(
+                f"'{what}' was read already.", "Name each reading once: noise must be fresh."
+            )
         if part <= 0 or part > self.left:
             raise ParameterError(
                 f"Reading '{what}' would cost more than is left of the budget.",

@@ -66,7 +66,9 @@ class NumberCells:
 
     lows: Floats
     highs: Floats
-    levels: tuple[Whole, ...]  # fine cell → cell of each grid, coarsest first; missing is the last cell of each
+    levels: tuple[
+        Whole, ...
+    ]  # fine cell → cell of each grid, coarsest first; missing is the last cell of each
     missing: bool
     step: float | None
     lower: float
@@ -98,7 +100,9 @@ class NumberCells:
         if self.step is not None:
             inside = np.rint((inside - self.lower) / self.step)
         found = np.searchsorted(self.lows, inside, side="right") - 1
-        if self.step is None:  # a single value starts where the next cell does: the value itself is the single one's
+        if (
+            self.step is None
+        ):  # a single value starts where the next cell does: the value itself is the single one's
             before = np.maximum(found - 1, 0)
             found = np.where((self.lows[before] == inside) & (self.highs[before] == inside), before, found)
         return np.where(gaps, len(self.lows), found).astype(np.int64)
@@ -129,7 +133,9 @@ def number_cells(lower: float, upper: float, step: float | None, missing: bool) 
         steps = int(np.floor((upper - lower) / step + 1e-9))
         if steps + 1 <= FEW:
             ends = np.arange(steps + 1, dtype=np.float64)
-            return NumberCells(ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper)
+            return NumberCells(
+                ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper
+            )
         zero = round(-lower / step) if lower < 0 < upper else None
         lows, highs, levels = _nested(0.0, float(steps), zero, whole=True)
         return NumberCells(lows, highs, _gapped(levels, missing), missing, step, lower, upper)
@@ -138,7 +144,9 @@ def number_cells(lower: float, upper: float, step: float | None, missing: bool) 
     return NumberCells(lows, highs, _gapped(levels, missing), missing, None, lower, upper)
 
 
-def _nested(lower: float, upper: float, zero: float | None, *, whole: bool) -> tuple[Floats, Floats, list[Whole]]:
+def _nested(
+    lower: float, upper: float, zero: float | None, *, whole: bool
+) -> tuple[Floats, Floats, list[Whole]]:
     """The fine cells from the lower bound to the upper, and the cell of each on every grid."""
     cells = _coarse(lower, upper, zero, whole=whole)
     levels = [np.arange(len(cells))]

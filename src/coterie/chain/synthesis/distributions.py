@@ -47,9 +47,22 @@ class Distribution:
     def shares(self) -> Floats:
         return self.counts / self.counts.sum()
 
+    @property
+    def atoms(self) -> Whole:
+        """Fine cell → the smallest part of the domain that was counted: inside it, nothing is known."""
+        lines = np.column_stack([part.cell_of for part in self.parts])
+        changes = np.append(True, (lines[1:] != lines[:-1]).any(axis=1))
+        return np.cumsum(changes) - 1
+
 
 def read(
-    fine: Whole, cells: Cells, n: float, part: Fraction, levels: Sequence[Fraction], accountant: Accountant, name: str
+    fine: Whole,
+    cells: Cells,
+    n: float,
+    part: Fraction,
+    levels: Sequence[Fraction],
+    accountant: Accountant,
+    name: str,
 ) -> Distribution:
     """`fine` are the exact counts of the fine cells; `levels` the shares of `part` for all histograms but the last."""
     grids = cells.levels
@@ -83,7 +96,9 @@ def _expected(part: Part, cells: Cells, n: float) -> Part:
     by_width = widths / widths.sum()
     alone = np.bincount(coarse, weights=widths)
     each = np.where(alone > 0, 1.0, 0.0) if alone.any() else np.ones(len(alone))
-    by_cell = (each / each.sum())[coarse] * np.where(alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0)
+    by_cell = (each / each.sum())[coarse] * np.where(
+        alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0
+    )
     values = n * np.bincount(part.cell_of, weights=(by_width + by_cell) / 2)
     noise = part.reading.deviation
     spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
@@ -139,9 +154,7 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     widths = np.bincount(place, weights=np.maximum(cells.widths, 1e-300))
     estimate = _start(parts, atoms, n, widths)
     # Projected gradient with momentum (FISTA); atoms share cells, so the step is over the largest cell.
-    steepest = max(
-        sum(w / scale * np.bincount(atoms[:, i]).max() for i, w in enumerate(weights)), 1e-12
-    )
+    steepest = max(sum(w / scale * np.bincount(atoms[:, i]).max() for i, w in enumerate(weights)), 1e-12)
     ahead, momentum = estimate, 1.0
     for _ in range(_STEPS):
         gradient = np.zeros(len(atoms))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from coterie.chain.synthesis.accountant import Accountant
+import numpy as np
+
+from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.chain.synthesis.cells import Cells
 
 
@@ -27,8 +29,21 @@ class Plan:
 class Rule:
     """The constants behind a plan. They were chosen on some tables and kept for others (docs/explanation/…)."""
 
-    marginals: float = 0.40
-    matrix: float = 0.12
+    marginals: tuple[tuple[float, float], ...] = (
+        (10, 0.9),
+        (30, 0.7),
+        (100, 0.55),
+        (300, 0.45),
+        (1000, 0.4),
+    )  # ρ
+    pure_marginals: tuple[tuple[float, float], ...] = (
+        (30, 0.92),
+        (70, 0.85),
+        (150, 0.75),
+        (300, 0.65),
+        (1000, 0.5),
+    )
+    matrix: float = 0.2  # of what the distributions leave
     choosing: float = 0.15  # of what tables get
     density: float = 0.30  # noise of all cells of a table together, in records per record
     least_bins: int = 3
@@ -43,10 +58,6 @@ class Rule:
     rounds: int = 4
     sweeps: int = 12
 
-    @property
-    def marginal_share(self) -> Fraction:
-        return _part(self.marginals)
-
 
 def plan_for(
     n: int,
@@ -60,11 +71,11 @@ def plan_for(
     """`parts` go to the attributes' distributions; what they leave of the whole goes to correlations and tables."""
     levels = tuple(_levels(n / accountant.deviation(part), rule) for part in parts)
     attributes = len(cells)
-    left = 1 - sum(parts, Fraction(0))
+    left = accountant.left - sum(parts, Fraction(0))
     if attributes == 1:
         return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
     scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
-    matrix = left * _part(rule.matrix / (1 - rule.marginals)) if scored > 1 else Fraction(0)
+    matrix = left * _part(rule.matrix) if scored > 1 else Fraction(0)
     rest = left - matrix
     tables = _tables(n, attributes, rest, accountant, rule, target)
     chosen = tables - (attributes - 1 if target else 0)
@@ -82,6 +93,19 @@ def plan_for(
         bins=max(rule.least_bins, min(rule.most_bins, bins)),
         sweeps=rule.sweeps,
     )
+
+
+def distribution_share(n: int, attributes: int, accountant: Accountant, rule: Rule) -> Fraction:
+    """The part of the whole that distributions get: nearly all of it where noise leaves room for nothing else.
+
+    Between the points of the rule, along the logarithm of n over the noise that an even split would put on one count.
+    """
+    if attributes == 1:
+        return Fraction(1)
+    points = rule.marginals if accountant.currency is Currency.RHO else rule.pure_marginals
+    signal = math.log(max(n / accountant.deviation(Fraction(1, attributes)), 1e-9))
+    places = [math.log(place) for place, _ in points]
+    return _part(float(np.interp(signal, places, [share for _, share in points])))
 
 
 def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -88,14 +87,24 @@ def synthesise(
     sampler = accountant.sampler
     exact = measures.histograms()
     distributions = [
-        read(counts, cell, float(n), plan.attributes[number], plan.levels[number], accountant, f"attribute {number}")
+        read(
+            counts,
+            cell,
+            float(n),
+            plan.attributes[number],
+            plan.levels[number],
+            accountant,
+            f"attribute {number}",
+        )
         for number, (counts, cell) in enumerate(zip(exact, cells, strict=True))
     ]
     if progress:
         progress("distributions")
     scores = scores_of(cells, distributions)
     bins = tables.binning(cells, distributions, plan.bins)
-    gram, counts = measures.dependence(scores, bins) if len(cells) > 1 else (np.zeros((0, 0), dtype=np.int64), [])
+    gram, counts = (
+        measures.dependence(scores, bins) if len(cells) > 1 else (np.zeros((0, 0), dtype=np.int64), [])
+    )
     correlation = (
         noisy_correlation(gram, scores, float(n), plan.matrix, accountant)
         if plan.matrix > 0
@@ -142,7 +151,8 @@ def _chosen(
     noise = min(accountant.deviation(plan.table) * np.sqrt(2 / np.pi), float(state.n))  # public
     open_ = [pair for pair in exact if pair not in measured]
     scores = {
-        pair: int(np.abs(exact[pair] - np.rint(model[pair]).astype(np.int64)).sum()) - int(noise * exact[pair].size)
+        pair: int(np.abs(exact[pair] - np.rint(model[pair]).astype(np.int64)).sum())
+        - int(noise * exact[pair].size)
         for pair in open_
     }
     chosen: list[Pair] = []
@@ -190,7 +200,9 @@ class _Rows:
             places = {column: ranks[:, number] for number, column in enumerate(scores.columns)}
         for number in range(len(self.cells)):
             place = places.get(number)
-            order = np.argsort(place if place is not None else self._uniform(f"order {number}"), kind="stable")
+            order = np.argsort(
+                place if place is not None else self._uniform(f"order {number}"), kind="stable"
+            )
             self.rows[number, order] = np.repeat(np.arange(len(self.quota[number])), self.quota[number])
         self.bins = self.binning.binned(self.rows)
 

@@ -44,7 +44,8 @@ class Binning:
         first, second = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
         count_pairs(np.ascontiguousarray(bins), first, second, self.sizes, starts, out)
         return [
-            out[starts[p] : starts[p + 1]].reshape(self.sizes[a], self.sizes[b]) for p, (a, b) in enumerate(pairs)
+            out[starts[p] : starts[p + 1]].reshape(self.sizes[a], self.sizes[b])
+            for p, (a, b) in enumerate(pairs)
         ]
 
 
@@ -57,8 +58,9 @@ def _bins(cell: Cells, released: Distribution, most: int) -> Whole:
     shares = released.shares
     values = len(shares) - cell.missing
     bins = np.zeros(len(shares), dtype=np.int64)
-    if cell.ordered:
-        bins[:values] = _by_mass(shares[:values], most)
+    if cell.ordered:  # a bin never ends inside a part of the domain that was counted as one
+        atoms = released.atoms[:values]
+        bins[:values] = _by_mass(np.bincount(atoms, weights=shares[:values]), most)[atoms]
     else:
         kept = min(values, most)
         order = np.argsort(-shares[:values], kind="stable")
@@ -116,7 +118,9 @@ def _ratio(wanted: Floats, found: Floats) -> Floats:
 def whole_counts(values: Floats, total: int) -> Whole:
     """Whole numbers that add up to `total`, each within 1 of its share."""
     scaled = np.maximum(values, 0.0).ravel()
-    scaled = scaled * (total / scaled.sum()) if scaled.sum() > 0 else np.full(scaled.size, total / scaled.size)
+    scaled = (
+        scaled * (total / scaled.sum()) if scaled.sum() > 0 else np.full(scaled.size, total / scaled.size)
+    )
     down = np.floor(scaled)
     left = total - int(down.sum())
     order = np.argsort(down - scaled, kind="stable")

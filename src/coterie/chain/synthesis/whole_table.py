@@ -6,7 +6,7 @@ likes, in pieces of any size: row i is the same whichever piece it comes in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells
-from coterie.chain.synthesis.plan import Rule, plan_for
+from coterie.chain.synthesis.decimals import noisy_step, worth_reading
+from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
 from coterie.schema.attributes import Missing
@@ -37,14 +38,15 @@ class CodedColumn:
     gap: int | None = None  # the code that stands for missing among the labels of a category
 
     @classmethod
-    def of(cls, column: Column) -> CodedColumn:
-        """From what is declared about the column; its values are not looked at."""
+    def of(cls, column: Column, step: float | None = None) -> CodedColumn:
+        """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
         gaps = column.attribute.missing is Missing.OWN_CATEGORY
         if isinstance(column, CategoryColumn):
             labels = column.taxonomy.categories
             gap = labels.index(MISSING_LABEL) if gaps else None
             return cls(LabelCells(len(labels) - gaps, gaps), gap)
-        return cls(number_cells(column.domain.lower, column.domain.upper, column.step, gaps))
+        lower, upper = column.domain.lower, column.domain.upper
+        return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps))
 
     def encode(self, column: Column) -> Whole:
         if not isinstance(column, CategoryColumn):
@@ -92,11 +94,41 @@ class WholeTable:
     )
 
     def share(self, attributes: int) -> Fraction:
-        """The part of the budget that the dependence between attributes gets."""
-        return 1 - self.rule.marginal_share if attributes > 1 else Fraction(0)
+        """Of the budget, for dependence: known once n is (`parts`)."""
+        return Fraction(0)
 
-    def columns(self, columns: Sequence[Column]) -> tuple[CodedColumn, ...]:
-        return tuple(CodedColumn.of(column) for column in columns)
+    def parts(self, records: int, weights: Sequence[Fraction], accountant: Accountant) -> list[Fraction]:
+        """The part of the whole that the distribution of each attribute gets, by its weight."""
+        share = distribution_share(records, len(weights), accountant, self.rule)
+        total = sum(weights, Fraction(0))
+        return [share * weight / total for weight in weights]
+
+    def columns(
+        self,
+        columns: Sequence[Column],
+        decimals: Callable[[Sequence[int]], Sequence[Whole]],
+        records: int,
+        parts: Sequence[Fraction],
+        accountant: Accountant,
+    ) -> tuple[CodedColumn, ...]:
+        """The cells of each attribute. `decimals` adds up `decimal_counts` of some columns, over all records.
+
+        Where the schema says nothing of decimal places, they are read for a small part of the attribute's budget.
+        """
+        asked = [
+            number
+            for number, column in enumerate(columns)
+            if not isinstance(column, CategoryColumn)
+            and column.step is None
+            and worth_reading(records, parts[number], accountant)
+        ]
+        steps: dict[int, float | None] = {}
+        for number, counts in zip(asked, decimals(asked) if asked else (), strict=True):
+            column = columns[number]
+            assert not isinstance(column, CategoryColumn)
+            lower, upper, name = column.domain.lower, column.domain.upper, f"attribute {number}"
+            steps[number] = noisy_step(counts, records, parts[number], lower, upper, accountant, name)
+        return tuple(CodedColumn.of(column, steps.get(number)) for number, column in enumerate(columns))
 
     def draw(
         self,
@@ -108,8 +140,10 @@ class WholeTable:
         accountant: Accountant,
         target: int | None = None,
     ) -> Drawn:
-        """`parts`: of the whole budget, for the distribution of each attribute."""
+        """`parts`: of the whole budget, for the distribution of each attribute; less what `columns` spent of them."""
         cells = [column.cells for column in columns]
+        read = {entry.what: entry.part for entry in accountant.spent}
+        parts = [part - read.get(f"attribute {i}: decimal places", 0) for i, part in enumerate(parts)]
         plan = plan_for(records, cells, parts, accountant, target=target is not None, rule=self.rule)
         size = min(MOST_MODEL_ROWS, max(records, rows))
         model = synthesise(measures, cells, records, size, plan, accountant, target=target)

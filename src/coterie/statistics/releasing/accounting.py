@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from coterie.errors import ParameterError
 from coterie.methods.guarantee import Status
 from coterie.promise.loss import Loss, Model, Relation, rho_for
 from coterie.schema.exact import as_text
