@@ -45,7 +45,7 @@ def main(words: list[str]) -> int:
 def _where(name: str, load: float) -> str:
     return (
         f"*`python -m benchmarks {name}`, {strftime('%Y-%m-%d')}, {os.cpu_count()} cores ({platform.machine()}), "
-        f"load of the machine before it began: {load:.1f}.*"
+        f"load before it began: {load:.1f}.*"
     )
 
 

@@ -81,7 +81,7 @@ def correlated_normals(rows: int, attributes: int, seed: int) -> tuple[pa.Table,
     values = np.clip(0.6 * draw.normal(size=(rows, 1)) + 0.8 * draw.normal(size=(rows, attributes)), -6, 6)
     names = [f"a{number}" for number in range(attributes)]
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": -6, "upper": 6}}
-    schema = Schema.from_dict({"attributes": dict.fromkeys(names, entry)})
+    schema = Schema.load({"attributes": dict.fromkeys(names, entry)})
     return pa.table({name: values[:, place] for place, name in enumerate(names)}), schema
 
 

@@ -52,8 +52,8 @@ class Kind:
 @dataclass(frozen=True, slots=True)
 class Cluster:
     nodes: int
-    cores: int  # a node
-    network: float  # bytes a second and node
+    cores: int  # per node
+    network: float  # bytes per second and node
     input_parts: int
     shuffle_parts: int
     stage_start: float = 0.1  # seconds of the driver before a stage's first task

@@ -63,7 +63,8 @@ def schema_of(table: pd.DataFrame) -> Schema:
 
 
 def divergence(before: np.ndarray, after: np.ndarray, attribute: Attribute) -> float:
-    """Jensen–Shannon, base 2: one bin a value where at most 256 are possible, else 100 stripes (001 §4.2)."""
+    """Jensen–Shannon, base 2: one bin a value where at most 256 are possible, else 100 stripes (Sánchez et al. 2016,
+    §4.2)."""
     upper = attribute.bounds().upper
     whole = attribute.type is AttributeType.INTEGER and upper < 256
     edges = np.arange(-0.5, upper + 1) if whole else np.linspace(0, upper, 101)

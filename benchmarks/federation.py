@@ -33,13 +33,12 @@ from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.joining import assemble
 from coterie.federation.documents.answers import Answer, Manifest
 from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.certificate import part_promise
 from coterie.federation.documents.chunks import arrow_schema, as_sent, packed
 from coterie.federation.documents.invitation import Enrolment
-from coterie.federation.documents.part_promise import part_promise
-from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import ContributionState, StudyState, now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.secrets.keys import Keys
 from coterie.federation.storage.parties import enrol, invite, owner_by_name
@@ -280,7 +279,7 @@ def large(folder: Path, owners: int, rows: int, columns: int) -> None:
         seconds, before, after, released, size = pool.apply(_assemble, (folder, study))
     whole = owners * rows * columns * 8 / 2**20
     print(f"{owners} owners × {rows:,} rows × {columns} attributes assembled: {seconds:.1f} s")
-    print(f"  {released / seconds:,.0f} rows a second")
+    print(f"  {released / seconds:,.0f} rows per second")
     print(f"  released {released:,} rows, {size / 2**20:.0f} MB; the values alone are {whole:.0f} MB")
     print(f"  memory of the process: {before:.0f} MB before, at most {after:.0f} MB (+{after - before:.0f})")
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from coterie.methods import all_methods
 from coterie.papers.data import available
-from coterie.papers.paper_000_fig3 import KS
-from coterie.papers.sse_000 import EPSILONS, METHODS
-from coterie.papers.tables import CENSUS_000, census, numeric_schema
+from coterie.papers.soria_comas_fig3 import KS
+from coterie.papers.soria_comas_sse import EPSILONS, METHODS
+from coterie.papers.tables import CENSUS_SORIA_COMAS, census, numeric_schema
 from coterie.schema.attributes import Domain, Schema, Source
 
 _MIXED = """
@@ -41,7 +41,11 @@ class Shape:
 
 def census_table() -> pa.Table:
     """The paper's nine attributes, or an invented table of the same shape where Census is not here."""
-    return census(CENSUS_000) if available("census") else invented(1080, len(CENSUS_000), CENSUS_000)
+    return (
+        census(CENSUS_SORIA_COMAS)
+        if available("census")
+        else invented(1080, len(CENSUS_SORIA_COMAS), CENSUS_SORIA_COMAS)
+    )
 
 
 def shapes() -> Iterator[Shape]:
@@ -81,7 +85,7 @@ def shapes() -> Iterator[Shape]:
     yield _numeric("100,000 × 3, `dp-ir`, two k", 100_000, 3, ("dp-ir",), (5, 50))
     yield _numeric("100,000 × 1, `laplace` alone", 100_000, 1, ("laplace",), (1,))
     mixed = mixed_table(5_000)
-    described = Schema.from_yaml(_MIXED)
+    described = Schema.load(_MIXED)
     yield Shape(
         "5,000 × 7 with trees of categories", mixed, described, ("laplace", "dp-ir", "idp-cbls"), (5, 50)
     )

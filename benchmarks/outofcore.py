@@ -26,7 +26,7 @@ BILLION_BY_50 = 10**9 * 50
 def run() -> Iterator[str]:
     rows = int(os.environ.get("COTERIE_ROWS", 10_000_000))
     small = min(rows, IN_MEMORY_ROWS)
-    yield f"| {ATTRIBUTES} attributes | records | seconds | of processor | million values a second | peak memory, MB |"
+    yield f"| {ATTRIBUTES} attributes | records | seconds | CPU seconds | million values per second | peak memory, MB |"
     yield "|---|---|---|---|---|---|"
     rate = 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def write_table(path: Path, rows: int, attributes: int = ATTRIBUTES) -> None:
 
 
 def _measured(folder: Path, rows: int, limit: str | None) -> tuple[float, float, int]:
-    """Seconds, seconds of processor, and peak bytes of one command."""
+    """Seconds, CPU seconds, and peak bytes of one command."""
     path = folder / "in.parquet"
     write_table(path, rows)
     script = (

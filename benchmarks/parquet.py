@@ -3,7 +3,7 @@
 COTERIE_BENCH_ROWS sets the number of rows (10 million unless told). Every time includes the start of Python and all
 imports. The limit holds against pyarrow as it comes: the same library as ours, the same compression (snappy), the same
 file. It tries a dictionary first, which we do not; so pyarrow without one, and polars, are printed beside it. None of them
-waits for the disk (fsync) or hashes, which a release does: on a busy machine or a slow disk, trust the seconds of processor.
+waits for the disk (fsync) or hashes, which a release does: on a busy machine or a slow disk, trust the CPU seconds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAYS = {
     "pq.write_table(pq.read_table({0!r}), {1!r}, compression='snappy', use_dictionary=False)",
     "polars": "import polars as pl; pl.read_parquet({0!r}).write_parquet({1!r}, compression='snappy')",
 }
-Taken = tuple[float, float]  # seconds, seconds of processor
+Taken = tuple[float, float]  # seconds, CPU seconds
 
 
 def run() -> Iterator[str]:
@@ -48,8 +48,8 @@ def run() -> Iterator[str]:
             for name, command in commands.items():
                 taken[name].append(timed(command))
     yield f"{rows:,} × {columns}, k = 10, secure noise; medians of {REPEATS} runs in turns. Limit: {LIMIT} times pyarrow.\n"
-    ratios = [f"time over {way}" for way in WAYS] + [f"processor over {way}" for way in WAYS]
-    yield f"| | seconds | of processor | {' | '.join(ratios)} |"
+    ratios = [f"time over {way}" for way in WAYS] + [f"CPU time over {way}" for way in WAYS]
+    yield f"| | seconds | CPU seconds | {' | '.join(ratios)} |"
     yield "|---" * (3 + len(ratios)) + "|"
     for name, runs in taken.items():
         over = [f"{_ratio(runs, taken[way], place):.2f}" for place in (0, 1) for way in WAYS]

@@ -1,4 +1,4 @@
-"""Seconds of processor of this process and of all that descend from it: Spark's Java and its Python workers too."""
+"""CPU seconds of this process and of all that descend from it: Spark's Java and its Python workers too."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def run() -> Iterator[str]:
     opendp = _opendp_rate()
     yield "| | measured | limit |"
     yield "|---|---|---|"
-    yield f"| exact secure draws, million a second | {np.median(rates):.1f} | |"
+    yield f"| exact secure draws, million per second | {np.median(rates):.1f} | |"
     yield f"| their rate over NumPy's | {np.median(ratios):.2f} | at least 0.2 |"
     yield f"| their rate over OpenDP's | {np.median(rates) * 1e6 / opendp:.0f} | at least 100 |"
     for records in (1_000_000, 10_000_000):

@@ -20,7 +20,7 @@ BASE = {"records": 1_000_000, "attributes": 4, "k": 10}
 
 
 def run() -> Iterator[str]:
-    yield "| changed | to | seconds of processor | ns a value |"
+    yield "| changed | to | CPU seconds | ns per value |"
     yield "|---|---|---|---|"
     protect(*uniform_table(60_000, 1), method="dp-ir", epsilon=1, k=10)  # loads the compiled code
     for name, choices in (

@@ -1,6 +1,6 @@
 """One value in nine of ten rows against values that are all different: local, out of core, and on Spark.
 
-Seconds of processor, in turns, the best of three. COTERIE_BENCH_ROWS (1 million unless told); COTERIE_SPARK_ROWS=0
+CPU seconds, in turns, the best of three. COTERIE_BENCH_ROWS (1 million unless told); COTERIE_SPARK_ROWS=0
 leaves Spark out.
 """
 
@@ -58,7 +58,7 @@ def write_pair(folder: Path, rows: int) -> tuple[Path, Path]:
 
 
 def ratio(way: Callable[[Path], object], even: Path, skewed: Path, repeats: int = 3) -> float:
-    """Seconds of processor of the skewed file over those of the even one."""
+    """CPU seconds of the skewed file over those of the even one."""
     way(even)  # loads the compiled code, starts workers
     taken: dict[Path, list[float]] = {even: [], skewed: []}
     for _ in range(repeats):

@@ -1,6 +1,6 @@
 """How Spark's cost grows with records, attributes, k and cores; what it moves; and what that makes of a billion × 50.
 
-Seconds of processor of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is the middle of the range.
+CPU seconds of Java and Python together. COTERIE_SPARK_ROWS (1 million unless told) is the middle of the range.
 A run costs something even without records (tasks, workers); the fit tells that from what a further value costs.
 """
 
@@ -30,7 +30,7 @@ BILLION, FIFTY = 10**9, 50
 
 
 def run() -> Iterator[str]:
-    yield "| records × attributes, k | seconds | of processor | µs a value | bytes of shuffle a value |"
+    yield "| records × attributes, k | seconds | CPU seconds | µs per value | bytes shuffled per value |"
     yield "|---|---|---|---|---|"
     rows = int(os.environ.get("COTERIE_SPARK_ROWS", 1_000_000))
     base = {"records": rows, "attributes": 2, "k": 10}
@@ -63,7 +63,7 @@ def run() -> Iterator[str]:
     slope, start = np.polyfit(*zip(*chosen, strict=True), 1)
     moved_a_value = max(moved / cells for _, cells, _, moved in measured)
     yield (
-        f"\nA straight line through those of k = 10: **{start:.1f} s of processor to start** (hundreds of small tasks and "
+        f"\nA straight line through those of k = 10: **{start:.1f} CPU seconds to start** (hundreds of small tasks and "
         f"their Python workers), **and {slope * 1e6:.1f} µs for each further value**.\n"
     )
     kinds, spread = kinds_of(runs), spread_of(tasks)
@@ -82,7 +82,7 @@ def _billion(kinds: list[Kind], spread: float, moved: float) -> str:
     return (
         f"For a billion × 50 on {RENTED.nodes} nodes of {RENTED.cores} cores and {RENTED.network * 8 / 1e9:.0f} Gbit/s it "
         f"gives **{minutes[0]:.0f} to {minutes[-1]:.0f} minutes** and {values * moved / 1e12:.1f} TB of shuffle in all, "
-        f"{values * moved / RENTED.nodes / 1e9:.0f} GB a node."
+        f"{values * moved / RENTED.nodes / 1e9:.0f} GB per node."
     )
 
 
@@ -94,7 +94,7 @@ def _session(master: str) -> Any:
 
 
 def _one(spark: Any, folder: Path, records: int, attributes: int, k: int) -> tuple[float, float, float]:
-    """Seconds, seconds of processor, and bytes of shuffle: from a Parquet file to rows that nobody keeps."""
+    """Seconds, CPU seconds, and bytes of shuffle: from a Parquet file to rows that nobody keeps."""
     table, schema = uniform_table(records, attributes)
     path = folder / f"{records}-{attributes}.parquet"
     pq.write_table(table, path, row_group_size=max(records // PARTITIONS, 1))

@@ -12,17 +12,16 @@ from time import perf_counter
 import numpy as np
 import pyarrow.csv
 
-from coterie.papers.paper_002_all_allocations import all_scores
-from coterie.papers.paper_002_scenario import FLOOR, TOTAL, Scenario, exact_scores, scenario
-from coterie.statistics import read_specification
+from coterie.papers.nunes_all_allocations import all_scores
+from coterie.papers.nunes_scenario import FLOOR, TOTAL, Scenario, exact_scores, scenario
+from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator
-from coterie.statistics.planning import plan
 
 
 def run() -> None:
     found = _insurance()
     if found is None:
-        print("002's scenario: skipped, insurance.csv is not here (set COTERIE_DATA)")
+        print("Nunes 2024's scenario: skipped, insurance.csv is not here (set COTERIE_DATA)")
     else:
         _scenario(found)
     _large()
@@ -48,7 +47,7 @@ def _scenario(chosen: Scenario) -> None:
         slsqp.append(perf_counter() - started)
     score = chosen.metric.score(budgets, exponent=14)
     print(
-        f"gradient optimum of 002's scenario: score {score:.4f} in {min(ours) * 1e3:.0f} ms (limit .2295, 1 s)"
+        f"gradient optimum of Nunes 2024's scenario: score {score:.4f} in {min(ours) * 1e3:.0f} ms (limit .2295, 1 s)"
     )
     print(f"  SciPy SLSQP with the same gradient: {reference:.4f} in {min(slsqp) * 1e3:.0f} ms")
     print(

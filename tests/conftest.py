@@ -105,7 +105,7 @@ def real_table(name: str) -> pa.Table:
 
 @pytest.fixture(scope="session")
 def census() -> pa.Table:
-    """CASC Census, 1,080 × 13 (the data of papers 000, 001 and 004)."""
+    """CASC Census, 1,080 × 13 (the data of Soria-Comas et al., Sánchez et al. 2016 and Sánchez et al. (univariate))."""
     return real_table("casc_census.csv")
 
 

@@ -169,7 +169,7 @@ def _study(folder: Path, place: Path, aggregator: Party, name: str, **content: A
 
 
 def _horizontal(folder: Path, place: Path, aggregator: Party) -> None:
-    say("A horizontal study: three hospitals, different people, the same attributes (003 §4.2.1).")
+    say("A horizontal study: three hospitals, different people, the same attributes.")
     wanted = ["age", "income", "rent"]
     _study(
         folder,
@@ -183,9 +183,7 @@ def _horizontal(folder: Path, place: Path, aggregator: Party) -> None:
 
 
 def _vertical(folder: Path, place: Path, aggregator: Party) -> None:
-    say(
-        "A vertical study: the same people, each hospital other attributes, joined by pseudonyms (003 §4.2.2)."
-    )
+    say("A vertical study: the same people, each hospital other attributes, joined by pseudonyms.")
     wanted = [name for names in HOLDS.values() for name in names]
     _study(
         folder,

@@ -55,11 +55,12 @@ def _schema(table: pa.Table) -> Schema:
         }
         for name in table.column_names
     }
-    return Schema.from_dict({"attributes": entries})
+    return Schema.load({"attributes": entries})
 
 
 def divergence(original: pa.Table, released: pa.Table, schema: Schema) -> float:
-    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (001 §4.2)."""
+    """Mean Jensen–Shannon divergence (base 2) of the attributes' histograms with 100 bins over the domain (Sánchez et
+    al. 2016, §4.2)."""
     found = []
     for attribute in schema.protected:
         domain = attribute.bounds()

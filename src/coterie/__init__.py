@@ -1,7 +1,7 @@
 """Coterie publishes personal data so that nobody in it can be singled out, and says what that promise is worth.
 
-release = coterie.protect(table, schema, method="idp-cbls", epsilon="1.0", k=10)
-release.data, release.certificate
+release = coterie.protect(table, schema, method="laplace", epsilon=1)
+release.write("released.csv")
 
 Names are imported when they are first used: `coterie --version` should not wait for an array library.
 """
@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Any
 from coterie._version import __version__
 
 if TYPE_CHECKING:
-    from coterie.engines.in_memory import Release, protect
+    from coterie import statistics
+    from coterie.auditing.auditing_method import audit_method
+    from coterie.auditing.auditing_release import audit
+    from coterie.comparison.compare import compare
     from coterie.errors import CoterieError
+    from coterie.evaluation.evaluation import evaluate
+    from coterie.federation.documents.verification import verify
+    from coterie.methods.listing import list_methods
     from coterie.promise.certificate import Certificate
+    from coterie.promise.signing import make_key
     from coterie.publication.ledger import Ledger
-    from coterie.schema.attributes import Attribute, Domain, Role, Schema
+    from coterie.publication.protect import protect, publish
+    from coterie.publication.release import Release, Written
+    from coterie.report.writing import write_report
+    from coterie.schema.attributes import Attribute, Domain, Role
     from coterie.table.demo_population import demo_population, demo_schema
+    from coterie.table.drafting import Schema
+    from coterie.table.reading import read_table
 
 __all__ = [
     "Attribute",
@@ -28,10 +40,22 @@ __all__ = [
     "Release",
     "Role",
     "Schema",
+    "Written",
     "__version__",
+    "audit",
+    "audit_method",
+    "compare",
     "demo_population",
     "demo_schema",
+    "evaluate",
+    "list_methods",
+    "make_key",
     "protect",
+    "publish",
+    "read_table",
+    "statistics",
+    "verify",
+    "write_report",
 ]
 
 _PLACES = {
@@ -40,16 +64,29 @@ _PLACES = {
     "CoterieError": "errors",
     "Domain": "schema.attributes",
     "Ledger": "publication.ledger",
-    "Release": "engines.in_memory",
+    "Release": "publication.release",
     "Role": "schema.attributes",
-    "Schema": "schema.attributes",
+    "Schema": "table.drafting",
+    "Written": "publication.release",
+    "audit": "auditing.auditing_release",
+    "audit_method": "auditing.auditing_method",
+    "compare": "comparison.compare",
     "demo_population": "table.demo_population",
     "demo_schema": "table.demo_population",
-    "protect": "engines.in_memory",
+    "evaluate": "evaluation.evaluation",
+    "list_methods": "methods.listing",
+    "make_key": "promise.signing",
+    "protect": "publication.protect",
+    "publish": "publication.protect",
+    "read_table": "table.reading",
+    "verify": "federation.documents.verification",
+    "write_report": "report.writing",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "statistics":
+        return import_module("coterie.statistics")
     if name not in _PLACES:
         raise AttributeError(f"module 'coterie' has no attribute '{name}'")
     value = getattr(import_module(f"coterie.{_PLACES[name]}"), name)

@@ -22,7 +22,7 @@ def normals(rows: int, attributes: int, seed: int) -> pa.Table:
 
 def normals_schema(attributes: int) -> Schema:
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": -6, "upper": 6}}
-    return Schema.from_dict({"attributes": {f"a{place}": entry for place in range(attributes)}})
+    return Schema.load({"attributes": {f"a{place}": entry for place in range(attributes)}})
 
 
 def mixed(rows: int, seed: int) -> pa.Table:
@@ -41,7 +41,7 @@ def mixed(rows: int, seed: int) -> pa.Table:
 
 
 def mixed_schema() -> Schema:
-    return Schema.from_dict(
+    return Schema.load(
         {
             "attributes": {
                 "name": {"role": "identifier"},

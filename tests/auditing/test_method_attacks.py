@@ -23,10 +23,10 @@ from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Status
 from coterie.table.checked import check
 
-UNIT = Schema.from_dict(
+UNIT = Schema.load(
     {"attributes": {"x": {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1}}}}
 )
-TWO = Schema.from_dict(
+TWO = Schema.load(
     {
         "attributes": {
             name: {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1}}
@@ -172,7 +172,7 @@ def census() -> tuple[pa.Table, Schema]:
         }
         for name in table.column_names
     }
-    return table, Schema.from_dict({"attributes": entries})
+    return table, Schema.load({"attributes": entries})
 
 
 @pytest.mark.parametrize(("k", "low", "high"), [(10, 97, 100), (50, 20.5, 20.9)])
@@ -209,7 +209,7 @@ def test_the_multiplier_on_census(k: int, low: float, high: float) -> None:
 def test_groups_without_noise_on_insurance(name: str, share: float) -> None:
     table = pacsv.read_csv(real_data("insurance.csv")).select([name])
     entry = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}}
-    schema = Schema.from_dict({"attributes": {name: entry}})
+    schema = Schema.load({"attributes": {name: entry}})
     audit = audit_method("idp-cbls", epsilon=1, k=10, population=table, schema=schema, attacks=["zero-noise"])
     assert audit.findings[0].estimate.value == pytest.approx(share, abs=0.005)
     assert audit.findings[0].level is Level.SEVERE

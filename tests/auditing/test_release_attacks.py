@@ -102,7 +102,7 @@ def test_a_bound_computed_from_the_maximum_gives_it_away(factor: float, leaks: b
     draw = np.random.default_rng(4)
     values = np.round(draw.lognormal(3, 0.5, 400), 3)
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": factor * values.max()}}
-    schema = Schema.from_dict({"attributes": {"x": entry}})
+    schema = Schema.load({"attributes": {"x": entry}})
     table = pa.table({"x": values})
     hits = 0
     for seed in range(20):
@@ -115,7 +115,7 @@ def test_a_bound_computed_from_the_maximum_gives_it_away(factor: float, leaks: b
 def test_a_public_bound_that_somebody_reaches_is_no_leak() -> None:
     values = np.append(np.random.default_rng(5).uniform(0, 90, 300), 100.0)
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 100}}
-    schema, table = Schema.from_dict({"attributes": {"x": entry}}), pa.table({"x": values})
+    schema, table = Schema.load({"attributes": {"x": entry}}), pa.table({"x": values})
     released = protect(table, schema, method="laplace", epsilon="0.1", seed=1).table
     found = only(audit_release(table, released, schema, attacks=["domain-maximum"], in_order=True))
     assert found.level is Level.NOTHING
@@ -124,7 +124,7 @@ def test_a_public_bound_that_somebody_reaches_is_no_leak() -> None:
 def test_a_column_of_one_decimal_under_a_round_bound_is_looked_at_like_any_other() -> None:
     """The rounded mean of many 0.1 is not 0.1, so such a column seemed to have a tail."""
     entry = {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1}}
-    schema, table = Schema.from_dict({"attributes": {"x": entry}}), pa.table({"x": np.full(500, 0.1)})
+    schema, table = Schema.load({"attributes": {"x": entry}}), pa.table({"x": np.full(500, 0.1)})
     released = protect(table, schema, method="laplace", epsilon="0.1", seed=1).table
     found = only(audit_release(table, released, schema, attacks=["domain-maximum"], in_order=True))
     assert found.level is Level.NOTHING
@@ -133,7 +133,7 @@ def test_a_column_of_one_decimal_under_a_round_bound_is_looked_at_like_any_other
 def test_equal_answers_go_out_without_noise() -> None:
     """Insurance `children`, k = 10: almost every group of idp-cbls holds one value and gets no noise."""
     table = pacsv.read_csv(real_data("insurance.csv")).select(["age", "children", "bmi"])
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -12,14 +13,14 @@ from coterie.chain.partition import _compiled
 
 
 def test_where_no_cache_can_be_written_loops_compile_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = _compiled.njit
+    real = numba.njit
 
     def read_only_installation(**options: Any) -> Callable[..., Any]:
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return real(**options)
 
-    monkeypatch.setattr(_compiled, "njit", read_only_installation)
+    monkeypatch.setattr(numba, "njit", read_only_installation)
 
     @_compiled.compiled
     def inverse(x: float) -> float:

@@ -92,11 +92,12 @@ def test_a_seeded_draw_is_a_function_of_seed_attribute_and_cluster_number() -> N
     assert (draw(1000) != draw(1000, stream="b")).any()
 
 
-def test_blocks_do_not_change_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = np.random.default_rng(0).random((100, 6)) * 4
-    whole = exponential_mechanism(scores, Fraction(1), 1.0, SeededSampler(1), "a")
-    monkeypatch.setattr(exponential, "_BLOCK", 7)
-    assert (exponential_mechanism(scores, Fraction(1), 1.0, SeededSampler(1), "a") == whole).all()
+def test_clusters_that_share_scores_draw_as_if_each_had_its_own() -> None:
+    scores = np.random.default_rng(0).random((7, 6)) * 4
+    line = np.random.default_rng(1).integers(0, 7, 500)
+    each = exponential_mechanism(scores[line], Fraction(1), 1.0, SeededSampler(1), "a")
+    shared = exponential_mechanism(scores, Fraction(1), 1.0, SeededSampler(1), "a", line)
+    assert (shared == each).all()
 
 
 grid_scores = st.lists(st.integers(0, 2**34).map(lambda number: number * 2.0**-30), min_size=2, max_size=8)
@@ -109,8 +110,9 @@ def test_exact_and_double_arithmetic_agree_wherever_double_is_sure(
 ) -> None:
     row = np.array([scores])
     factor = epsilon / 2
-    quick, doubtful = exponential._in_double_precision(row, float(factor), np.array([word], dtype=np.uint64))
-    bits = exponential._bits(ChosenWords(word, 12345), 1, "x", 0, word)
+    words = np.array([word], dtype=np.uint64)
+    quick, doubtful = exponential._in_double_precision(row, np.zeros(1, np.int64), float(factor), words)
+    bits = exponential._bits(ChosenWords(word, 12345), 1, "x", (0,), word)
     exact = exponential._exactly(row[0], factor, bits)
     assert doubtful[0] or quick[0] == exact
 

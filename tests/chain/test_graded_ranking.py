@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.partition.graded_ranking import graded_ranking, graded_sizes
+from coterie.chain.partition.graded_ranking import graded_sizes
+from coterie.chain.partition.individual_ranking import cut, ranks
 
 
 @given(st.integers(1, 3000), st.integers(1, 400))
@@ -32,7 +33,7 @@ def test_the_smallest_groups_stand_at_both_ends() -> None:
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=80), st.integers(1, 20))
 def test_clusters_hold_consecutive_values(values: list[int], k: int) -> None:
     column = np.array(values, dtype=float)
-    clustering = graded_ranking(column, min(k, len(values)))
+    clustering = cut(ranks(column), graded_sizes(len(values), min(k, len(values))))
     assert np.bincount(clustering.labels).tolist() == clustering.sizes.tolist()
     ordered = column[np.argsort(clustering.labels, kind="stable")]
     ends = np.cumsum(clustering.sizes)[:-1]

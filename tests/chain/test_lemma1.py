@@ -1,4 +1,4 @@
-"""Lemma 1 of 001 by brute force: how far one replacement moves the sorted list of centroids.
+"""Lemma 1 of Sánchez et al. 2016 by brute force: how far one replacement moves the sorted list of centroids.
 
 The lemma is about consecutive clusters of any sizes that do not depend on the data, so it is tried for every place of
 the larger cluster; the chain puts it last.

@@ -22,9 +22,7 @@ WIDE = {"lower": -1e6, "upper": 1e9, "source": "dp"}
 
 def _schema(**domain: Any) -> Schema:
     kind = domain.pop("type", "continuous")
-    return Schema.from_dict(
-        {"attributes": {"x": {"role": "protect", "type": kind, "domain": {**WIDE, **domain}}}}
-    )
+    return Schema.load({"attributes": {"x": {"role": "protect", "type": kind, "domain": {**WIDE, **domain}}}})
 
 
 def _incomes(records: int = 5000) -> pa.Table:
@@ -105,7 +103,7 @@ def test_the_choice_is_private_and_uses_up_its_epsilon_nowhere_beyond() -> None:
 
 def test_records_that_share_a_public_bound_are_found_there() -> None:
     """5,000 values at the lower end of the range: all intervals had one score, and any of them was chosen."""
-    attribute = Schema.from_dict(
+    attribute = Schema.load(
         {
             "coterie_schema": 1,
             "attributes": {"x": {"role": "protect", "domain": {"lower": 0, "upper": 1e6, "source": "dp"}}},
@@ -174,7 +172,7 @@ def test_a_wrong_description_is_refused(domain: dict[str, str]) -> None:
 
 def test_labels_cannot_be_bought() -> None:
     with pytest.raises(CoterieError, match="labels must be declared"):
-        Schema.from_dict(
+        Schema.load(
             {
                 "attributes": {
                     "x": {
@@ -189,4 +187,4 @@ def test_labels_cannot_be_bought() -> None:
 
 def test_the_schema_survives_a_round_trip() -> None:
     schema = _schema(share="3/8", search="lower")
-    assert Schema.from_yaml(schema.to_yaml()) == schema
+    assert Schema.load(schema.to_yaml()) == schema

@@ -1,4 +1,5 @@
-"""Prop. 2 and Prop. 3 of 000 against brute force: every single-record replacement, the clustering held fixed."""
+"""Prop. 2 and Prop. 3 of Soria-Comas et al. against brute force: every single-record replacement, the clustering held
+fixed."""
 
 from __future__ import annotations
 
@@ -12,8 +13,7 @@ from hypothesis import strategies as st
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Summary, trimmed_mean
 from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K, DOMAIN_OVER_SIZE
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, fall, rise
-from coterie.engines.internal_figures import effective_multiplier
+from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, effective_multiplier, fall, rise
 from coterie.schema.attributes import Domain
 
 GRID = 12  # whole numbers 0 … 12: sums and differences are exact, and ties are common
@@ -29,7 +29,7 @@ def summary_of(values: list[int], depth: int = 3) -> Summary:
 
 
 def trimmed_sum(values: list[int]) -> int:
-    """000 §3.2.2, written down once more as the text says it."""
+    """Soria-Comas et al., §3.2.2, written down once more as the text says it."""
     ordered = sorted(values)
     ordered[0], ordered[-1] = ordered[1], ordered[-2]
     return sum(ordered)

@@ -229,7 +229,6 @@ def test_the_module_runs_as_a_program(folder: Path) -> None:
 
 
 def test_the_demo(run: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     done = run("demo", "--output", "demo", "--json")
     assert done.code == 0, done.err
     assert [row["method"] for row in done.json["methods"]] == list(all_methods())

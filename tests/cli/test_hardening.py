@@ -14,7 +14,7 @@ from coterie import Certificate, Ledger, Schema, protect
 from coterie.cli import main
 from coterie.errors import CertificateError, OutputError, ParameterError, SchemaError
 from coterie.promise.signing import check_signature, make_key, sign
-from coterie.publication.publishing import Destination, publish
+from coterie.publication.publishing import Destination, publish_uncharged
 from coterie.publication.staged_files import StagedFile
 from coterie.publication.staged_table import StagedTable
 from coterie.publication.staging import stage
@@ -40,7 +40,7 @@ def coterie(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 def database(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'data.db'}"
     stage(TABLE, url, force=False, table_name="people").publish()
-    (tmp_path / "schema.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    (tmp_path / "schema.yaml").write_text(Schema.load(SCHEMA).to_yaml())
     Ledger.add_population(tmp_path / "ledger", "p", "10")
     return url
 
@@ -138,7 +138,7 @@ def test_both_or_nothing_when_the_output_appears_meanwhile(
 
     monkeypatch.setattr(StagedFile, "publish", race)
     with pytest.raises(OutputError, match="exists already"):
-        publish(
+        publish_uncharged(
             lambda: protect(TABLE, SCHEMA, method="laplace", epsilon=1),
             Destination(str(tmp_path / "out.csv")),
         )
@@ -165,7 +165,7 @@ def test_rows_drop_for_gaps_in_kept_columns() -> None:
 @pytest.mark.parametrize("name", ["x" * 300 + ".csv", "x" * 245 + ".csv", "loop.csv"])
 def test_names_that_cannot_be_used(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
-    (tmp_path / "schema.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    (tmp_path / "schema.yaml").write_text(Schema.load(SCHEMA).to_yaml())
     stage(TABLE, tmp_path / "in.csv", force=False).publish()
     arguments = (
         "--schema",
@@ -220,15 +220,15 @@ def test_a_command_line_that_cannot_be_read_is_json_too(
 
 
 def test_numpy_numbers_and_plain_schemas_are_welcome(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(Schema.from_dict(SCHEMA).to_yaml())
+    (tmp_path / "s.yaml").write_text(Schema.load(SCHEMA).to_yaml())
     protect(TABLE, str(tmp_path / "s.yaml"), method="ir", k=np.int64(5), seed=np.int64(3))  # type: ignore[arg-type]
     assert protect(TABLE.to_batches()[0], SCHEMA, method="ir", k=5).table.num_rows == 20
 
 
 def test_near_misses_in_a_schema() -> None:
     with pytest.raises(SchemaError, match="Did you mean 'protect'"):
-        Schema.from_dict({"attributes": {"x": {"role": "protct"}}})
+        Schema.load({"attributes": {"x": {"role": "protct"}}})
     with pytest.raises(SchemaError, match="upper: this entry is missing"):
-        Schema.from_dict({"attributes": {"x": {"role": "protect", "domain": {"lower": 1}}}})
+        Schema.load({"attributes": {"x": {"role": "protect", "domain": {"lower": 1}}}})
     with pytest.raises(SchemaError, match="domain is not a mapping"):
-        Schema.from_dict({"attributes": {"x": {"role": "protect", "domain": 3}}})
+        Schema.load({"attributes": {"x": {"role": "protect", "domain": 3}}})

@@ -24,7 +24,7 @@ JOBS = ("Sales", "Tech-support", "Craft-repair", "Exec-managerial", "Farming-fis
 
 
 def mixed_schema() -> Schema:
-    return Schema.from_yaml(SCHEMA)
+    return Schema.load(SCHEMA)
 
 
 def mixed_table(records: int = 120, seed: int = 1) -> pa.Table:

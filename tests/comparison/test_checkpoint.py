@@ -64,7 +64,7 @@ def test_a_wider_grid_computes_only_what_is_new(tmp_path: Path) -> None:
 
 def test_impossible_bins_are_refused_before_anything_is_written_or_deleted(tmp_path: Path) -> None:
     table = {"x": [0.0, 1e7, 5.0]}
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {x: {type: integer, role: protect, domain: {lower: 0, upper: 10000000}}}\n"
     )
     grid = make_grid(["laplace"], ["1"], [], runs=1)
@@ -116,7 +116,7 @@ def test_another_taxonomy_under_the_same_name_is_another_comparison(tmp_path: Pa
     table = pa.table({"pet": ["cat", "hen", "carp", "dog"] * 10})
     described = "attributes: {pet: {type: categorical, role: protect, categories: {taxonomy: pets.csv}}}"
     (tmp_path / "schema.yaml").write_text(described, encoding="utf-8")
-    schema = Schema.from_yaml(tmp_path / "schema.yaml")
+    schema = Schema.load(tmp_path / "schema.yaml")
     grid, out = make_grid(["dp-ir"], ["1"], [5], runs=2), tmp_path / "out"
     (tmp_path / "pets.csv").write_text("cat;a;*\nhen;a;*\ncarp;b;*\ndog;b;*\n", encoding="utf-8")
     compare(table, schema, grid, folder=out)

@@ -13,10 +13,11 @@ from mixed_people import SCHEMA, mixed_table
 from typer.testing import CliRunner
 
 from coterie.cli.app import app
-from coterie.cli.compare import _called, _whole_numbers
+from coterie.cli.compare import _whole_numbers
+from coterie.comparison.compare import _called
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.publication.staging import stage
-from coterie.report import comparison_report
+from coterie.report.charts import Figure
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that read words and whose figures another test draws too."""
-    monkeypatch.setattr(comparison_report, "as_png", lambda figure: b"")
+    monkeypatch.setattr(Figure, "png", lambda figure: b"")
 
 
 def call(folder: Path, *extra: str) -> object:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
-from coterie.comparison import categories, engine, numbers, sorted_table
+from coterie.comparison import engine, shared_noise
 from coterie.comparison.comparison import compare
 from coterie.comparison.grid import make_grid
 from coterie.engines.in_memory import protect
@@ -52,7 +52,7 @@ def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> N
     draw = np.random.default_rng(5)
     table = pa.table({"wild": draw.normal(0, 40, 400), "calm": draw.uniform(0, 9, 400)})
     calm = "lower: 0, upper: 100, source: dp" if paid else "lower: 0, upper: 10"
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
     )
@@ -82,14 +82,14 @@ def test_one_column_of_each_kind() -> None:
         same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-tree"], [5])
 
 
-def test_a_table_too_long_to_lie_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long columns are worked on one by one, a few rows at a time, in threads: the numbers are the same."""
+def test_a_table_too_long_to_be_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few rows at a time, in threads, no draw kept: the numbers are the same."""
     table, schema = mixed_table(), mixed_schema()
     grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-copula"], ["0.3", "5"], [3, 7], runs=3)
     together = compare(table, schema, grid).results
-    monkeypatch.setattr(sorted_table, "_SIDE_BY_SIDE", 1)
-    monkeypatch.setattr(numbers, "_AT_ONCE", 100)
-    monkeypatch.setattr(categories, "_AT_ONCE", 1)
+    monkeypatch.setattr(engine, "_AT_ONCE", 100)
+    monkeypatch.setattr(shared_noise, "_AT_ONCE", 1)
+    monkeypatch.setattr(shared_noise, "_KEPT", 0)
     monkeypatch.setattr(engine, "_WORTH_THREADS", 0)
     monkeypatch.setattr(jensen_shannon, "MOST_COUNTS", 300)
     apart = compare(table, schema, grid).results
@@ -109,7 +109,7 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
     numeric = [
         "sse",
         "sse-paper",
-        "sse-004",
+        "sse-sum",
         "sse-matched",
         "relative-error",
         "jensen-shannon",

@@ -17,6 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pyarrow.csv import write_csv
+
+from coterie import demo_population, demo_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
@@ -41,7 +44,7 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
-PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if blocks(page)]
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if blocks(page)]
 
 
 def matches(printed: str, expected: str) -> bool:
@@ -69,6 +72,10 @@ def run_console(block: Block, folder: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    if page.name == "README.md":  # which has said `make demo`
+        (tmp_path / "demo").mkdir()
+        write_csv(demo_population(), tmp_path / "demo" / "population.csv")
+        (tmp_path / "demo" / "schema.yaml").write_text(demo_schema().to_yaml(), encoding="utf-8")
     for block in blocks(page):
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
@@ -82,7 +89,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 def test_the_tutorial_is_among_them() -> None:
     names = {page.name for page in PAGES}
-    assert {"first-release.md", "compare-methods.md", "reproduce-the-papers.md"} <= names
+    assert {"README.md", "first-release.md", "compare-methods.md", "reproduce-the-papers.md"} <= names
 
 
 def test_the_runner_can_fail(tmp_path: Path) -> None:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import re
 from pathlib import Path
 
 import typer.main
 
+import write_tables
 from coterie.cli.app import app
+from coterie.methods import get_method
+from coterie.methods.listing import as_dict
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_methods_is_generated() -> None:
-    spec = importlib.util.spec_from_file_location("write_tables", ROOT / "tools" / "write_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.readme() == README, "run `make docs-tables`"
+    assert write_tables.readme() == README, "run `make docs-tables`"
 
 
 def test_the_python_example_runs() -> None:
@@ -39,6 +36,13 @@ def test_every_command_of_the_readme_exists() -> None:
     assert named
     for name in named:
         assert name in commands.commands, name  # type: ignore[attr-defined]
+
+
+def test_it_is_short_and_leads_to_a_proved_release() -> None:
+    assert len(README.splitlines()) <= 200
+    first = re.search(r"^\$ coterie protect .*--method (\S+)", README, re.MULTILINE)
+    assert first is not None
+    assert as_dict(get_method(first[1]))["status"] == "proved"
 
 
 def test_links_lead_somewhere() -> None:

@@ -19,6 +19,6 @@ BLOCKS = [
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[page.name for page, _ in BLOCKS])
 def test_schema_blocks_load(page: Path, block: str) -> None:
-    schema = Schema.from_yaml(block)
+    schema = Schema.load(block)
     assert schema.protected
-    assert Schema.from_yaml(schema.to_yaml()) == schema
+    assert Schema.load(schema.to_yaml()) == schema

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import write_reference
 from coterie.papers import all_experiments
 from coterie.papers.tables import page
 
@@ -19,12 +20,7 @@ DOCS = ROOT / "docs"
 
 
 def test_reference_pages_are_generated() -> None:
-    spec = importlib.util.spec_from_file_location("write_reference", ROOT / "tools" / "write_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, make in module.PAGES.items():
+    for name, make in write_reference.PAGES.items():
         written = (DOCS / "reference" / name).read_text(encoding="utf-8")
         assert written == make(), "run `python tools/write_reference.py`"
 
@@ -41,8 +37,8 @@ def test_the_table_of_experiments_is_made_from_runs() -> None:
 
 
 def test_the_strict_build(tmp_path: Path) -> None:
-    if importlib.util.find_spec("mkdocs") is None:
-        pytest.skip("MkDocs is not installed")
+    if importlib.util.find_spec("material") is None or importlib.util.find_spec("mkdocstrings") is None:
+        pytest.skip("the theme or mkdocstrings is not installed")
     done = subprocess.run(
         [
             sys.executable,
@@ -62,13 +58,28 @@ def test_the_strict_build(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "tutorial" / "first-release.html").exists()
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    first = [home.index(f">{section}<") for section in ("Tutorial", "How to", "Reference", "Decisions")]
+    sections = ("Tutorial", "How to", "Explanation", "Guarantees", "Reference", "Decisions")
+    first = [re.search(rf">\s*{section}\s*<", home).start() for section in sections]  # type: ignore[union-attr]
     assert first == sorted(first), "sections stand in the order in which a reader needs them"
-    assert 'href="tutorial/first-release.html" class="btn' in home, "the next page is the tutorial"
-    table = (tmp_path / "site" / "reference" / "experiments.html").read_text(encoding="utf-8")
-    assert "css/site.css" in table
-    rules = (tmp_path / "site" / "css" / "site.css").read_text(encoding="utf-8")
-    assert "white-space: normal" in rules, "else the columns with the results are out of sight"
+    assert re.search(r'href="tutorial/first-release.html"[^>]*aria-label="Next', home), (
+        "the next page is the tutorial"
+    )
+    assert "css/site.css" in home
+    api = (tmp_path / "site" / "reference" / "api.html").read_text(encoding="utf-8")
+    assert 'id="coterie.protect"' in api, "the API reference is made from docstrings"
+    for page_ in (tmp_path / "site").rglob("*.html"):
+        fetched = re.findall(
+            r'<(?:link|script|img)[^>]+(?:href|src)="(https?:[^"]+)"', page_.read_text("utf-8")
+        )
+        assert not fetched, f"{page_.name} fetches {fetched}: the site must open offline"
+    assert (tmp_path / "site" / "search" / "search_index.js").exists(), "search works from a file on disk"
+
+
+@pytest.mark.parametrize("picture", ["chain", "ties", "before-after", "risk-utility"])
+def test_the_pictures_are_shown(picture: str) -> None:
+    drawn = (DOCS / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
+    assert "<title>" in drawn, "a picture says in words what it shows"
+    assert any(f"pictures/{picture}.svg" in page_.read_text("utf-8") for page_ in DOCS.rglob("*.md"))
 
 
 def test_each_known_fault_names_tests_that_exist() -> None:

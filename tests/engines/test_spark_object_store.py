@@ -15,7 +15,7 @@ from coterie.cli.engines import SparkRun
 from coterie.engines.spark.worker import told
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate
-from coterie.publication.publishing import Destination, publish
+from coterie.publication.publishing import Destination, publish_uncharged
 from coterie.publication.spark_staging import RemoteFolder, _Storage, check_address
 from coterie.table.digest import folder_digest
 
@@ -152,7 +152,7 @@ def test_an_earlier_release_and_its_certificate_survive_a_failed_replacement(
             f"file://{tmp_path}/out/", certificate=tmp_path / "c.json", parts=True, force=force
         )
         made = SparkRun(f"file://{tmp_path}/in", schema, where, "local[2]", options)
-        return publish(made.make, where, made.stage)
+        return publish_uncharged(made.make, where, made.stage)
 
     first = run(force=False)
     assert folder_digest(tmp_path / "out") == first.release.digest.value

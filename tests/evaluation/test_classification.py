@@ -15,7 +15,7 @@ from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
 from coterie.schema.attributes import Schema
 
-SCHEMA = Schema.from_yaml(
+SCHEMA = Schema.load(
     """
     attributes:
       x: {role: protect, domain: {lower: 0, upper: 10}}
@@ -32,8 +32,8 @@ def people() -> dict[str, np.ndarray]:
 
 
 def run(released: dict[str, np.ndarray], **options: object) -> tuple[float, float]:
-    settings = Settings(target="label", **options)  # type: ignore[arg-type]
-    found = evaluate(people(), released, SCHEMA, measures=["classification"], settings=settings)
+    settings = dict(target="label", **options)  # type: ignore[arg-type]
+    found = evaluate(people(), released, SCHEMA, measures=["classification"], **settings)
     result = found.measures["classification"]
     assert result.value is not None
     return result.value, result.details["upper_bound"]
@@ -96,8 +96,8 @@ def test_the_upper_bound_is_learnt_once_an_original(monkeypatch: pytest.MonkeyPa
 
 
 def test_classes_by_threshold_of_a_protected_number() -> None:
-    settings = Settings(target="x", threshold=5.0)
-    found = evaluate(people(), people(), SCHEMA, measures=["classification"], settings=settings)
+    settings = {"target": "x", "threshold": 5.0}
+    found = evaluate(people(), people(), SCHEMA, measures=["classification"], **settings)
     assert set(found.measures["classification"].details["classes"]) == {"at most 5", "above 5"}
 
 
@@ -105,27 +105,25 @@ def test_a_table_that_is_sorted_by_class_is_split_at_random() -> None:
     """The first 66 % of it hold one class only: both the release and the bound would look equally bad."""
     order = np.argsort(people()["x"])
     rising = {name: values[order] for name, values in people().items()}
-    settings = Settings(target="label")
-    result = evaluate(rising, rising, SCHEMA, measures=["classification"], settings=settings).measures
+    settings = {"target": "label"}
+    result = evaluate(rising, rising, SCHEMA, measures=["classification"], **settings).measures
     found = result["classification"]
     assert found.value == found.details["upper_bound"]
     assert found.value is not None
     assert found.value > 0.95
     assert "at random" in found.details["split"]
-    mixed = evaluate(people(), people(), SCHEMA, measures=["classification"], settings=settings).measures
+    mixed = evaluate(people(), people(), SCHEMA, measures=["classification"], **settings).measures
     assert mixed["classification"].details["split"] == "the first records train"
 
 
 def _by_class(kind: str, before: Any, after: Any, **options: Any) -> dict[str, dict[str, float]]:
     """F-measures of the class column `c`, which goes with x."""
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         f"attributes:\n  x: {{role: protect, domain: {{lower: 0, upper: 10}}}}\n  c: {kind}\n"
     )
     x = people()["x"]
-    settings = Settings(target="c", **options)
-    found = evaluate(
-        pa.table({"x": x, "c": before}), pa.table({"x": x, "c": after}), schema, settings=settings
-    )
+    settings = dict(target="c", **options)
+    found = evaluate(pa.table({"x": x, "c": before}), pa.table({"x": x, "c": after}), schema, **settings)
     classes: dict[str, dict[str, float]] = found.measures["classification"].details["classes"]
     return classes
 
@@ -140,12 +138,12 @@ def test_a_kept_class_has_one_name_in_files_of_different_kinds() -> None:
 
 def test_classes_that_the_original_does_not_know() -> None:
     """Somebody else's release: words where the original has truth values."""
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes:\n  x: {role: protect, domain: {lower: 0, upper: 10}}\n  c: {role: keep}\n"
     )
     x = people()["x"]
     original, released = ({"x": x, "c": c} for c in (x > 5, np.where(x > 5, "often", "rarely")))
-    found = evaluate(original, released, schema, settings=Settings(target="c")).measures["classification"]
+    found = evaluate(original, released, schema, target="c").measures["classification"]
     assert found.value is None
     assert "holds something else now" in str(found.reason)
 

@@ -15,7 +15,7 @@ from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
 from coterie.schema.attributes import Missing, Schema
 
-SCHEMA = Schema.from_yaml(
+SCHEMA = Schema.load(
     """
     attributes:
       name: {role: identifier}
@@ -45,7 +45,7 @@ def release(**options: object) -> pa.Table:
 
 
 def test_all_measures_of_a_linked_release() -> None:
-    found = evaluate(table(), release(), SCHEMA, settings=Settings(target="kind"))
+    found = evaluate(table(), release(), SCHEMA, target="kind")
     missing = {name for name, result in found.measures.items() if result.value is None}
     assert missing == {"semantic-distance"}  # there is no category to protect
     assert set(found.measures) == set(all_measures())
@@ -114,7 +114,7 @@ def test_text_in_a_numeric_column_names_the_column_and_no_value() -> None:
 def test_shuffled_rows_leave_the_measures_that_need_no_linkage(said: bool) -> None:
     """Either the user says so, or a column that was released untouched shows it."""
     shuffled = release(shuffle=True)
-    found = evaluate(table(), shuffled, SCHEMA, shuffled=said, settings=Settings(target="kind"))
+    found = evaluate(table(), shuffled, SCHEMA, shuffled=said, target="kind")
     for name, result in found.measures.items():
         if all_measures()[name].needs_linkage:
             assert result.value is None
@@ -162,7 +162,7 @@ def test_missing_values_are_imputed_as_the_release_imputed_them(
     kind: str, bounds: str, whole: pa.DataType
 ) -> None:
     """The middle of the declared domain stands in, so a release without noise in groups of equals has no error."""
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         f"attributes: {{x: {{type: {kind}, role: protect, domain: {{{bounds}}}, missing: impute}}}}\n"
     )
     early = {"continuous": 41.0, "integer": 41, "date": date(2001, 1, 1)}[kind]
@@ -174,17 +174,17 @@ def test_missing_values_are_imputed_as_the_release_imputed_them(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (Settings(target="sort"), "class column 'sort' is not in the release"),
-        (Settings(target="kind", threshold=3.0), "no numbers to split"),
-        (Settings(target="x"), "more than 50 classes"),
-        (Settings(target="kind", classifier="RandomForest"), "Did you mean 'RandomForestClassifier'"),
-        (Settings(target="kind", classifier="VotingClassifier"), "another classifier inside"),
-        (Settings(target="kind", train_share=1.0), "leaves no record"),
+        ({"target": "sort"}, "class column 'sort' is not in the release"),
+        ({"target": "kind", "threshold": 3.0}, "no numbers to split"),
+        ({"target": "x"}, "more than 50 classes"),
+        ({"target": "kind", "classifier": "RandomForest"}, "Did you mean 'RandomForestClassifier'"),
+        ({"target": "kind", "classifier": "VotingClassifier"}, "another classifier inside"),
+        ({"target": "kind", "train_share": 1.0}, "leaves no record"),
     ],
 )
-def test_classification_says_what_is_wrong(settings: Settings, message: str) -> None:
+def test_classification_says_what_is_wrong(settings: dict, message: str) -> None:
     with pytest.raises((DataError, ParameterError), match=message):
-        evaluate(table(), release(), SCHEMA, measures=["classification"], settings=settings)
+        evaluate(table(), release(), SCHEMA, measures=["classification"], **settings)
 
 
 def test_classification_without_a_class_column_is_skipped_with_the_reason() -> None:
@@ -196,13 +196,13 @@ def test_unknown_measure_and_bins() -> None:
     with pytest.raises(ParameterError, match="Did you mean 'jensen-shannon'"):
         evaluate(table(), release(), SCHEMA, measures=["jensen-shanon"])
     with pytest.raises(ParameterError, match="auto, domain or value"):
-        evaluate(table(), release(), SCHEMA, settings=Settings(bins="five"))
+        evaluate(table(), release(), SCHEMA, bins="five")
     with pytest.raises(ParameterError, match="no query"):
-        evaluate(table(), release(), SCHEMA, settings=Settings(queries=0))
+        evaluate(table(), release(), SCHEMA, queries=0)
 
 
 def test_a_kept_column_with_nan_stands_where_it_stood() -> None:
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes:\n {x: {role: protect, domain: {lower: 0, upper: 10}}, rest: {role: keep}}"
     )
     rest = np.where(np.arange(80) % 7 == 0, np.nan, np.arange(80) / 3)
@@ -216,7 +216,7 @@ def test_a_kept_column_with_nan_stands_where_it_stood() -> None:
 
 
 def test_a_constant_column_does_not_hide_that_rows_moved() -> None:
-    schema = Schema.from_yaml(
+    schema = Schema.load(
         "attributes:\n {x: {role: protect, domain: {lower: 0, upper: 10}}, c: {role: protect, domain: {lower: 0, upper: 9}}}"
     )
     data = table().select(["x"]).append_column("c", pa.array([4.5] * 80))
@@ -227,13 +227,13 @@ def test_a_constant_column_does_not_hide_that_rows_moved() -> None:
 
 
 def test_a_classifier_that_refuses_the_records_costs_its_own_measure_only() -> None:
-    below = Schema.from_yaml(
+    below = Schema.load(
         "attributes:\n {x: {role: protect, domain: {lower: -10, upper: 10}}, kind: {role: keep, type: categorical}}"
     )
     data = table().select(["x", "kind"])
     data = data.set_column(0, "x", pa.array(data.column("x").to_numpy() - 5))
-    settings = Settings(target="kind", classifier="MultinomialNB")  # takes counts: nothing below 0
-    found = evaluate(data, data, below, measures=["sse", "classification"], settings=settings).measures
+    settings = {"target": "kind", "classifier": "MultinomialNB"}  # takes counts: nothing below 0
+    found = evaluate(data, data, below, measures=["sse", "classification"], **settings).measures
     assert found["sse"].value == 0
     assert "MultinomialNB cannot work with these records" in (found["classification"].reason or "")
 

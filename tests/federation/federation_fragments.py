@@ -1,4 +1,4 @@
-"""An experiment of 003 over the real services, and the same in one process."""
+"""An experiment of Del Vasto-Terrientes et al. over the real services, and the same in one process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def over_the_services(
 def rows_in_one_process(
     parts: Sequence[pa.Table], owners: Sequence[str], attributes: Mapping[str, Any], k: int
 ) -> pa.Table:
-    schema = Schema.from_dict({"attributes": dict(attributes)})
+    schema = Schema.load({"attributes": dict(attributes)})
     made = [
         protect(part, schema, method=METHOD, epsilon="1", k=k, seed=owner_seed(SEED, owner)).table
         for owner, part in zip(owners, parts, strict=True)
@@ -66,7 +66,7 @@ def attributes_in_one_process(
 ) -> pa.Table:
     columns = {}
     for owner, names in held.items():
-        schema = Schema.from_dict({"attributes": {name: attributes[name] for name in names}})
+        schema = Schema.load({"attributes": {name: attributes[name] for name in names}})
         share = parse_epsilon("1") / len(held)
         made = protect(
             table.select(list(names)), schema, method=METHOD, epsilon=share, k=k, seed=owner_seed(SEED, owner)

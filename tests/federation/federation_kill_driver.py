@@ -28,12 +28,14 @@ import yaml
 from federation_world import ATTRIBUTES, World, possible
 
 from coterie.federation.aggregator import joining as assembly
-from coterie.federation.aggregator import receiving, relaying
+from coterie.federation.aggregator import receiving
+from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.serving import serve
 from coterie.federation.documents import chunks
 from coterie.federation.owner import agent as agent_module
-from coterie.federation.owner import computing, delivering, exchanging
+from coterie.federation.owner import client as delivering
+from coterie.federation.owner import computing, exchanging
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchanging import Exchange

@@ -26,10 +26,9 @@ from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.documents.certificate import KIND as CERTIFICATE
 from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.invitation import Enrolment, Invitation
-from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import StudyState, now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import Home, prepare, settle
 from coterie.federation.storage.parties import invite, owner_by_name
@@ -262,7 +261,7 @@ class World:
         return signed_from(row.certificate).opened(CERTIFICATE, FederatedCertificate, key=key)
 
     def diary(self, event: str) -> list[dict[str, Any]]:
-        from coterie.federation.storage.audit import entries
+        from coterie.federation.storage.parties import entries
 
         with self.aggregator.database.reading() as connection:
             return [entry for entry in entries(connection, last=5000) if entry["event"] == event]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.owner import delivering
+from coterie.federation.owner import client as delivering
 from coterie.federation.owner.client import AnswerFault
 
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.documents.states import StudyState
+from coterie.federation.documents.wire import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
-from coterie.federation.owner import agent, delivering, steps
+from coterie.federation.owner import agent, steps
+from coterie.federation.owner import client as delivering
 from coterie.federation.owner.deciding import note_approval, note_refusal
 from coterie.federation.owner.policy import Source
 from coterie.federation.owner.refusal import UNFIT

@@ -1,4 +1,4 @@
-"""003 Fig. 5 and 6 over the real services, and in one process: the same seeds give the same table.
+"""Del Vasto-Terrientes et al., Fig. 5 and 6 over the real services, and in one process: the same seeds give the same table.
 
 Adult's categories are ordered by their frequency in the whole table, as declared by the study. (In Fig. 5 each owner of
 rows orders them by its own frequencies; a study cannot ask for that, since it would disclose them: docs/guarantees.)
@@ -21,9 +21,9 @@ from federation_fragments import (
     with_ids,
 )
 
-from coterie.papers import paper_003_fig5, paper_003_fig6
+from coterie.papers import fragmented_fig5, fragmented_fig6
 from coterie.papers.data import available
-from coterie.papers.tables import ADULT_003, adult, adult_003_schema, both_wines, numeric_schema
+from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
 from coterie.table.digest import table_digest
 
 OWNERS = tuple(f"owner-{number}" for number in range(1, 11))
@@ -45,11 +45,11 @@ def wine() -> pa.Table:
 def people() -> pa.Table:
     if not (available("adult-train") and available("adult-test")):
         pytest.skip("the Adult data are not here (COTERIE_DATA)")
-    return adult(("adult-train", "adult-test")).select(list(ADULT_003))
+    return adult(("adult-train", "adult-test")).select(list(ADULT_FRAGMENTED))
 
 
 def test_wine_of_three_owners_of_rows(shared: Any, homes: list[Any], wine: pa.Table) -> None:
-    parts = dealt(wine, paper_003_fig6.ROWS)
+    parts = dealt(wine, fragmented_fig6.ROWS)
     attributes = declared(numeric_schema(wine, wine.column_names, alpha=2.0))
     got = over_the_services(
         shared, homes[:3], parts, horizontal(shared, OWNERS[:3], attributes, 50), attributes
@@ -60,7 +60,7 @@ def test_wine_of_three_owners_of_rows(shared: Any, homes: list[Any], wine: pa.Ta
 
 @pytest.mark.slow
 def test_wine_of_three_owners_of_attributes(shared: Any, homes: list[Any], wine: pa.Table) -> None:
-    held = paper_003_fig6.holders(wine.column_names)
+    held = fragmented_fig6.holders(wine.column_names)
     attributes = declared(numeric_schema(wine, wine.column_names, alpha=2.0))
     parts = [with_ids(wine, names) for names in held.values()]
     got = over_the_services(shared, homes[:3], parts, vertical(shared, held, attributes, 50), attributes)
@@ -69,9 +69,9 @@ def test_wine_of_three_owners_of_attributes(shared: Any, homes: list[Any], wine:
 
 @pytest.mark.slow
 def test_adult_of_four_owners_of_rows(shared: Any, homes: list[Any], people: pa.Table) -> None:
-    parts = dealt(people, paper_003_fig5.ROWS)
+    parts = dealt(people, fragmented_fig5.ROWS)
     assert [part.num_rows for part in parts] == [11_100, 15_000, 12_000, 7_122]
-    attributes = declared(adult_003_schema(people))
+    attributes = declared(adult_fragmented_schema(people))
     got = over_the_services(
         shared, homes[:4], parts, horizontal(shared, OWNERS[:4], attributes, 250), attributes
     )
@@ -81,8 +81,8 @@ def test_adult_of_four_owners_of_rows(shared: Any, homes: list[Any], people: pa.
 
 @pytest.mark.slow
 def test_adult_of_ten_owners_of_one_attribute(shared: Any, homes: list[Any], people: pa.Table) -> None:
-    held = {owner: [name] for owner, name in zip(OWNERS, ADULT_003, strict=True)}
-    attributes = declared(adult_003_schema(people))
+    held = {owner: [name] for owner, name in zip(OWNERS, ADULT_FRAGMENTED, strict=True)}
+    attributes = declared(adult_fragmented_schema(people))
     parts = [with_ids(people, names) for names in held.values()]
     got = over_the_services(shared, homes, parts, vertical(shared, held, attributes, 250), attributes)
     assert got.num_rows == 45_222

@@ -13,7 +13,7 @@ from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.federation.errors import Untrusted
-from coterie.federation.owner import delivering
+from coterie.federation.owner import client as delivering
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,18 @@ import httpx
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.documents.certificate import DISJOINT, JOINED, MEMBERSHIP, composed, verified
-from coterie.federation.documents.part_promise import WITHHELD, part_guarantee, part_promise
+from coterie.federation.documents.certificate import (
+    DISJOINT,
+    JOINED,
+    MEMBERSHIP,
+    WITHHELD,
+    composed,
+    part_guarantee,
+    part_promise,
+    verified,
+)
 from coterie.federation.documents.study import Study
-from coterie.federation.owner import delivering
+from coterie.federation.owner import client as delivering
 from coterie.federation.secrets.tls import pinned_context
 from coterie.methods import all_methods
 from coterie.promise.certificate import Promised

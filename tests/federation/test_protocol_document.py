@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation_world import people
 
-from coterie.federation.aggregator import faults, receiving, relaying, service
+from coterie.federation.aggregator import faults, receiving, service
+from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator.routes import Progress
 from coterie.federation.documents import answers, certificate, invitation, study
 from coterie.federation.documents.canonical import Document, Signed

@@ -1,4 +1,4 @@
-"""Both protocols of 003, steps 1 to 8, between real processes over TLS."""
+"""Both protocols of Del Vasto-Terrientes et al., steps 1 to 8, between real processes over TLS."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from lying_aggregator import lying
 
 from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.canonical import Signed, canonical, sha256, signed_from
-from coterie.federation.documents.part_promise import part_promise
+from coterie.federation.documents.certificate import part_promise
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.studies import contributions_of
 from coterie.publication.ledger import Ledger

@@ -18,7 +18,9 @@ from sqlalchemy.engine import make_url
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.documents.canonical import Signed
-from coterie.federation.documents.states import (
+from coterie.federation.documents.study import KIND
+from coterie.federation.documents.study_file import study_from
+from coterie.federation.documents.wire import (
     CONTRIBUTION,
     STUDY,
     ContributionState,
@@ -26,11 +28,10 @@ from coterie.federation.documents.states import (
     is_final,
     may_follow,
 )
-from coterie.federation.documents.study import KIND
-from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import Keys
-from coterie.federation.storage import audit, parties, studies, tables
+from coterie.federation.storage import parties, studies, tables
+from coterie.federation.storage import parties as audit
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.tables import audit as audit_table
 from coterie.federation.storage.tables import invitations, metadata, owners

@@ -161,7 +161,7 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     from coterie.federation.documents.study_file import _attribute
     from coterie.schema.attributes import Schema
 
-    attributes = [_attribute(a) for a in Schema.from_dict({"attributes": ATTRIBUTES}).attributes]
+    attributes = [_attribute(a) for a in Schema.load({"attributes": ATTRIBUTES}).attributes]
     schema = arrow_schema(attributes, pseudonymous=False)
     sent = as_sent(table, schema)
     pieces = list(packed(sent, target=2_000))

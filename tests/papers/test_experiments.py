@@ -16,10 +16,18 @@ from coterie.papers.data import DATA_SETS, available
 from coterie.papers.experiment import Experiment, Finding, Outcome
 
 EXPECTED = {
-    "000-fig3", "000-fig4", "000-fig5", "000-fig6", "001-fig1", "001-fig2", "001-fig3", "001-fig4", "001-table1",
-    "003-fig2", "003-fig3", "003-fig4", "004-fig1",
+    "soria-comas-fig3", "soria-comas-fig4", "soria-comas-fig5", "soria-comas-fig6",
+    "sanchez-2016-fig1", "sanchez-2016-fig2", "sanchez-2016-fig3", "sanchez-2016-fig4", "sanchez-2016-table1",
+    "fragmented-fig2", "fragmented-fig3", "fragmented-fig4", "univariate-fig1",
 }  # fmt: skip
-QUICK = ("000-fig3", "001-fig1", "001-table1", "003-fig3", "004-fig1")
+PAPERS = {
+    "soria-comas": "Soria-Comas et al. (iDP)",
+    "sanchez-2016": "Sánchez et al. 2016",
+    "nunes": "Nunes 2024",
+    "fragmented": "Del Vasto-Terrientes et al. (fragmented data)",
+    "univariate": "Sánchez et al. (univariate)",
+}
+QUICK = ("soria-comas-fig3", "sanchez-2016-fig1", "sanchez-2016-table1", "fragmented-fig3", "univariate-fig1")
 SLOW = tuple(sorted(EXPECTED - set(QUICK)))
 
 
@@ -33,10 +41,10 @@ def test_every_figure_and_table_is_there() -> None:
     assert set(all_experiments()) >= EXPECTED
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED))
+@pytest.mark.parametrize("name", sorted(all_experiments()))
 def test_an_experiment_names_its_paper_and_known_data(name: str) -> None:
     experiment = get_experiment(name)
-    assert experiment.paper.startswith(name[:3])
+    assert experiment.paper.startswith(f"{PAPERS[name.rpartition('-')[0]]}, ")
     assert set(experiment.data) <= set(DATA_SETS)
     assert experiment.title
 
@@ -92,9 +100,9 @@ def test_a_verdict_says_reproduced_only_if_every_claim_holds() -> None:
 
 
 def test_unknown_names_get_a_suggestion(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="Did you mean '001-table1'"):
-        get_experiment("001-tabel1")
-    done = CliRunner().invoke(app, ["reproduce", "004-fig1", "nothing", "-o", str(tmp_path / "out")])
+    with pytest.raises(ParameterError, match="Did you mean 'sanchez-2016-table1'"):
+        get_experiment("sanchez-2016-tabel1")
+    done = CliRunner().invoke(app, ["reproduce", "univariate-fig1", "nothing", "-o", str(tmp_path / "out")])
     assert isinstance(done.exception, ParameterError)
     assert not (tmp_path / "out").exists()
 
@@ -104,22 +112,22 @@ def test_the_list(word: str) -> None:
     rows = json.loads(CliRunner().invoke(app, ["reproduce", word, "--json"]).stdout)
     assert {row["name"] for row in rows} >= EXPECTED
     shown = CliRunner().invoke(app, ["reproduce", word]).output
-    assert "001-table1" in shown
+    assert "sanchez-2016-table1" in shown
 
 
 def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
     outcome = Outcome((_finding(False),), None, pa.table({"x": [1]}))
-    fake = Experiment("009-fig9", "nothing", "009", (), 0.1, lambda: outcome)
+    fake = Experiment("other-fig9", "nothing", "Nobody 2009", (), 0.1, lambda: outcome)
     monkeypatch.setattr("coterie.cli.reproduce.get_experiment", lambda name: fake)
-    done = CliRunner().invoke(app, ["reproduce", "009-fig9", "-o", str(tmp_path)])
+    done = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "differs (0 of 1 claims hold)" in done.output
     assert "0 of 1 reproduced in full" in done.output
-    assert (tmp_path / "009-fig9.csv").exists()
+    assert (tmp_path / "other-fig9.csv").exists()
     found = json.loads(
-        CliRunner().invoke(app, ["reproduce", "009-fig9", "-o", str(tmp_path), "--json"]).stdout
+        CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path), "--json"]).stdout
     )
     assert found[0]["findings"][0]["holds"] is False
 
@@ -134,24 +142,24 @@ def test_one_missing_data_set_does_not_cost_the_other_experiments(
 
     outcome = Outcome((_finding(True),), None, pa.table({"x": [1]}))
     fakes = {
-        "009-fig1": Experiment("009-fig1", "nothing", "009", (), 0.1, missing),
-        "009-fig2": Experiment("009-fig2", "nothing", "009", (), 0.1, lambda: outcome),
+        "other-fig1": Experiment("other-fig1", "nothing", "Nobody 2009", (), 0.1, missing),
+        "other-fig2": Experiment("other-fig2", "nothing", "Nobody 2009", (), 0.1, lambda: outcome),
     }
     monkeypatch.setattr("coterie.cli.reproduce.get_experiment", fakes.__getitem__)
     done = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path)])
     assert done.exit_code == DataError.exit_code
-    assert "009-fig1 not run The data set 'toy' is not here." in done.output
+    assert "other-fig1 not run The data set 'toy' is not here." in done.output
     assert "1 of 2 reproduced in full" in done.output
     assert "Fetch it." in done.output
-    assert (tmp_path / "009-fig2.csv").exists()
+    assert (tmp_path / "other-fig2.csv").exists()
     as_json = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path), "--json"])
     assert as_json.exit_code == DataError.exit_code
     assert [entry["verdict"][:7] for entry in json.loads(as_json.stdout)] == ["not run", "reprodu"]
-    alone = CliRunner().invoke(app, ["reproduce", "009-fig1", "-o", str(tmp_path)])
+    alone = CliRunner().invoke(app, ["reproduce", "other-fig1", "-o", str(tmp_path)])
     assert isinstance(alone.exception, DataError)
 
 
 def test_a_file_as_output_folder(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x", encoding="utf-8")
-    done = CliRunner().invoke(app, ["reproduce", "004-fig1", "-o", str(tmp_path / "taken")])
+    done = CliRunner().invoke(app, ["reproduce", "univariate-fig1", "-o", str(tmp_path / "taken")])
     assert isinstance(done.exception, OutputError)

@@ -24,7 +24,7 @@ def test_numbers_of_records() -> None:
 
 def test_domains_are_alpha_times_the_maximum_and_say_that_they_come_from_the_data() -> None:
     census = tables.census()
-    schema = tables.numeric_schema(census, tables.CENSUS_000, 1.5)
+    schema = tables.numeric_schema(census, tables.CENSUS_SORIA_COMAS, 1.5)
     assert len(schema.protected) == 9
     for attribute in schema.protected:
         domain = attribute.bounds()
@@ -33,17 +33,17 @@ def test_domains_are_alpha_times_the_maximum_and_say_that_they_come_from_the_dat
         assert domain.source is Source.DATA
 
 
-def test_categories_of_003_are_ranked_by_frequency() -> None:
+def test_categories_of_the_fragmented_adult_are_ranked_by_frequency() -> None:
     adult = tables.adult(("adult-train", "adult-test"))
-    schema = tables.adult_003_schema(adult)
-    assert [attribute.name for attribute in schema.protected] == list(tables.ADULT_003)
+    schema = tables.adult_fragmented_schema(adult)
+    assert [attribute.name for attribute in schema.protected] == list(tables.ADULT_FRAGMENTED)
     labels = schema["native-country"].categories.labels  # type: ignore[union-attr]
     assert labels[0] == "United-States"  # type: ignore[index]
     assert schema["workclass"].order_from_data or schema["workclass"].domain_from_data
 
 
-def test_attributes_of_001() -> None:
-    schema = tables.adult_001_schema(tables.adult())
+def test_attributes_of_sanchez_2016() -> None:
+    schema = tables.adult_sanchez_2016_schema(tables.adult())
     assert [attribute.name for attribute in schema.protected] == [
         "age",
         "hours-per-week",

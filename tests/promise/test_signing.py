@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Certificate, Domain, Role, Schema, protect
 from coterie.cli.app import app
-from coterie.cli.certificate import superseded
 from coterie.errors import CertificateError, OutputError, ParameterError
+from coterie.federation.documents.verification import superseded
 from coterie.promise.signing import check_signature, make_key, sign
 
 

@@ -16,7 +16,7 @@ from coterie.promise.loss import Loss
 from coterie.promise.signing import make_key
 from coterie.promise.verification import released_digest
 from coterie.publication.ledger import Purpose
-from coterie.publication.publishing import Destination, publish, publish_charged
+from coterie.publication.publishing import Destination, publish_charged, publish_uncharged
 from coterie.publication.staged_files import StagedFile
 
 
@@ -31,7 +31,7 @@ def names(folder: Path) -> list[str]:
 
 def test_both_are_written_and_belong_together(make: Callable[[], Release], tmp_path: Path) -> None:
     out = str(tmp_path / "out.parquet")
-    certificate = publish(make, Destination(out))
+    certificate = publish_uncharged(make, Destination(out))
     assert names(tmp_path) == ["out.parquet", "out.parquet.certificate.json"]
     stored = Certificate.from_json((tmp_path / "out.parquet.certificate.json").read_bytes())
     assert stored == certificate
@@ -42,7 +42,7 @@ def test_a_canonical_digest_survives_another_format(make: Callable[[], Release],
     """A certificate over a table, not a file: Parquet and Arrow of it both match."""
     release = make()
     for ending in ("parquet", "arrow"):
-        publish(lambda: release, Destination(str(tmp_path / f"out.{ending}")))
+        publish_uncharged(lambda: release, Destination(str(tmp_path / f"out.{ending}")))
         digest = released_digest(str(tmp_path / f"out.{ending}"), None, release.certificate)
         assert digest == release.certificate.release.digest.value
 
@@ -54,17 +54,17 @@ def test_nothing_is_computed_when_an_output_is_in_the_way(tmp_path: Path) -> Non
         raise AssertionError("the noise was drawn although nothing could be written")
 
     with pytest.raises(OutputError, match="exists already"):
-        publish(never, Destination(str(tmp_path / "out.csv")))
+        publish_uncharged(never, Destination(str(tmp_path / "out.csv")))
     with pytest.raises(OutputError, match="no folder"):
-        publish(never, Destination(str(tmp_path / "nowhere" / "out.csv")))
+        publish_uncharged(never, Destination(str(tmp_path / "nowhere" / "out.csv")))
     with pytest.raises(ParameterError, match="place for its certificate"):
-        publish(never, Destination("sqlite:///out.db", table="t"))
+        publish_uncharged(never, Destination("sqlite:///out.db", table="t"))
     assert names(tmp_path) == ["out.csv"]
 
 
 def test_a_fault_on_the_way_leaves_nothing(make: Callable[[], Release], tmp_path: Path) -> None:
     with pytest.raises(ParameterError):
-        publish(make, Destination(str(tmp_path / "out.csv"), key=tmp_path / "no key"))
+        publish_uncharged(make, Destination(str(tmp_path / "out.csv"), key=tmp_path / "no key"))
     assert names(tmp_path) == []
 
 
@@ -80,7 +80,7 @@ def test_the_data_come_last(
         original(staged)
 
     monkeypatch.setattr(StagedFile, "publish", noted)
-    publish(make, Destination(str(tmp_path / "out.csv"), internal=tmp_path / "internal.json"))
+    publish_uncharged(make, Destination(str(tmp_path / "out.csv"), internal=tmp_path / "internal.json"))
     assert order[-1] == "out.csv"
     assert order[:-1] == ["internal.json", "out.csv.certificate.json"]
 
@@ -90,7 +90,7 @@ def test_a_replacement_that_fails_leaves_the_earlier_certificate(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # names as people type them
     where = Destination("out.parquet", internal=Path("i.json"), force=True)
-    publish(make, where)
+    publish_uncharged(make, where)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     publishing = StagedFile.publish
 
@@ -102,14 +102,14 @@ def test_a_replacement_that_fails_leaves_the_earlier_certificate(
     with monkeypatch.context() as patch:
         patch.setattr(StagedFile, "publish", full)
         with pytest.raises(OutputError, match="No room"):
-            publish(make, where)
+            publish_uncharged(make, where)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert (tmp_path / "i.json").stat().st_mode & 0o077 == 0
 
 
 def test_a_signed_certificate(make: Callable[[], Release], tmp_path: Path) -> None:
     make_key(tmp_path / "key")
-    certificate = publish(make, Destination(str(tmp_path / "out.csv"), key=tmp_path / "key"))
+    certificate = publish_uncharged(make, Destination(str(tmp_path / "out.csv"), key=tmp_path / "key"))
     assert certificate.signature is not None
     content = json.loads((tmp_path / "out.csv.certificate.json").read_text())
     assert content["signature"]["algorithm"] == "Ed25519"

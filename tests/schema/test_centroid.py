@@ -1,4 +1,4 @@
-"""The marginality centroid (001 eq. 5) against a brute-force reading of it."""
+"""The marginality centroid (Sánchez et al. 2016, eq. 5) against a brute-force reading of it."""
 
 from __future__ import annotations
 

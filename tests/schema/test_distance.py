@@ -1,4 +1,4 @@
-"""δ of 001 eq. (3): the formula, and the metric laws, exactly and without tolerance."""
+"""δ of Sánchez et al. 2016, eq. (3): the formula, and the metric laws, exactly and without tolerance."""
 
 from __future__ import annotations
 

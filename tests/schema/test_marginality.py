@@ -1,4 +1,4 @@
-"""Marginality (001 eq. 4) and the total order by distance to the most marginal category."""
+"""Marginality (Sánchez et al. 2016, eq. 4) and the total order by distance to the most marginal category."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ LABELS = ("a", "b", "c")
 
 
 def schema(domain: dict[str, Any] | None = None, categories: dict[str, Any] | None = None) -> Schema:
-    return Schema.from_dict(
+    return Schema.load(
         {
             "attributes": {
                 "income": {
@@ -83,7 +83,7 @@ def certified(described: Schema) -> Any:
 def test_the_status_follows_the_origin_of_each_value(
     domain: dict[str, Any], categories: dict[str, Any], status: str, words: str | None
 ) -> None:
-    described = Schema.from_yaml(schema(domain, categories).to_yaml())  # as a file too
+    described = Schema.load(schema(domain, categories).to_yaml())  # as a file too
     assert described.attributes == schema(domain, categories).attributes
     guarantee = certified(described).guarantee
     assert guarantee.status == status
@@ -169,7 +169,7 @@ def test_no_copy_of_a_bound_makes_it_public(taken: dict[str, Any], edits: list[d
     described = Schema(attributes=(income, described["ward"]))
     assert "bound" in described["income"].from_data
     if domain.public_because not in ("", "  ", "-"):
-        assert Schema.from_yaml(described.to_yaml())["income"].from_data == described["income"].from_data
+        assert Schema.load(described.to_yaml())["income"].from_data == described["income"].from_data
 
 
 @given(

@@ -1,4 +1,4 @@
-"""Frequency ranking of 003 §5.1 and its twin with a public order."""
+"""Frequency ranking of Del Vasto-Terrientes et al., §5.1 and its twin with a public order."""
 
 from __future__ import annotations
 

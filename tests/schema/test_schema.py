@@ -30,7 +30,7 @@ def _one(entry: str) -> str:
 
 
 def test_yaml_means_what_it_says() -> None:
-    schema = Schema.from_yaml(TEXT)
+    schema = Schema.load(TEXT)
     assert [attribute.name for attribute in schema.protected] == ["age", "income"]
     assert [attribute.name for attribute in schema.with_role(Role.KEEP)] == ["region"]
     age, income = schema["age"], schema["income"]
@@ -46,9 +46,9 @@ def test_yaml_means_what_it_says() -> None:
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "schema.yaml"
     path.write_text(TEXT)
-    assert Schema.from_yaml(path) == Schema.from_yaml(str(path))
-    assert Schema.from_yaml(path).attributes == Schema.from_yaml(TEXT).attributes
-    assert Schema.from_yaml(path).folder == tmp_path  # taxonomies are looked for beside the schema
+    assert Schema.load(path) == Schema.load(str(path))
+    assert Schema.load(path).attributes == Schema.load(TEXT).attributes
+    assert Schema.load(path).folder == tmp_path  # taxonomies are looked for beside the schema
 
 
 bounds = st.floats(-1e9, 1e9)
@@ -74,7 +74,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min
 @given(st.dictionaries(names, attributes, min_size=1, max_size=5))
 def test_yaml_and_back(content: dict[str, dict[str, object]]) -> None:
     schema = Schema(attributes=tuple(Attribute(name=name, **entry) for name, entry in content.items()))
-    assert Schema.from_yaml(schema.to_yaml()) == schema
+    assert Schema.load(schema.to_yaml()) == schema
 
 
 def test_the_width_is_exact() -> None:
@@ -120,35 +120,35 @@ def test_the_width_is_exact() -> None:
 )
 def test_every_fault_is_named(text: str, says: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        Schema.from_yaml(text)
+        Schema.load(text)
     assert says in caught.value.problem
     assert caught.value.advice
 
 
 def test_a_near_miss_is_suggested() -> None:
     with pytest.raises(SchemaError, match="Did you mean 'missing'"):
-        Schema.from_yaml(_one("{role: protect, mising: error}"))
+        Schema.load(_one("{role: protect, mising: error}"))
     with pytest.raises(SchemaError, match="Did you mean 'income'"):
-        Schema.from_yaml(TEXT)["incme"]
+        Schema.load(TEXT)["incme"]
 
 
 @pytest.mark.parametrize("domain", ["domain:", "domain: {lower: , upper: }"])
 def test_a_draft_with_open_bounds_is_read_but_not_ready(domain: str) -> None:
-    schema = Schema.from_yaml(f"attributes:\n  x:\n    role: protect\n    {domain}\n")
+    schema = Schema.load(f"attributes:\n  x:\n    role: protect\n    {domain}\n")
     with pytest.raises(SchemaError, match="no domain"):
         schema["x"].bounds()
 
 
 def test_a_missing_or_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="cannot be read"):
-        Schema.from_yaml(tmp_path / "none.yaml")
+        Schema.load(tmp_path / "none.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"attributes: \xe9\n")
     with pytest.raises(SchemaError, match="UTF-8"):
-        Schema.from_yaml(tmp_path / "latin.yaml")
+        Schema.load(tmp_path / "latin.yaml")
 
 
 def test_values_are_frozen() -> None:
-    schema = Schema.from_yaml(TEXT)
+    schema = Schema.load(TEXT)
     with pytest.raises(ValidationError):
         schema["age"].role = Role.KEEP  # type: ignore[misc]
 

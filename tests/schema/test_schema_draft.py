@@ -30,7 +30,7 @@ TABLE = pa.table(
 
 
 def test_types_and_roles() -> None:
-    schema = Schema.from_yaml(draft_schema(TABLE, bounds_from_data=None))
+    schema = Schema.load(draft_schema(TABLE, bounds_from_data=None))
     found = {attribute.name: (attribute.type, attribute.role) for attribute in schema.attributes}
     continuous, integer = AttributeType.CONTINUOUS, AttributeType.INTEGER
     assert found == {
@@ -47,9 +47,9 @@ def test_types_and_roles() -> None:
 def test_open_bounds_must_be_filled() -> None:
     text = draft_schema(TABLE, bounds_from_data=None)
     with pytest.raises(SchemaError, match="no domain"):
-        Schema.from_yaml(text)["age"].bounds()
+        Schema.load(text)["age"].bounds()
     filled = re.sub(r"lower: .*", "lower: 0", re.sub(r"upper: .*", "upper: 100", text))
-    assert Schema.from_yaml(filled)["age"].bounds().source is Source.DECLARED
+    assert Schema.load(filled)["age"].bounds().source is Source.DECLARED
 
 
 def test_no_value_without_leave() -> None:
@@ -64,7 +64,7 @@ def test_no_value_without_leave() -> None:
 def bounds(values: Any, factor: float = 1.5) -> tuple[float, float]:
     text = draft_schema(pa.table({"x": values}), bounds_from_data=factor)
     assert "WARNING" in text
-    domain = Schema.from_yaml(text)["x"].bounds()
+    domain = Schema.load(text)["x"].bounds()
     assert domain.source is Source.DATA
     return domain.lower, domain.upper
 
@@ -88,7 +88,7 @@ def test_columns_without_usable_bounds(values: Any) -> None:
     for factor in (None, 1.5):
         text = draft_schema(table, bounds_from_data=factor)
         assert factor is None or "    # " in text
-        assert Schema.from_yaml(text)["x"].domain is None
+        assert Schema.load(text)["x"].domain is None
 
 
 def test_constant_column_gets_a_comment() -> None:
@@ -149,7 +149,7 @@ def test_tables_that_cannot_be_drafted() -> None:
 def test_awkward_names(name: str) -> None:
     for values in ([1, 2], ["a", "b"]):
         text = draft_schema(pa.table({name: values, "other": [1, 2]}), bounds_from_data=None)
-        assert [attribute.name for attribute in Schema.from_yaml(text).attributes] == [name, "other"]
+        assert [attribute.name for attribute in Schema.load(text).attributes] == [name, "other"]
 
 
 name = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
@@ -158,14 +158,14 @@ name = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60
 @given(st.lists(name, min_size=1, max_size=4, unique=True))
 def test_any_name_survives(names: list[str]) -> None:
     text = draft_schema(pa.table([[1, 2]] * len(names), names=names), bounds_from_data=1.5)
-    assert [attribute.name for attribute in Schema.from_yaml(text).attributes] == names
+    assert [attribute.name for attribute in Schema.load(text).attributes] == names
 
 
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e280, max_value=1e280), min_size=1)
 )
 def test_drafted_bounds_hold_the_data(values: list[float]) -> None:
-    schema = Schema.from_yaml(draft_schema(pa.table({"x": values}), bounds_from_data=1.0))
+    schema = Schema.load(draft_schema(pa.table({"x": values}), bounds_from_data=1.0))
     domain = schema["x"].domain
     if domain is None:
         assert set(values) == {0.0}

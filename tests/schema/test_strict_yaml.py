@@ -9,7 +9,7 @@ import pytest
 from coterie.errors import ParameterError, SchemaError
 from coterie.federation.documents.study_file import read_study
 from coterie.federation.errors import FederationError
-from coterie.schema.strict_yaml import parse_yaml
+from coterie.schema.document import parse_yaml
 from coterie.statistics import read_specification
 
 SPECIFICATION = """

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.statistics import Plan, read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.releasing.computing import compute
 from coterie.statistics.releasing.drawing import Noise
 from coterie.statistics.releasing.records import open_records

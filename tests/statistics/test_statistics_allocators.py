@@ -83,7 +83,7 @@ def test_names_are_found_and_misspellings_explained() -> None:
         find_allocator("gradeint")
 
 
-def test_the_series_are_those_that_002_prints() -> None:
+def test_the_series_are_those_that_nunes_prints() -> None:
     falling = [1.54, 1.41, 1.3, 1.19, 1.09, 1.0, 0.92, 0.84, 0.77, 0.71, 0.65, 0.59]
     assert np.abs(geometric.shares(12) * 12 - falling).max() < 0.006
     poisson = [0.08, 0.41, 1.02, 1.70, 2.12, 2.12, 1.76, 1.26, 0.79, 0.44, 0.22, 0.10]
@@ -211,7 +211,7 @@ def test_floors_that_do_not_fit_are_refused() -> None:
         Feasible.sequential(4, 3.0, 1.0)
 
 
-def test_acceptable_budgets_lift_the_weak(  # 002 §3.1
+def test_acceptable_budgets_lift_the_weak(  # Nunes 2024, §3.1
 ) -> None:
     targets = (Target("a", parse("q0"), tolerance=0.5), Target("b", parse("q1")), Target("c", parse("q2")))
     base = metric(["q0", "q1", "q2"], [1.0] * 3, [1.0] * 3)

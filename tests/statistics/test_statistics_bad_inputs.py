@@ -13,8 +13,7 @@ from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import BudgetExceeded, CoterieError, DataError, OutputError, ParameterError, SchemaError
 from coterie.publication.ledger import Ledger
-from coterie.statistics import read_specification, release
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release
 
 
 def with_statistic(**entry: Any) -> dict[str, Any]:

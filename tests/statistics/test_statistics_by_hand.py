@@ -10,8 +10,7 @@ import pytest
 from statistics_people import document, population
 
 from coterie.errors import ParameterError
-from coterie.statistics import Plan, read_specification, release, resplit
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification, release, resplit
 from coterie.statistics.prediction.metric import Metric
 
 COUNT = "count | smoker = yes"

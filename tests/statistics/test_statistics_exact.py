@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.statistics import read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement, Neighbours

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from coterie.statistics import Plan, read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.computing import compute
 from coterie.statistics.releasing.drawing import Noise

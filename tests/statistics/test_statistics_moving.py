@@ -11,8 +11,7 @@ import pytest
 from statistics_people import document
 
 from coterie.errors import ParameterError
-from coterie.statistics import read_specification, resplit
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, resplit
 from coterie.statistics.planning.by_hand import grid_of, moved
 from coterie.statistics.planning.plan import Plan, read_split, split_text
 

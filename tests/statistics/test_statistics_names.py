@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.statistics import read_specification, release
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release
 from coterie.statistics.prediction.measurement import count, quantile, total
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.equations import parse

@@ -24,7 +24,7 @@ from coterie.statistics.prediction.noise_model import (
     tail_area_slope,
     upper_tail_area,
 )
-from coterie.statistics.prediction.sobol import points
+from coterie.statistics.prediction.predicted_error import points
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.accounting import rho_for, total_in_currency
 from coterie.statistics.releasing.drawing import Noise, release_scale

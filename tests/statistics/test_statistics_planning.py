@@ -13,10 +13,9 @@ import pytest
 from statistics_people import RECORDS, SCHEMA, document, population
 
 from coterie.errors import ParameterError
-from coterie.report.plan_figure import draw_plan
+from coterie.report.plan_figure import plan_figure
 from coterie.schema.attributes import Schema
-from coterie.statistics import Plan, read_specification, solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.releasing.computing import compute
@@ -123,7 +122,7 @@ def test_comparison_lists_every_allocator_and_puts_the_best_first() -> None:
     assert scores == sorted(scores)
     assert chosen.rows[0].allocator == "gradient"
     assert {row.allocator for row in chosen.rows} >= {"uniform", "taylor", "genetic", "grid", "robust"}
-    assert draw_plan(chosen).startswith(b"\x89PNG")
+    assert plan_figure(chosen).png().startswith(b"\x89PNG")
 
 
 def test_a_wrong_guess_costs_more_the_more_it_is_wrong() -> None:
@@ -335,7 +334,7 @@ def test_a_proportion_of_its_own_group_is_planned() -> None:
 
 def test_an_unstated_group_is_as_large_as_its_share_of_the_public_domain() -> None:
     """Four regions of 800 people are assumed 200 each, ages 20–30 of 0–100 a tenth: never read off the data."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "region": {"type": "categorical", "role": "protect", "categories": {"labels": list("nesw")}},

@@ -12,8 +12,7 @@ from statistics_people import EVERY_KIND, document, population
 from coterie.errors import DataError, ParameterError
 from coterie.publication.ledger import Ledger
 from coterie.publication.staging import stage
-from coterie.statistics import read_specification, release
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release
 from coterie.statistics.releasing.computing import compute
 from coterie.statistics.releasing.records import open_records
 

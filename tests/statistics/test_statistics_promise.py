@@ -10,8 +10,7 @@ from statistics_people import SCHEMA, document
 
 from coterie.errors import ParameterError, SchemaError
 from coterie.methods.guarantee import CHOSEN_BLIND, Status
-from coterie.statistics import read_specification, resplit
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, resplit
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 
 COUNTS = {"n": {"kind": "count", "by": {"region": ["north", "south", "west"]}, "complete": True}}

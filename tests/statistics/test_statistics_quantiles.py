@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.statistics import read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Measurement
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid, distances

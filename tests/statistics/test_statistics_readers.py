@@ -25,8 +25,7 @@ import pytest
 
 from coterie import Schema
 from coterie.errors import CoterieError
-from coterie.statistics import read_specification
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind, Neighbours
 from coterie.statistics.releasing.computing import compute, read_people
@@ -312,7 +311,7 @@ def test_two_spellings_of_one_label_are_refused() -> None:
 @pytest.mark.parametrize("make", [dict, pd.DataFrame])
 def test_one_zone_does_not_move_the_days_of_others(make: Callable[[Any], Any]) -> None:
     """Frames of Python cells had the zone of their first cell: 22:00 UTC became the next day for everybody."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "d": {

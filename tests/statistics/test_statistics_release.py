@@ -20,8 +20,7 @@ from coterie.promise.certificate import Digest
 from coterie.promise.loss import epsilon_at
 from coterie.promise.signing import check_signature, make_key
 from coterie.publication.ledger import Ledger
-from coterie.statistics import read_specification, release, solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release, solve_budget
 from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_paper
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing import releasing
@@ -332,7 +331,7 @@ def test_a_changed_or_lost_file_is_noticed(tmp_path: Path) -> None:
 def test_the_certificate_says_what_was_done_and_nothing_about_the_data(tmp_path: Path) -> None:
     key = tmp_path / "key"
     make_key(key)
-    made = release(read_specification(document()), population(), tmp_path / "out.csv", key=key)
+    made = release(read_specification(document()), population(), tmp_path / "out.csv", sign=key)
     certificate = StatisticsCertificate.from_json(made.certificate_path.read_bytes())
     assert certificate == made.certificate
     assert certificate.guarantee.status == "proved"

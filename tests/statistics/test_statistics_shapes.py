@@ -11,8 +11,7 @@ import pytest
 from statistics_people import SCHEMA, document, population
 
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
-from coterie.statistics import Plan, read_specification, release, solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import Plan, plan, read_specification, release, solve_budget
 from coterie.statistics.prediction.predicted_error import Basis
 from coterie.statistics.prediction.rank_law import RankLaw, tables
 from coterie.statistics.releasing.computing import compute

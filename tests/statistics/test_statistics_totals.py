@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from coterie.errors import DataError
-from coterie.statistics import read_specification, release
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, release
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.releasing.consistency import constraints_of
 

@@ -66,7 +66,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
 
 @pytest.fixture
 def project(visit: Visit) -> Project:
-    return made_project(visit[1], TABLE, Schema.from_yaml(draft_schema(TABLE)))
+    return made_project(visit[1], TABLE, Schema.load(draft_schema(TABLE)))
 
 
 def sent(visit: Visit, project: Project, **changes: str) -> httpx.Response:
@@ -92,7 +92,7 @@ def now(project: Project) -> Schema:
     return Project(project.folder).schema()
 
 
-@pytest.mark.parametrize("attribute", Schema.from_yaml(EVERYTHING).attributes, ids=lambda a: a.name)
+@pytest.mark.parametrize("attribute", Schema.load(EVERYTHING).attributes, ids=lambda a: a.name)
 def test_the_page_holds_everything_that_a_schema_says(attribute: Attribute) -> None:
     """What came from the data is not the page's to say: the project remembers it."""
     before = Schema(attributes=(attribute,))
@@ -180,7 +180,7 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
     assert schema["ward"].categories.labels == ("north", "south", "west")
     assert all(schema[name].domain_from_data for name in ("age", "income", "ward"))
     # The same file as the command's draft.
-    drafted = Schema.from_yaml(draft_schema(TABLE, bounds_from_data=1.5))
+    drafted = Schema.load(draft_schema(TABLE, bounds_from_data=1.5))
     assert [(a.domain, a.categories) for a in schema.attributes] == [
         (a.domain, a.categories) for a in drafted.attributes
     ]
@@ -188,7 +188,7 @@ def test_suggestions_come_only_when_asked_and_are_marked(visit: Visit, project: 
 
 def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
     table = pa.table({"day": pa.array([0, 1, 2], pa.date32()), "text": ["a", "b", "c"], "zero": [0, 0, 0]})
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "day": {"type": "date", "role": "protect"},
@@ -211,7 +211,7 @@ def test_what_cannot_be_suggested_is_told(visit: Visit) -> None:
 def test_many_attributes_at_once(visit: Visit) -> None:
     names = [f"column {n}" for n in range(200)]
     table = pa.table({name: [1, 2, 3] for name in names})
-    project = made_project(visit[1], table, Schema.from_yaml(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
     data = {"version": "1", "name": names, "bulk": "yes", "bulk_to": "role: identifier"}
     data |= {f"a{n}.type": "integer" for n in range(200)} | {"selected": [str(n) for n in range(150)]}
     page = visit[0].post(f"/p/{project.id}/describe", data=data).text
@@ -231,7 +231,7 @@ def test_two_tabs_do_not_overwrite_each_other(visit: Visit, project: Project) ->
 
 def test_a_column_with_spaces_around_its_name(visit: Visit) -> None:
     table = pa.table({" age ": [1, 2, 3]})
-    project = made_project(visit[1], table, Schema.from_yaml(draft_schema(table)))
+    project = made_project(visit[1], table, Schema.load(draft_schema(table)))
     data = {"version": "1", "name": [" age "], "a0.type": "integer", "a0.lower": "0", "a0.upper": "9"}
     assert visit[0].post(f"/p/{project.id}/describe", data=data).status_code == 200
     assert now(project)[" age "].bounds().upper == 9
@@ -242,7 +242,7 @@ def test_the_schema_goes_out_and_comes_in_again(visit: Visit, project: Project, 
     sent(visit, project, suggest="all")
     answer = client.get(f"/p/{project.id}/schema.yaml")
     assert "attachment" in answer.headers["content-disposition"]
-    assert Schema.from_yaml(answer.text).attributes == now(project).attributes
+    assert Schema.load(answer.text).attributes == now(project).attributes
     edited = answer.text.replace("upper: 89", "upper: 120").replace("source: data", "source: declared")
     version = Project(project.folder).state.version
     client.post(f"/p/{project.id}/describe/import", data={"version": version, "yaml": edited})
@@ -281,7 +281,7 @@ def test_a_taxonomy_comes_with_its_file(visit: Visit, project: Project) -> None:
     sent(visit, project, ward_taxonomy="taxonomies/wards.csv")
     page = client.get(f"/p/{project.id}/describe").text
     assert '<option value="taxonomies/wards.csv">' in page
-    exported = Schema.from_yaml(client.get(f"/p/{project.id}/schema.yaml").text)["ward"].categories
+    exported = Schema.load(client.get(f"/p/{project.id}/schema.yaml").text)["ward"].categories
     assert exported is not None
     assert Path(exported.taxonomy or "").is_file(), "the downloaded file works in any folder"
     large = client.post(f"/p/{project.id}/describe/taxonomy?name=x.csv", content=b"x" * 20_000_001)
@@ -303,7 +303,7 @@ def test_the_table_is_checked_against_the_description(visit: Visit) -> None:
         }
     )
     bounds = {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 99}}
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "fits": bounds,

@@ -30,7 +30,7 @@ TABLE = pa.table(
         "ward": [("north", "south", "west")[n % 3] for n in range(40)],
     }
 )
-SCHEMA = Schema.from_yaml(draft_schema(TABLE))
+SCHEMA = Schema.load(draft_schema(TABLE))
 PUBLIC = {"age_lower": "0", "age_upper": "120", "ward_labels": "north\nsouth\nwest\neast"}
 
 
@@ -178,7 +178,7 @@ def test_a_mixed_list_keeps_what_was_declared(visit: Visit, project: Project) ->
     mixed = SCHEMA.to_dict()
     mixed["attributes"]["age"]["domain"] = {"lower": 0, "upper": 120}
     mixed["attributes"]["ward"]["categories"] = {"labels": ["north", "south", "west"], "from_data": ["west"]}
-    taken_in(visit, project, Schema.from_dict(mixed).to_yaml())
+    taken_in(visit, project, Schema.load(mixed).to_yaml())
     assert now(project)["ward"].from_data == "some labels of ward"
     sent(visit, project, ward_labels="north\nsouth\nWest")
     assert now(project)["ward"].categories.leaks == ("West",)  # type: ignore[union-attr]

@@ -12,8 +12,7 @@ from statistics_studio import Bench, sentence, working
 from test_statistics_page import PLAIN
 
 from coterie.schema.exact import as_text
-from coterie.statistics import solve_budget
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, solve_budget
 from coterie.studio.desk.desk import Desk
 
 

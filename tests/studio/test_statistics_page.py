@@ -17,8 +17,7 @@ pytest.importorskip("fastapi")
 from statistics_studio import DESCRIBED, Bench, document, sentence, specification, working
 
 from coterie.errors import CoterieError
-from coterie.statistics import read_specification, resplit
-from coterie.statistics.planning import plan
+from coterie.statistics import plan, read_specification, resplit
 from coterie.studio.desk.desk import Desk
 from coterie.studio.desk.result import number
 

@@ -11,8 +11,8 @@ import yaml
 from statistics_studio import DESCRIBED, Bench, working
 
 from coterie.errors import LedgerError
-from coterie.studio.charts.drawing import text_width
-from coterie.studio.charts.labels import label_bars
+from coterie.report.charts import label_bars
+from coterie.report.charts.svg import text_width
 from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.result import number
@@ -93,7 +93,9 @@ def test_large_numbers_are_written_out() -> None:
 
 def test_a_label_of_wide_letters_stays_inside_its_figure() -> None:
     assert text_width("medium") > 49  # pixels of DejaVu Sans at 12 px
-    place = re.search(r'<text x="([0-9.]+)"[^>]*>medium<', str(label_bars("risk", ["medium"], [1], [2]).svg))
+    place = re.search(
+        r'<text x="([0-9.]+)"[^>]*>medium<', label_bars("risk", ["medium"], [1], {"after": [2]}).__html__()
+    )
     assert place is not None
     assert float(place[1]) > 49
 

@@ -24,7 +24,7 @@ DIALECT = {"delimiter": ";", "decimal": ",", "encoding": "cp1252", "date_format"
 
 
 def schema(**dialect: Any) -> Schema:
-    return Schema.from_dict({"dialect": dialect, "attributes": ATTRIBUTES})
+    return Schema.load({"dialect": dialect, "attributes": ATTRIBUTES})
 
 
 def numbers(path: Path, described: Schema, name: str) -> list[float]:
@@ -49,7 +49,7 @@ def test_a_point_is_no_decimal_mark_where_a_comma_is(tmp_path: Path) -> None:
 
 def test_escapes_and_no_quotes(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    described = Schema.from_dict(
+    described = Schema.load(
         {"dialect": {"escape": "\\"}, "attributes": {"a": {"role": "keep"}, "b": {"role": "keep"}}}
     )
     path.write_text('a,b\n"x \\"y\\" z",1\nu\\,v,2\n')
@@ -82,8 +82,8 @@ def test_a_wrong_dialect_is_told(entry: dict[str, Any], word: str) -> None:
 
 
 def test_it_is_written_back_and_absent_where_it_is_the_default() -> None:
-    assert Schema.from_yaml(schema(**DIALECT).to_yaml()).dialect == schema(**DIALECT).dialect
-    assert Schema.from_yaml(schema(quote=None).to_yaml()).dialect.quote is None
+    assert Schema.load(schema(**DIALECT).to_yaml()).dialect == schema(**DIALECT).dialect
+    assert Schema.load(schema(quote=None).to_yaml()).dialect.quote is None
     assert "dialect" not in schema().to_dict()
 
 
@@ -106,7 +106,7 @@ def test_a_draft_guesses_and_says_so(tmp_path: Path, content: bytes, expected: d
     assert found == ({**expected, "source": "data"} if expected else {})
     text = draft_schema(read_table(path, dialect=dialect), dialect=dialect)
     assert ("guessed from its rows" in text) is bool(expected)
-    drafted = Schema.from_yaml(text)
+    drafted = Schema.load(text)
     assert drafted.dialect == dialect
     if "date_format" in expected:
         assert "date" in [attribute.type for attribute in drafted.attributes]
@@ -120,6 +120,6 @@ def test_a_mark_is_written_in_the_files_own_format_of_dates(tmp_path: Path) -> N
         "missing_marks": ["01.01.1900", "?"],
         "domain": {"lower": "1900-01-01", "upper": "2100-01-01"},
     }
-    described = Schema.from_dict({"dialect": {"date_format": "%d.%m.%Y"}, "attributes": {"d": day}})
+    described = Schema.load({"dialect": {"date_format": "%d.%m.%Y"}, "attributes": {"d": day}})
     (tmp_path / "t.csv").write_text("d\n01.01.1900\n?\n1.2.2020\n02.02.2020\n")
     assert check(read_table(tmp_path / "t.csv", schema=described), described).records == 2

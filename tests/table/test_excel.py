@@ -71,7 +71,7 @@ def test_many_rows_are_of_one_type(tmp_path: Path) -> None:
 
 def test_labels_are_text_where_the_schema_says_so(tmp_path: Path) -> None:
     path = book(tmp_path, ["code", "day", "n"], [12, dt.date(2020, 1, 2), 1], [7.5, dt.date(2021, 1, 2), 2])
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "code": {"type": "categorical", "role": "keep"},

@@ -132,7 +132,7 @@ def test_lazy_frames_are_refused() -> None:
         to_arrow(pl.LazyFrame(COLUMNS))
 
 
-KEPT = Schema.from_dict({"attributes": {"x": {"role": "keep"}}})  # released as it is, so of one kind
+KEPT = Schema.load({"attributes": {"x": {"role": "keep"}}})  # released as it is, so of one kind
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, dict])

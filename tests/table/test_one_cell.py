@@ -44,7 +44,7 @@ class NotStorable(Exception):
     """The tool that writes the test's file cannot hold such a cell: nobody can hand it to us that way."""
 
 
-SCHEMA = Schema.from_dict(
+SCHEMA = Schema.load(
     {
         "attributes": {
             "n": {"type": "integer", "role": "protect", "domain": {"lower": -9, "upper": 9999}},
@@ -387,7 +387,7 @@ def test_raw_bytes_in_one_cell(around: str, ends: str, tmp_path: Path) -> None:
 
 def test_a_stray_quote_does_not_swallow_the_next_record(tmp_path: Path) -> None:
     """n[no] went from 4,001 to 0."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "name": {"role": "identifier"},
@@ -428,7 +428,7 @@ def test_codes_are_counted_whatever_stands_beside_them(make: Callable[[Table], A
         "categories": {"labels": ["1", "2"]},
         "missing": "drop row",
     }
-    schema = Schema.from_dict({"attributes": {"c": labels}})
+    schema = Schema.load({"attributes": {"c": labels}})
     for last in (2, None, float("nan"), 2.0, "2"):
         try:
             frame = make({"c": [1] * 10 + [last]})
@@ -484,7 +484,7 @@ def test_a_type_is_named_without_its_fields(name: str) -> None:
 
 def test_a_mark_in_a_kept_column_drops_its_row_however_it_is_stored() -> None:
     """Beside a word, -9 was a mark; among numbers it was not: one kept cell dropped the rows of others."""
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "n": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 9}},

@@ -54,7 +54,7 @@ def labelled(kind: str, labels: list[Any], missing: str) -> dict[str, Any]:
     return {"type": kind, "role": "protect", "categories": {"labels": labels}, "missing": missing}
 
 
-SCHEMA = Schema.from_dict(
+SCHEMA = Schema.load(
     {
         "attributes": {
             "id": {"role": "identifier"},
@@ -422,7 +422,7 @@ def test_the_pieces_of_the_input_do_not_show(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["laplace", "dp-sorted", "dp-copula"])
 @pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table])
 def test_one_more_decimal_place_does_not_show(method: str, make: Callable[[Columns], Any]) -> None:
-    schema = Schema.from_dict({"attributes": {"x": ranged("continuous", 0, 10)}})
+    schema = Schema.load({"attributes": {"x": ranged("continuous", 0, 10)}})
     for last in ("1.25", "1.1234567"):
         data = make({"x": [Decimal("1.25")] * 29 + [Decimal(last)]})
         release = protected(data, all_methods()[method], schema)
@@ -431,7 +431,7 @@ def test_one_more_decimal_place_does_not_show(method: str, make: Callable[[Colum
 
 def test_one_nan_does_not_change_the_type_of_a_database_column() -> None:
     """`numeric(10, 2)` was read as decimal128, and as double as soon as one cell was NaN."""
-    schema = Schema.from_dict({"attributes": {"x": ranged("continuous", 0, 10)}})
+    schema = Schema.load({"attributes": {"x": ranged("continuous", 0, 10)}})
     cells = [Decimal("1.25")] * 30
     for column in (pa.array(cells, pa.decimal128(10, 2)), pa.array([1.25] * 29 + [float("nan")])):
         table = protected(pa.table({"x": column}), all_methods()["laplace"], schema).table
@@ -440,7 +440,7 @@ def test_one_nan_does_not_change_the_type_of_a_database_column() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_categorical_has_the_same_dtype_whichever_labels_occur(seed: int) -> None:
-    schema = Schema.from_dict({"attributes": {"c": labelled("categorical", ["a", "b", "c"], "error")}})
+    schema = Schema.load({"attributes": {"c": labelled("categorical", ["a", "b", "c"], "error")}})
     for last in ("a", "c"):
         frame = pd.DataFrame({"c": pd.Categorical(["a", "b"] * 3 + [last])})
         released = protect(frame, schema, method="laplace", epsilon=1, seed=seed).data
@@ -523,7 +523,7 @@ def test_dropped_rows_are_never_called_proved(name: str) -> None:
     described = ranged("continuous", 0, 10)
     cell = Cell(name, all_methods()[name].fixed_k or 5, Fraction(1))
     certain, dropping = (
-        promise(cell, Schema.from_dict({"attributes": {"x": {**described, "missing": missing}}}), 30)
+        promise(cell, Schema.load({"attributes": {"x": {**described, "missing": missing}}}), 30)
         for missing in ("error", "drop row")
     )
     assert dropping.status is not Status.PROVED
@@ -534,7 +534,7 @@ def test_dropped_rows_are_never_called_proved(name: str) -> None:
 
 def test_dropped_rows_are_conditional_in_memory_and_out_of_core(tmp_path: Path) -> None:
     described = {**ranged("continuous", 0, 10), "missing": "drop row"}
-    schema = Schema.from_dict({"attributes": {"x": described}})
+    schema = Schema.load({"attributes": {"x": described}})
     table = pa.table({"x": [1.0] * 29 + [None]})
     pq.write_table(table, tmp_path / "in.parquet")
     inside = protect(table, schema, method="laplace", epsilon=1)
@@ -553,7 +553,7 @@ def test_dropped_rows_are_conditional_in_memory_and_out_of_core(tmp_path: Path) 
 def test_a_kept_column_drops_the_same_rows_out_of_core(tmp_path: Path) -> None:
     """NaN and the schema's marks are gaps in every engine."""
     dropping = {"role": "keep", "missing": "drop row"}
-    schema = Schema.from_dict(
+    schema = Schema.load(
         {
             "attributes": {
                 "x": ranged("continuous", 0, 10),

@@ -18,7 +18,7 @@ LABELS = ["red", "green", "blue", "grey"]
 
 
 def schema(**attributes: dict[str, object]) -> Schema:
-    return Schema.from_dict({"attributes": attributes})
+    return Schema.load({"attributes": attributes})
 
 
 def colour(**extra: object) -> dict[str, object]:
@@ -212,7 +212,7 @@ def test_schema_round_trip_with_every_type() -> None:
         b={"type": "boolean", "role": "protect"},
         x=number(decimals=2),
     )
-    again = Schema.from_yaml(described.to_yaml())
+    again = Schema.load(described.to_yaml())
     assert again == described
     assert "1990-01-01" in described.to_yaml()
 
@@ -225,7 +225,7 @@ def test_taxonomy_files_are_found_beside_the_schema(tmp_path: object) -> None:
     (folder / "schema.yaml").write_text(
         "attributes:\n  c: {type: categorical, role: protect, categories: {taxonomy: colours.csv}}\n"
     )
-    described = Schema.from_yaml(folder / "schema.yaml")
+    described = Schema.load(folder / "schema.yaml")
     out = released(pa.table({"c": ["red", "orange", "blue", "blue"]}), described, method="dp-ir")
     assert set(out.column("c").to_pylist()) <= {"red", "orange", "blue"}
 
@@ -275,10 +275,10 @@ def test_a_draft_knows_categories_and_leaves_their_labels_open() -> None:
     table = pa.table({"c": ["canary", "other"] * 10, "name": [f"person {row}" for row in range(20)]})
     text = draft_schema(table)
     assert "canary" not in text
-    drafted = Schema.from_yaml(text)
+    drafted = Schema.load(text)
     assert drafted["c"].type == "categorical"
     assert drafted["name"].role == "identifier"
-    filled = Schema.from_yaml(draft_schema(table, bounds_from_data=1.5))
+    filled = Schema.load(draft_schema(table, bounds_from_data=1.5))
     assert filled["c"].categories is not None
     assert filled["c"].categories.labels == ("canary", "other")
     assert filled["c"].domain_from_data
@@ -369,7 +369,7 @@ def test_truth_values_in_any_spelling() -> None:
 
 def test_labels_in_yaml_are_text_as_they_stand() -> None:
     text = "attributes:\n  c: {type: categorical, role: protect, categories: {labels: [yes, no, 010, 1:30, null]}}\n"
-    categories = Schema.from_yaml(text)["c"].categories
+    categories = Schema.load(text)["c"].categories
     assert categories is not None
     assert categories.labels == ("yes", "no", "010", "1:30", "null")
 
@@ -393,7 +393,7 @@ def test_values_to_impute_as_yaml_gives_them() -> None:
   c: {type: categorical, role: protect, missing: impute, impute: 1, categories: {labels: [1, 2]}}
 """
     table = pa.table({"d": [None, dt.date(2000, 1, 1)], "b": [None, False], "c": [None, "2"]})
-    checked = check(table, Schema.from_yaml(text))
+    checked = check(table, Schema.load(text))
     assert checked.columns["d"].position[0] == (dt.date(1999, 1, 1) - dt.date(1970, 1, 1)).days
     for name, label in (("b", "true"), ("c", "1")):
         column = checked.columns[name]

@@ -12,7 +12,7 @@ from coterie.table.reading import read_table
 
 
 def schema(**attributes: dict[str, object]) -> Schema:
-    return Schema.from_dict({"attributes": attributes})
+    return Schema.load({"attributes": attributes})
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
+import pyarrow as pa
+
 from coterie.auditing.attacks import Attack, Subject, all_attacks, get_attack
 from coterie.auditing.attacks.attack import Clock, OutOfTime
 from coterie.auditing.attacks.evidence import MethodEvidence, ReleaseEvidence
@@ -26,6 +28,7 @@ from coterie.auditing.attacks.finding import (
     half_width,
     simultaneous,
 )
+from coterie.table.frames import to_kind
 
 ALPHA = 1 - CONFIDENCE
 
@@ -94,8 +97,10 @@ class Promised:
     odds: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Audit:
+    """What the attacks found. Computed from the original data: do not publish it."""
+
     subject: str
     people: int
     rows: int
@@ -171,6 +176,30 @@ class Audit:
             lower = (finding.gain.value - finding.gain.low) * half_width(all_of_them) / half_width(each)
             lows.append(max(finding.gain.value - lower, 0.0))
         return Estimate(best.value, max(lows), max(f.gain.high for f in found), best.trials)
+
+    def __repr__(self) -> str:
+        tried = f"{len(self.findings)} attacks run, {len(self.not_run)} not run"
+        return f"<Audit of the {self.subject}: {self.people:,} people, {tried}; {self.level.value}>"
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per attack: what was found, the measured rate with its interval, and the baseline.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        rows = self.findings
+        columns = {
+            "attack": [finding.attack for finding in rows],
+            "level": [finding.level.value for finding in rows],
+            "value": [finding.estimate.value for finding in rows],
+            "low": [finding.estimate.low for finding in rows],
+            "high": [finding.estimate.high for finding in rows],
+            "baseline": [finding.baseline.value for finding in rows],
+            "words": [finding.words for finding in rows],
+        }
+        return to_kind(pa.table(columns), kind)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON, which has no infinity: an open end is null."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.schema.attributes import Schema
+from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.demo_population import demo_population, demo_schema
-from coterie.table.frames import to_arrow
+from coterie.table.reading import as_table
 
 CONTROL_SHARE = 0.2
 
@@ -38,7 +40,7 @@ def audit_method(
     epsilon: Number,
     k: int | None = None,
     population: Any = None,
-    schema: Schema | None = None,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
     shuffle: bool = False,
     known: float = 0.04,
     runs: int = 1000,
@@ -48,9 +50,48 @@ def audit_method(
     attacks: Iterable[str | Attack] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
-    """Attack a method: what it does to a population (the demo's unless given), and what repeated runs give away.
+    """Attack a method: its release of a population, and what many runs of it give away.
 
     A fifth of the population is held back as the control group of the attacks on one release.
+
+    Parameters
+    ----------
+    method : str
+        A method's name (`list_methods()`).
+    epsilon : int, str, float or Fraction
+        The total privacy budget.
+    k : int, optional
+        Records per group.
+    population : frame, str or Path, optional
+        A table to try it on, with its `schema`. Default: the demo population.
+    schema : Schema, str, Path or dict, optional
+        The schema of `population`.
+    shuffle : bool, default False
+        Whether rows are released in random order.
+    known : float, default 0.04
+        The share of people whose released row the attacker knows already.
+    runs : int, default 1000
+        Runs on each neighbour for the empirical ε.
+    neighbours : pair of frames, str or Path, optional
+        Two tables that differ in one record, for the empirical ε.
+    seconds, seed, attacks, progress
+        As for `audit`.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ParameterError
+        For an unknown method or attack, or an impossible choice of k or runs.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> found = coterie.audit_method("laplace", epsilon=1, attacks=["tie-linkage"])
+    >>> found.subject
+    'method laplace, ε = 1'
     """
     start = time.perf_counter()
     clock = Clock(positive(seconds))
@@ -58,8 +99,8 @@ def audit_method(
         raise ParameterError("A population and its schema belong together.", "Give both, or neither.")
     if runs < 100:
         raise ParameterError("Fewer than 100 runs show nothing about ε.", "Give runs of at least 100.")
-    table = demo_population() if population is None else to_arrow(population, schema)[0]
-    described = demo_schema() if schema is None else schema
+    described = demo_schema() if schema is None else as_schema(schema)
+    table = demo_population() if population is None else as_table(population, described)
     if table.num_rows < 10:
         raise DataError("The population has fewer than ten people.", "Give a larger table.")
     wanted = list(attacks) if attacks is not None else None
@@ -71,7 +112,7 @@ def audit_method(
     guarantee = _guarantee(method, described, total, table.num_rows, k, shuffle)
     pair = None
     if neighbours is not None:
-        pair = to_arrow(neighbours[0], described)[0], to_arrow(neighbours[1], described)[0]
+        pair = as_table(neighbours[0], described), as_table(neighbours[1], described)
     evidence = MethodEvidence(
         method=method,
         epsilon=as_text(total),

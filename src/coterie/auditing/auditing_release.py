@@ -1,9 +1,11 @@
-"""audit_release(): one released table beside its original."""
+"""audit(): one released table beside its original."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,15 @@ from coterie.auditing.attacks.evidence import (
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
-from coterie.errors import DataError, ParameterError
+from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
+from coterie.promise.verification import released_digest
+from coterie.publication.release import Release
 from coterie.schema.attributes import Schema
+from coterie.schema.document import as_schema
 from coterie.table.frames import to_arrow
+from coterie.table.reading import as_table
 
 SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
@@ -37,6 +43,141 @@ RECOVERED = (
     "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
     "groups of all attributes fit. An attacker who holds the original table can do the same."
 )
+
+
+def audit(
+    original: Any,
+    released: Any,
+    schema: Schema | str | Path | Mapping[str, Any],
+    *,
+    control: Any = None,
+    known: float = 0.04,
+    order: Sequence[int] | str | Path | None = None,
+    certificate: Certificate | str | Path | None = None,
+    k: int | None = None,
+    seconds: float | None = None,
+    seed: int = 1,
+    attacks: Iterable[str | Attack] | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Audit:
+    """Attack a release, and say what an attacker still gets from it.
+
+    Parameters
+    ----------
+    original : frame, str or Path
+        The table before protection: a frame, a file or the address of a database.
+    released : Release, frame, str or Path
+        The released table.
+    schema : Schema, str, Path or dict
+        The schema of the original.
+    control : frame, str or Path, optional
+        People of the same population who are not in the release. Without them nobody can tell what the release says
+        about its own people from what it says about everybody.
+    known : float, default 0.04
+        The share of people whose released row the attacker knows already.
+    order : sequence of int, str or Path, optional
+        For shuffled rows: the original row's number, from 0, for each released row; or a file that holds them. The
+        attackers never see it.
+    certificate : Certificate, str or Path, optional
+        What was promised. Default: that of the release, or the file RELEASED.certificate.json if it exists.
+    k : int, optional
+        Records per group, where no certificate says so.
+    seconds : float, optional
+        A time budget. What is not run within it is named.
+    seed : int, default 1
+        For the attackers' samples: the same seed gives the same audit.
+    attacks : iterable of str or Attack, optional
+        Run only these, by name or of your own. Default: all.
+    table, query : str, optional
+        The table (or sheet) to read, or a query, where `original` is a database (or a workbook).
+    progress : callable, optional
+        Called with the title of each attack before it runs.
+
+    Returns
+    -------
+    Audit
+        `findings`, `verdict` and `level`. Computed from the original data: do not publish it.
+
+    Raises
+    ------
+    CertificateError
+        Where the certificate is that of other bytes than `released` has.
+    DataError
+        Where the two tables do not belong together.
+
+    See Also
+    --------
+    audit_method : attack a method, by what many runs of it give away.
+    write_report : the page, the figure and the JSON of an audit.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> people, schema = coterie.demo_population(people=400), coterie.demo_schema()
+    >>> release = coterie.protect(people, schema, method="ir", k=5)
+    >>> found = coterie.audit(people, release, schema, attacks=["tie-linkage"])
+    >>> found.level.value
+    'severe risk'
+    """
+    schema = as_schema(schema)
+    in_order = False
+    if isinstance(released, Release):
+        in_order = not (released.certificate.release.shuffled or released.is_synthetic)
+        certificate, rows = certificate or released.certificate, released.table
+    else:
+        rows = as_table(released, schema.with_default_dialect)
+        certificate = _certificate(released, certificate)
+    return audit_release(
+        as_table(original, schema, table=table, query=query),
+        rows,
+        schema,
+        control=None if control is None else as_table(control, schema),
+        known=known,
+        order=_order(Path(order)) if isinstance(order, str | Path) else order,
+        in_order=in_order,
+        certificate=certificate if isinstance(certificate, Certificate) else None,
+        k=k,
+        seconds=seconds,
+        seed=seed,
+        attacks=attacks,
+        progress=progress,
+    )
+
+
+def _certificate(released: Any, given: Certificate | str | Path | None) -> Certificate | None:
+    """Only the certificate of these very bytes says anything about them."""
+    if isinstance(given, Certificate):
+        return given
+    if given is None and not isinstance(released, str | Path):
+        return None
+    path = Path(f"{released}.certificate.json") if given is None else Path(given)
+    if given is None and not path.is_file():
+        return None
+    certificate = Certificate.read(path)
+    digest = certificate.release.digest.value
+    if isinstance(released, str | Path) and released_digest(str(released), None, certificate) != digest:
+        raise CertificateError(
+            f"The release and {path} do not belong together: the digests differ.",
+            "Give the certificate of this release with --certificate, or move that file away.",
+        )
+    return certificate
+
+
+def _order(path: Path) -> list[int]:
+    """One number a line, or the internal figures of a shuffled release."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if text.lstrip().startswith("{"):
+            return [int(place) for place in json.loads(text)["row_order"]]
+        return [int(line) for line in text.split()]
+    except OSError as error:
+        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
+    except (ValueError, KeyError, TypeError):
+        raise DataError(
+            "The order of rows is not a list of whole numbers.", "Write one number a line."
+        ) from None
 
 
 def audit_release(

@@ -135,7 +135,7 @@ def pay_for_bounds(
     checked: Checked, schema: Schema, shares: Mapping[str, Fraction], sampler: Sampler
 ) -> Paid:
     columns: dict[str, Column] = dict(checked.columns)
-    clipped, spent = dict(checked.values_clipped), {}
+    clipped, uncut, spent = dict(checked.values_clipped), dict(checked.uncut), {}
     for name, column in checked.columns.items():
         if not isinstance(column, NumericColumn) or column.domain.source is not Source.DP:
             continue
@@ -143,6 +143,7 @@ def pay_for_bounds(
         found = private_domain(column.values, column.attribute, column.domain, spent[name], sampler)
         values = np.clip(column.values, found.lower, found.upper)
         clipped[name] = clipped.get(name, 0) + int(np.count_nonzero(values != column.values))
+        uncut.setdefault(name, column)
         attribute = column.attribute.model_copy(update={"domain": found})
         columns[name] = replace(column, attribute=attribute, values=values, domain=found)
     if not spent:
@@ -152,4 +153,5 @@ def pay_for_bounds(
         update={"attributes": tuple(known.get(a.name, a) for a in schema.attributes)}
     )
     left = {name: share - spent.get(name, Fraction(0)) for name, share in shares.items()}
-    return Paid(replace(checked, columns=columns, values_clipped=clipped), found_schema, spent, left)
+    cut = replace(checked, columns=columns, values_clipped=clipped, uncut=uncut)
+    return Paid(cut, found_schema, spent, left)

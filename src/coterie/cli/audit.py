@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,20 +13,13 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from typer.core import TyperGroup
 
-from coterie.auditing import Audit, audit_method, audit_release
+import coterie
 from coterie.auditing.attacks.finding import Level
-from coterie.cli.certificate import read_certificate
+from coterie.auditing.audit import Audit
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.errors import CertificateError, DataError, OutputError, ParameterError
-from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
-from coterie.publication.staging import stage_bytes
-from coterie.report.audit_figure import audit_figure
-from coterie.report.audit_page import audit_page, shown
-from coterie.report.style import as_png
-from coterie.schema.attributes import Schema
-from coterie.table.demo_population import demo_schema
-from coterie.table.reading import read_table
+from coterie.errors import ParameterError
+from coterie.report.audit_page import shown
+from coterie.report.writing import refuse_existing_audit
 
 LEVEL_STYLE = {
     Level.NOTHING: "#009E73",
@@ -97,20 +89,21 @@ def release_command(
     as_json: AsJson = False,
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
-    _refuse_early(output, force=force)
-    schema = Schema.from_yaml(schema_file)
+    refuse_existing_audit(output, force=force)
     with _progress(quiet=as_json) as tell:
-        audit = audit_release(
-            read_table(original, table=table, query=query, schema=schema),
-            read_table(released, schema=schema.with_default_dialect),
-            schema,
-            control=None if control is None else read_table(control, schema=schema),
+        audit = coterie.audit(
+            original,
+            released,
+            schema_file,
+            control=control,
             known=known,
-            order=None if order is None else _order(order),
-            certificate=_certificate(released, certificate),
+            order=order,
+            certificate=certificate,
             seconds=seconds,
             seed=seed,
             attacks=attack,
+            table=table,
+            query=query,
             progress=tell,
         )
     _write(audit, output, force=force, as_json=as_json)
@@ -138,59 +131,26 @@ def method_command(
     as_json: AsJson = False,
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
-    _refuse_early(output, force=force)
+    refuse_existing_audit(output, force=force)
     if (data is None) != (schema_file is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
-    schema = demo_schema() if schema_file is None else Schema.from_yaml(schema_file)
-    pair = None
-    if neighbours is not None:
-        pair = read_table(neighbours[0], schema=schema), read_table(neighbours[1], schema=schema)
     with _progress(quiet=as_json) as tell:
-        audit = audit_method(
+        audit = coterie.audit_method(
             name,
             epsilon=epsilon,
             k=k,
-            population=None if data is None else read_table(data, schema=schema),
-            schema=None if schema_file is None else schema,
+            population=data,
+            schema=schema_file,
             shuffle=shuffle,
             known=known,
             runs=runs,
-            neighbours=pair,
+            neighbours=neighbours,
             seconds=seconds,
             seed=seed,
             attacks=attack,
             progress=tell,
         )
     _write(audit, output, force=force, as_json=as_json)
-
-
-def _certificate(released: str, given: Path | None) -> Certificate | None:
-    """Only the certificate of these very bytes says anything about them."""
-    path = given or Path(f"{released}.certificate.json")
-    if given is None and not path.is_file():
-        return None
-    certificate = read_certificate(path)
-    if released_digest(released, None, certificate) != certificate.release.digest.value:
-        raise CertificateError(
-            f"The release and {path} do not belong together: the digests differ.",
-            "Give the certificate of this release with --certificate, or move that file away.",
-        )
-    return certificate
-
-
-def _order(path: Path) -> list[int]:
-    """One number a line, or the internal figures of a shuffled release."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        if text.lstrip().startswith("{"):
-            return [int(place) for place in json.loads(text)["row_order"]]
-        return [int(line) for line in text.split()]
-    except OSError as error:
-        raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
-    except (ValueError, KeyError, TypeError):
-        raise DataError(
-            "The order of rows is not a list of whole numbers.", "Write one number a line."
-        ) from None
 
 
 @contextmanager
@@ -201,25 +161,8 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
         yield lambda title: bar.update(task, description=escape(title))
 
 
-def _refuse_early(output: Path, *, force: bool) -> None:
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output} is not a folder.", "Choose another place.")
-    for name in ("audit.html", "audit.json", "audit.png"):
-        if (output / name).exists() and not force:
-            raise OutputError(
-                f"{output / name} exists already.", "Choose another folder, or replace it with --force."
-            )
-
-
 def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
-    output.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(audit.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    for name, written in (
-        ("audit.json", content.encode()),
-        ("audit.png", as_png(audit_figure(audit))),
-        ("audit.html", audit_page(audit).encode()),
-    ):
-        stage_bytes(written, output / name, force=force).publish()
+    coterie.write_report(audit, output, force=force)
     if as_json:
         print_json(audit.to_dict())
         return

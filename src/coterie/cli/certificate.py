@@ -9,13 +9,12 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from coterie.cli.federation_output import outdated, read_joined, show_joined
+import coterie
+from coterie.cli.federation_output import show_joined
 from coterie.cli.output import console, print_json, styled_status
-from coterie.errors import CertificateError
+from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.verification import read_any, superseded
 from coterie.methods.guarantee import beside_in_words
-from coterie.promise.certificate import Certificate, json_schema
-from coterie.promise.signing import check_signature, make_key, require_signer
-from coterie.promise.verification import digest_like
 
 app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",
@@ -23,26 +22,6 @@ app = typer.Typer(
 )
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The certificate's JSON file.")]
-
-
-def read_certificate(path: Path) -> Certificate:
-    try:
-        return Certificate.from_json(path.read_bytes())
-    except OSError as error:
-        raise CertificateError(
-            f"The certificate cannot be read ({error.strerror}).", "Check the path of the certificate."
-        ) from None
-
-
-def superseded(certificate: Certificate) -> str | None:
-    """An earlier version gave rows the status of the list of group means, and said so in the scope alone."""
-    promise = certificate.guarantee
-    if not promise.scope.endswith(", not the rows it is put back on"):
-        return None
-    return (
-        f"an earlier version wrote '{promise.status}' of the list of group means; today the released rows have a status "
-        f"of their own, which is weaker (`coterie methods show {certificate.method}`)"
-    )
 
 
 @app.command("verify")
@@ -59,33 +38,20 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Say whether a release and a certificate belong together; of one owner, or of several. Exit code 7 if they do not."""
-    joined = read_joined(certificate_file)
-    if joined is not None:
-        signer: str | None = joined.signer
-        digest = joined.certificate.digest
-    else:
-        certificate = read_certificate(certificate_file)
-        signer, digest = check_signature(certificate, None), certificate.release.digest
-    note = outdated(joined) if joined is not None else superseded(certificate)
-    if key is not None:
-        require_signer(signer, key)
-    if digest_like(released, table, digest) != digest.value:
-        raise CertificateError(
-            "The release and the certificate do not belong together: the digests differ.",
-            "The file was changed after it was certified, or this is another release's certificate.",
-        )
+    found = coterie.verify(released, certificate_file, table=table, key=key)
+    certificate, signer = found.certificate, found.signer
     if as_json:
-        told = {} if note is None else {"outdated": note}
-        print_json({"match": True, "signer": signer, "signer_trusted": key is not None, **told})
+        told = {} if found.outdated is None else {"outdated": found.outdated}
+        print_json({"match": True, "signer": signer, "signer_trusted": found.signer_trusted, **told})
         return
     console.print("[bold #009E73]They belong together:[/] the release has the bytes that were certified.")
-    if joined is not None:
-        owners = ", ".join(part.owner for part in joined.certificate.owners)
+    if isinstance(certificate, FederatedCertificate):
+        owners = ", ".join(part.owner for part in certificate.owners)
         console.print(
             f"The parts of {escape(owners)} are signed by them, and the promise is what they come to."
         )
-    if note is not None:
-        console.print(f"But {escape(note)}.")
+    if found.outdated is not None:
+        console.print(f"But {escape(found.outdated)}.")
     if signer is None:
         console.print("The certificate is not signed: this does not show who issued it.")
     elif key is None:
@@ -97,12 +63,11 @@ def verify(
 @app.command("show")
 def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     """Print a certificate in words."""
-    joined = read_joined(certificate_file)
-    if joined is not None:
-        show_joined(joined, as_json=as_json)
+    certificate, signer, _ = read_any(certificate_file)
+    if isinstance(certificate, FederatedCertificate):
+        show_joined(certificate, signer, as_json=as_json)
         return
-    certificate = read_certificate(certificate_file)
-    if as_json:
+    if as_json or not isinstance(certificate, coterie.Certificate):
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
@@ -144,7 +109,7 @@ def key_command(
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 key pair to sign certificates with (`coterie protect --sign FILE`)."""
-    mark = make_key(path)
+    mark = coterie.make_key(path)
     if as_json:
         print_json({"private": str(path), "public": f"{path}.pub", "fingerprint": mark})
         return
@@ -159,4 +124,4 @@ def schema_command(
     as_json: Annotated[bool, typer.Option("--json", help="It is JSON anyway.")] = True,
 ) -> None:
     """Print the JSON Schema of certificates."""
-    print_json(json_schema())
+    print_json(coterie.Certificate.model_json_schema())

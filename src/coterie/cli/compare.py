@@ -20,18 +20,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
+import coterie
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.comparison.comparison import compare
-from coterie.comparison.grid import left_out, make_grid
-from coterie.comparison.sample import sample_schema, synthetic_sample
-from coterie.errors import OutputError, ParameterError
-from coterie.evaluation.measure import Settings
+from coterie.comparison.grid import left_out
+from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.comparison_report import write_comparison
-from coterie.report.ranking import Best, best_cells, key_to_errors, readable, usual_measure
-from coterie.schema.attributes import Role, Schema
-from coterie.table.address import Address
-from coterie.table.reading import read_table
+from coterie.report.charts import number
+from coterie.report.ranking import Best, best_cells, key_to_errors, usual_measure
 
 
 def compare_command(
@@ -82,34 +77,24 @@ def compare_command(
 
     Example: coterie compare people.csv -s schema.yaml -m laplace,dp-ir,idp-cbls -e 0.1,1 -k 5,10,50 -o comparison
     """
-    grid = make_grid(_words(methods), _words(epsilon), _whole_numbers(k), runs, seed)
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
-    schema = Schema.from_yaml(schema_file)
-    table, sample = read_table(data, table=table_name, query=query, schema=schema), None
-    if tune_on == "synthetic":
-        if target in {attribute.name for attribute in schema.with_role(Role.KEEP)}:
-            raise ParameterError(
-                f"A synthetic table has no '{target}': it is drawn from the bounds of protected attributes alone.",
-                "Leave out --target, or tune on a public table.",
-            )
-        table, sample = (
-            synthetic_sample(schema, table.num_rows, seed),
-            "a synthetic table drawn from the public bounds",
-        )
-        schema = sample_schema(schema)
-    elif tune_on is not None:
-        table, sample = read_table(tune_on, schema=schema), _called(tune_on)
-    settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     started = time.perf_counter()
     try:
         with _bar(quiet=as_json) as bar:
             task = bar.add_task("Comparing", total=None)
-            found = compare(
-                table,
-                schema,
-                grid,
-                settings=settings,
+            found = coterie.compare(
+                data,
+                schema_file,
+                methods=_words(methods),
+                epsilon=_words(epsilon),
+                k=_whole_numbers(k),
+                runs=runs,
+                seed=seed,
+                bins=bins,
+                target=target,
+                threshold=threshold,
+                tune_on=tune_on,
+                table=table_name,
+                query=query,
                 folder=output,
                 force=force,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
@@ -117,15 +102,8 @@ def compare_command(
         seconds = time.perf_counter() - started
         # Of a long table this takes longer than the grid: no bar that says that nothing is left.
         with nullcontext() if as_json else errors.status(_examples(target=target is not None, risk=risk)):
-            said = write_comparison(
-                found,
-                table,
-                output,
-                title=f"Comparison on {sample or _called(data, table_name)}",
-                sample=sample,
-                settings=settings,
-                audit_seconds=30 if risk else None,
-            )
+            said = coterie.write_report(found, output, audit_seconds=30 if risk else None)
+        assert said is not None
     except KeyboardInterrupt:
         errors.print(
             f"Stopped. Finished cells are kept in {escape(str(output))}/; the same command goes on from them."
@@ -144,8 +122,8 @@ def compare_command(
                     {
                         "release": point.name,
                         "gain": point.risk,
-                        "low": point.risk_low,
-                        "high": point.risk_high,
+                        "low": point.low,
+                        "high": point.high,
                     }
                     for point in said.attacked
                 ],
@@ -185,18 +163,12 @@ def compare_command(
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
     cells = f"{len(found.results.cells):,} {'cell' if len(found.results.cells) == 1 else 'cells'}"
-    each = f"{grid.runs} {'run' if grid.runs == 1 else 'runs'}"
+    each = f"{runs} {'run' if runs == 1 else 'runs'}"
     console.print(f"{cells} × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/].")
-    if sample is None:
+    if found.sample is None:
         console.print(
             "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
         )
-
-
-def _called(source: str, table: str | None = None) -> str:
-    """What a page may call a table: of a database's address no user, no password and no options."""
-    place = Address.parse(source).shown if Address.knows(source) else source
-    return Path(place).name + (f", {table}" if table else "")
 
 
 def _table(best: list[Best]) -> Table:
@@ -216,7 +188,7 @@ def _table(best: list[Best]) -> Table:
             entry.cell.method,
             styled_status(entry.guarantee.status.value),
             str(entry.cell.k) if entry.cell.k > 1 else "–",
-            readable(entry.error) + (" " if entry.measure == usual else "*"),
+            number(entry.error) + (" " if entry.measure == usual else "*"),
             entry.words,
         )
         before = epsilon

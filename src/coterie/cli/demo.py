@@ -14,12 +14,14 @@ from rich.table import Table
 from coterie.cli.output import console, print_json, styled_status
 from coterie.engines.in_memory import Release, protect
 from coterie.errors import OutputError
+from coterie.evaluation.pair import bring_together
 from coterie.methods import all_methods
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.certificate import Digest
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.demo_figures import distributions, utility_by_method
-from coterie.report.style import as_png
+from coterie.report.charts import Figure, Interval, intervals
+from coterie.report.charts.svg import STATUS
+from coterie.report.table_figures import distributions
 from coterie.schema.exact import parse_epsilon
 from coterie.table.demo_population import demo_population, demo_schema
 
@@ -72,15 +74,16 @@ def demo_command(
         rows.append(_row(release, seconds))
         _write(release, output / method.name, force=force)
     caption = f"{population.num_rows:,} invented people, ε = {epsilon}, k = {k}"
-    errors = {row["method"]: row["mean_squared_error"] for row in rows}
-    statuses = {row["method"]: row["status"] for row in rows}
-    models = {row["method"]: row["model"] for row in rows}
-    drawn = {name: tables[name] for name in DRAWN}
+    pairs = {name: bring_together(population, tables[name], schema) for name in DRAWN}
+    original = next(iter(pairs.values())).original
+    columns = {name: pair.released for name, pair in pairs.items()}
+    title = f"Attributes before and after: {caption}"
+    said = "Values beyond the shown range are counted in the first and the last bar."
     for name, figure in (
-        ("utility.png", utility_by_method(errors, statuses, models, caption)),
-        ("distributions.png", distributions(population, drawn, schema, caption)),
+        ("utility.png", _costs(rows, caption)),
+        ("distributions.png", distributions(original, columns, title=title, caption=said)),
     ):
-        stage_bytes(as_png(figure), output / name, force=force).publish()
+        stage_bytes(figure.png(), output / name, force=force).publish()
     if as_json:
         print_json({"output": str(output), "methods": rows})
         return
@@ -90,6 +93,29 @@ def demo_command(
     )
     console.print(
         f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
+    )
+
+
+def _costs(rows: list[dict[str, Any]], caption: str) -> Figure:
+    """The error of each method, with a mark for what it promises."""
+    return intervals(
+        [
+            Interval(
+                row["method"],
+                row["mean_squared_error"],
+                look=STATUS[row["status"]],
+                note="" if row["status"] == "none" else row["model"],
+            )
+            for row in rows
+        ],
+        axis="mean squared error (variances per attribute)",
+        caption="",
+        looks=[
+            (status, look) for status, look in STATUS.items() if any(row["status"] == status for row in rows)
+        ],
+        log=True,
+        first="method",
+        title=f"What each method costs: {caption}",
     )
 
 

@@ -11,15 +11,11 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+import coterie
 from coterie.cli.output import console, print_json
-from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.evaluation import WARNING, Evaluation, evaluate
-from coterie.evaluation.measure import Measure, Measured, Settings
-from coterie.methods import get_method
-from coterie.promise.certificate import Certificate
-from coterie.schema.attributes import Schema
-from coterie.table.reading import read_table
+from coterie.evaluation.evaluation import WARNING, Evaluation
+from coterie.evaluation.measure import Measure, Measured
 
 NAMES = ", ".join(all_measures())
 MOST_CLASSES = 12  # listed in the table; --json has them all
@@ -67,34 +63,25 @@ def evaluate_command(
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """
     chosen = [name.strip() for name in measures.split(",") if name.strip()] if measures else None
-    for name in chosen or ():
-        get_measure(name)  # a misspelt name should not cost the time of reading two tables
-    settings = Settings(
-        bins=bins, queries=queries, target=target, threshold=threshold, classifier=classifier, seed=seed
-    )
-    schema = Schema.from_yaml(schema_file)
-    found = evaluate(
-        read_table(original, table=table, query=query, schema=schema),
-        read_table(released, schema=schema.with_default_dialect),
-        schema,
+    found = coterie.evaluate(
+        original,
+        released,
+        schema_file,
         measures=chosen,
-        settings=settings,
-        shuffled=shuffled or _certified_as_unlinked(released),
+        shuffled=True if shuffled else None,
+        bins=bins,
+        queries=queries,
+        target=target,
+        threshold=threshold,
+        classifier=classifier,
+        seed=seed,
+        table=table,
+        query=query,
     )
     if as_json:
         print_json(found.to_dict())
         return
     _print(found)
-
-
-def _certified_as_unlinked(released: str) -> bool:
-    """Whether a certificate that lies beside the release says that its rows are shuffled or synthetic."""
-    beside = Path(f"{released}.certificate.json")
-    try:
-        certificate = Certificate.from_json(beside.read_bytes())
-        return certificate.release.shuffled or get_method(certificate.method).synthetic
-    except (OSError, CoterieError):
-        return False
 
 
 def _in_variances(result: Measured, measure: Measure) -> str:

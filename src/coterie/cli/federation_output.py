@@ -7,9 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,11 +16,8 @@ from rich.panel import Panel
 from rich.table import Table
 
 from coterie.cli.output import console, print_json, styled_status
-from coterie.errors import CertificateError
-from coterie.federation.documents.canonical import signed_from
-from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
-from coterie.federation.errors import FederationError
-from coterie.federation.secrets.keys import fingerprint
+from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.verification import superseded
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -158,40 +153,8 @@ def log_lines(*, as_json: bool) -> Iterator[None]:
 # The certificate of a joined release (several owners), for `coterie certificate verify` and `show`.
 
 
-@dataclass(frozen=True)
-class Joined:
-    certificate: FederatedCertificate
-    signer: str  # fingerprint of the aggregator's key, which must be compared with one that was told
-
-
-def read_joined(path: Path) -> Joined | None:
-    """Checked in all its parts; None if this is no certificate of a joined release."""
-    try:
-        data = path.read_bytes()
-        if not is_federated(json.loads(data)):
-            return None
-        signed = signed_from(data)
-        return Joined(verified(signed, signed.key), fingerprint(signed.key))
-    except (OSError, ValueError, RecursionError):
-        return None  # whoever reads one table's certificate says what is wrong with the file
-    except FederationError as error:
-        raise CertificateError(error.problem, error.advice) from None
-
-
-def outdated(joined: Joined) -> str | None:
-    """What an earlier version did not say where it added up the owners' ε."""
-    if joined.certificate.coterie_federated_certificate > 1 or joined.certificate.guarantee.status not in (
-        "proved", "bounded",
-    ):  # fmt: skip
-        return None
-    return (
-        f"an earlier version wrote '{joined.certificate.guarantee.status}'; today it is 'conditional', because it holds "
-        f"only if {MEMBERSHIP}"
-    )
-
-
-def show_joined(joined: Joined, *, as_json: bool) -> None:
-    certificate, promise = joined.certificate, joined.certificate.guarantee
+def show_joined(certificate: FederatedCertificate, signer: str | None, *, as_json: bool) -> None:
+    promise = certificate.guarantee
     if as_json:
         print_json(certificate.content())
         return
@@ -208,11 +171,11 @@ def show_joined(joined: Joined, *, as_json: bool) -> None:
         ),
         ("Absent", ", ".join(certificate.absent) or "nobody"),
         ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
-        ("Signed by", f"aggregator {joined.signer}"),
+        ("Signed by", f"aggregator {signer}"),
         *(("Assumes", assumption) for assumption in promise.assumptions),
         *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
         *(("Note", note) for note in certificate.notes),
-        *(("Today", note) for note in [outdated(joined)] if note),
+        *(("Today", note) for note in [superseded(certificate)] if note),
     ]
     text = "\n".join(
         f"[bold]{heading:11}[/] {f'{styled_status(promise.status)}: ' if heading == 'Promise' else ''}{escape(content)}"

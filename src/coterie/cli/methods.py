@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.panel import Panel
 from rich.table import Table
 
+import coterie
 from coterie.cli.output import console, print_json, styled_status
-from coterie.methods import all_methods, get_method
-from coterie.methods.guarantee import Facts, Guarantee, beside_in_words, settle
-from coterie.methods.recipe import Method
 
 app = typer.Typer(
     help="What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
@@ -23,49 +20,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 
 def complete_method(incomplete: str) -> list[str]:
     """For the shell: names that begin so."""
-    return [name for name in all_methods() if name.startswith(incomplete)]
-
-
-def example_guarantee(method: Method) -> Guarantee:
-    """The promise for an example table: 1,000 records, k = 10, ε = 1, declared bounds, secure noise."""
-    k = method.fixed_k or 10
-    return settle(
-        method.promise, Facts(Fraction(1), records=1000, k=k, clusters=1000 // k, protected=("value",))
-    )
-
-
-def as_dict(method: Method) -> dict[str, Any]:
-    guarantee = example_guarantee(method)
-    return {
-        "name": method.name,
-        "title": method.title,
-        "papers": method.papers,
-        "stages": f"{method.grouping.name} · {method.numeric.stages}",
-        "stages_for_categories": f"{method.grouping.name} · {method.categorical.stages}",
-        "minimum_k": method.minimum_k,
-        "fixed_k": method.fixed_k,
-        "k_may_be_left_out": method.public_k is not None,
-        "status": guarantee.status.value,
-        "model": guarantee.model,
-        "scope": guarantee.scope,
-        "example_label": guarantee.label,
-        "assumptions": list(guarantee.assumptions),
-        "beside": [
-            {
-                "scope": other.scope,
-                "model": other.model,
-                "status": other.status.value,
-                "value": other.value,
-                "label": other.label,
-                "assumptions": list(other.assumptions),
-            }
-            for other in guarantee.beside
-        ],
-        "beside_in_words": beside_in_words(guarantee.beside),
-        "claim": guarantee.citation,
-        "why": method.why,
-        "attack": method.attack,
-    }
+    return [name for name in coterie.list_methods() if name.startswith(incomplete)]
 
 
 @app.callback()
@@ -73,7 +28,7 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
     """List every method with the status of its guarantee and the paper it comes from."""
     if context.invoked_subcommand is not None:
         return
-    methods = [as_dict(method) for method in all_methods().values()]
+    methods = list(coterie.list_methods().values())
     if as_json:
         print_json(methods)
         return
@@ -103,7 +58,7 @@ def show_method(
     as_json: AsJson = False,
 ) -> None:
     """Explain one method: formula, promise, assumptions, known attack."""
-    content = as_dict(get_method(name))
+    content = coterie.list_methods()[name]
     if as_json:
         print_json(content)
         return

@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.cli.engines import Where, forget_scratch, scratch_beside
+import coterie
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.engines.in_memory import Release, protect
-from coterie.engines.out_of_core.chain import warm_up
-from coterie.engines.out_of_core.release import LargeRelease, protect_file
-from coterie.errors import OutputError, ParameterError
-from coterie.methods import get_method
 from coterie.methods.guarantee import beside_in_words
-from coterie.promise.certificate import Certificate
-from coterie.promise.certifying import warnings_on
-from coterie.publication.ledger import Ledger
-from coterie.publication.publishing import (
-    Destination,
-    Make,
-    fingerprint_of,
-    publish,
-    publish_charged,
-    purpose_of,
-    stage_rows,
-    table_again,
-)
-from coterie.publication.staging import Staged
-from coterie.schema.attributes import Schema
-from coterie.schema.exact import parse_epsilon
-from coterie.table.address import Address, is_database
-from coterie.table.memory_limit import keep_what_is_freed
-from coterie.table.reading import read_table
-
-_LARGE = 10**7  # bytes of a file whose table will need compiled code
 
 
 def protect_command(
@@ -102,7 +76,7 @@ def protect_command(
     measurements: Annotated[
         Path | None,
         typer.Option(
-            help="dp-synthetic: also write the noisy counts the rows were drawn from (.parquet, .csv). Safe to publish."
+            help="dp-synthetic: also write the noisy counts behind the rows (.parquet, .csv). Safe to publish."
         ),
     ] = None,
     grouping: Annotated[
@@ -161,179 +135,91 @@ def protect_command(
 
     Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
     """
-    if (ledger is None) != (population is None):
-        raise ParameterError("--ledger and --population belong together.", "Give both, or neither.")
-    destination = Destination(
-        data=output,
-        table=output_table,
-        certificate=certificate,
-        internal=internal,
-        measurements=measurements,
-        key=sign_with,
-        parts=engine == "spark",
-        streamed=memory is not None,
-        inputs=((data, table) if table else data, schema_file),
-        force=force,
-    )
-    if engine == "spark" and (table or query or output_table):
-        raise ParameterError(
-            "Spark reads and writes Parquet, no tables of databases.",
-            "Leave out --table, --query and --output-table, or --engine.",
+    with _Bars(quiet=as_json) as bars, _opened(ledger) as book:
+        written = coterie.publish(
+            data,
+            schema_file,
+            output,
+            method=method,
+            epsilon=epsilon,
+            k=k,
+            grouping=grouping,
+            seed=seed,
+            delta=delta,
+            rows=rows,
+            target=target,
+            shuffle=shuffle,
+            clip=clip,
+            table=table,
+            query=query,
+            engine=engine,
+            memory=memory,
+            scratch=scratch,
+            master=master,
+            output_table=output_table,
+            certificate=certificate,
+            internal=internal,
+            measurements=measurements,
+            sign=sign_with,
+            ledger=book,
+            population=population,
+            force=force,
+            progress=bars.show,
         )
-    if query and force and is_database(output) and Address.parse(output).same_database(Address.parse(data)):
-        raise OutputError(
-            "A query may read any table of the database, so --force could overwrite what it reads.",
-            "Write to a new table without --force, or read with --table instead of --query.",
+    _report(written, as_json=as_json)
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[coterie.Ledger | None]:
+    """The ledger, after saying what earlier, interrupted releases came to."""
+    if path is None:
+        yield None
+        return
+    with coterie.Ledger.open(path) as ledger:
+        for recovered in ledger.recovered:
+            errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
+        yield ledger
+
+
+class _Bars(Progress):
+    """One bar for each thing that is done."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.1f}/{task.total:,} {task.fields[unit]}"),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
         )
-    # A misspelt name should not cost the time of reading the table.
-    recipe = get_method(method).grouped(grouping)
-    if epsilon is None and recipe.adds_noise:
-        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
-    total = parse_epsilon(epsilon or "1")
-    schema = Schema.from_yaml(schema_file)
-    where = Where(engine, memory, scratch, master)
-    if (where.streamed or engine == "spark") and not clip:
-        raise ParameterError("--no-clip needs the whole table in memory.", "Leave it out, or --memory.")
-    where.check(
-        shuffle=shuffle,
-        internal=internal,
-        grouping=grouping,
-        database=is_database(data) and (engine != "spark" or Address.knows(data)),
-    )
+        super().__init__(*columns, console=errors, transient=True, disable=quiet)
+        self._tasks_by_name: dict[str, TaskID] = {}
 
-    def make() -> Release | LargeRelease:
-        if where.streamed:
-            with _bar(quiet=as_json) as bar:
-                task = bar.add_task("Protecting", total=len(schema.protected))
-                return protect_file(
-                    data,
-                    schema,
-                    method=method,
-                    epsilon=epsilon,
-                    k=k,
-                    seed=seed,
-                    memory=str(memory),
-                    scratch=work,
-                    advance=lambda share: bar.advance(task, share),
-                )
-        if Path(data).is_file() and Path(data).stat().st_size > _LARGE:
-            keep_what_is_freed()
-            Thread(target=warm_up).start()  # the compiled code is loaded while Arrow reads
-        source = [read_table(data, table=table, query=query, schema=schema)]
-        with _bar(quiet=as_json) as bar:
-            task = bar.add_task("Protecting", total=len(schema.protected))
-            return protect(
-                source.pop(),  # so that nobody else holds the table
-                schema,
-                method=method,
-                epsilon=epsilon,
-                k=k,
-                grouping=grouping,
-                seed=seed,
-                shuffle=shuffle,
-                clip=clip,
-                forget=internal is None,
-                progress=lambda _: bar.advance(task),
-                delta=delta,
-                rows=rows,
-                target=target,
-            )
-
-    def stage_watched(release: Any, to: Destination, temporary: Path | str | None) -> Staged:
-        with _bar(quiet=as_json, unit="rows") as bar:
-            task = bar.add_task("Writing", total=release.records)
-            return stage_rows(release.watched(lambda rows: bar.advance(task, rows)), to, temporary)
-
-    run: Make = make
-    stage_data, again = stage_watched if where.streamed else stage_rows, table_again
-    if where.engine == "spark":
-        from coterie.cli.engines import SparkRun
-
-        spark = SparkRun(
-            data, schema, destination, master, {"method": method, "epsilon": epsilon, "k": k, "seed": seed}
-        )
-        run, stage_data, again = spark.make, spark.stage, spark.again
-    with scratch_beside(output, scratch) if where.streamed else nullcontext(Path()) as work:
-        if ledger is None:
-            written = publish(run, destination, stage_data)
-        else:
-            assert population is not None
-            if seed is not None:
-                raise ParameterError(
-                    "A seeded release protects nobody, so it is not charged to a ledger.",
-                    "Leave out --seed or --ledger.",
-                )
-            request: tuple[object, ...] = (
-                method,
-                epsilon,
-                k,
-                grouping,
-                shuffle,
-                clip,
-                schema.to_yaml(),
-                data,
-                table,
-                query,
-            )
-            if (delta, rows, target) != (
-                None,
-                None,
-                None,
-            ):  # a request of an older version stays the same request
-                request = (*request, delta, rows, target)
-            purpose = purpose_of(
-                recipe,
-                total,
-                schema,
-                k,
-                population=population,
-                target=destination.shown,
-                fingerprint=fingerprint_of(data, request),
-                shuffled=shuffle,
-                clipped=clip,
-                delta=delta,
-            )
-            with Ledger.open(ledger) as book:
-                for recovered in book.recovered:
-                    errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
-                written = publish_charged(run, destination, book, purpose, stage_data, again)
-    if not where.streamed:
-        forget_scratch(output)
-    _report(written, destination, as_json=as_json)
+    def show(self, what: str, done: float, total: float) -> None:
+        if what not in self._tasks_by_name:
+            unit = "rows" if what == "Writing" else "attributes"
+            self._tasks_by_name[what] = self.add_task(what, unit=unit)
+        self.update(self._tasks_by_name[what], completed=done, total=total)
 
 
-def _bar(*, quiet: bool, unit: str = "attributes") -> Progress:
-    count = "{task.completed:,.1f}" if unit == "attributes" else "{task.completed:,}"
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn(f"{count}/{{task.total:,}} {unit}"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=errors,
-        transient=True,
-        disable=quiet,
-    )
-
-
-def _report(certificate: Certificate, destination: Destination, *, as_json: bool) -> None:
-    shown = destination.shown
+def _report(written: coterie.Written, *, as_json: bool) -> None:
+    certificate = written.certificate
+    promise, warnings = certificate.guarantee, written.warnings
     if as_json:
         print_json(
             {
-                "output": shown,
-                "certificate": str(destination.certificate_path),
-                "internal": str(destination.internal) if destination.internal else None,
+                "output": written.path,
+                "certificate": str(written.certificate_path),
+                "internal": str(written.internal) if written.internal else None,
                 "rows": certificate.release.rows,
-                "guarantee": certificate.guarantee.model_dump(mode="json"),
-                "warnings": list(warnings_on(certificate)),
+                "guarantee": promise.model_dump(mode="json"),
+                "warnings": list(warnings),
                 "notes": list(certificate.notes),
             }
         )
         return
-    console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(shown)}[/].")
-    promise, warnings = certificate.guarantee, warnings_on(certificate)
+    console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(written.path)}[/].")
     console.print(f"Promise: {styled_status(promise.status)}: {escape(promise.label)}.")
     for line in beside_in_words(promise.beside):
         console.print(f"[dim]{escape(line)}.[/]")
@@ -342,8 +228,6 @@ def _report(certificate: Certificate, destination: Destination, *, as_json: bool
     for note in certificate.notes:
         if note not in warnings:
             console.print(f"[#E69F00]Note:[/] {escape(note)}.")
-    console.print(f"Certificate: {escape(str(destination.certificate_path))}")
-    if destination.internal:
-        console.print(
-            f"Internal figures: {escape(str(destination.internal))} [bold #D55E00](do not publish)[/]"
-        )
+    console.print(f"Certificate: {escape(str(written.certificate_path))}")
+    if written.internal:
+        console.print(f"Internal figures: {escape(str(written.internal))} [bold #D55E00](do not publish)[/]")

@@ -19,7 +19,8 @@ from coterie.papers.data import available
 
 def reproduce_command(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME…", help="Experiments such as 001-table1; 'all'; or 'list'.")
+        list[str],
+        typer.Argument(metavar="NAME…", help="Experiments such as sanchez-2016-table1; 'all'; or 'list'."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")
@@ -28,7 +29,7 @@ def reproduce_command(
 ) -> None:
     """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
 
-    Example: coterie reproduce 001-table1 -o reproduced
+    Example: coterie reproduce sanchez-2016-table1 -o reproduced
     """
     if [name.casefold() for name in names] == ["list"]:
         _list(as_json=as_json)
@@ -106,7 +107,7 @@ def _list(*, as_json: bool) -> None:
         return
     table = Table(title="Experiments", caption="coterie reproduce NAME -o FOLDER, or all")
     for heading in ("name", "what", "paper", "data", "about"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # the name is to be copied
     for row in rows:
         here = "" if row["data_here"] else " [#E69F00](to be fetched)[/]"
         table.add_row(

@@ -8,13 +8,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+import coterie
 from coterie.cli.output import console, print_json
-from coterie.errors import ParameterError, SchemaError
+from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.schema.attributes import Attribute, Role, Schema
-from coterie.schema.draft import draft_schema
-from coterie.table.dialect_guess import guess_dialect
-from coterie.table.reading import read_table
 
 app = typer.Typer(
     help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
@@ -44,26 +41,15 @@ def draft(
     """Write a commented draft schema. Bounds are left open: fill them from public knowledge."""
     if bounds_from_data is not None and not 1 <= bounds_from_data < float("inf"):
         raise ParameterError("--bounds-from-data must be a number from 1 up.", "The papers use 1.5.")
-    dialect = guess_dialect(data)
-    found = read_table(data, table=table, query=query, dialect=dialect)
-    text = draft_schema(found, bounds_from_data=bounds_from_data, dialect=dialect)
-    stage_bytes(text.encode(), output, force=force, inputs=((data, table) if table else data,)).publish()
-    schema = Schema.from_yaml(output)
-    still_open = [attribute.name for attribute in schema.protected if _is_open(attribute)]
+    made = coterie.Schema.draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
+    inputs = ((data, table) if table else data,)
+    stage_bytes(made.text.encode(), output, force=force, inputs=inputs).publish()
     if as_json:
-        print_json({"schema": str(output), "to_fill": still_open})
+        print_json({"schema": str(output), "to_fill": made.to_fill})
         return
-    console.print(f"Wrote {escape(str(output))}: {len(schema.attributes)} attributes.")
-    if still_open:
-        console.print(f"Now fill in what is public about: {escape(', '.join(still_open))}.")
-
-
-def _is_open(attribute: Attribute) -> bool:
-    try:
-        attribute.require_public()
-    except SchemaError:
-        return True
-    return False
+    console.print(f"Wrote {escape(str(output))}: {len(made.schema.attributes)} attributes.")
+    if made.to_fill:
+        console.print(f"Now fill in what is public about: {escape(', '.join(made.to_fill))}.")
 
 
 @app.command("check")
@@ -72,12 +58,9 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Read a schema and say whether it is ready to protect with."""
-    schema = Schema.from_yaml(schema_file)
-    if not schema.protected:
-        raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
-    for attribute in schema.protected:
-        attribute.require_public()
-    roles = {role.value: [attribute.name for attribute in schema.with_role(role)] for role in Role}
+    schema = coterie.Schema.load(schema_file)
+    schema.require_ready()
+    roles = {role.value: [attribute.name for attribute in schema.with_role(role)] for role in coterie.Role}
     if as_json:
         print_json({"ready": True, "roles": roles})
         return

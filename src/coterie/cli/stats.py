@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Annotated
 
@@ -11,23 +10,14 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+import coterie
+from coterie import statistics
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.cli.stats_output import report_release, show_plan
-from coterie.errors import CertificateError, ParameterError
-from coterie.promise.certificate import Certificate
-from coterie.promise.signing import check_signature
+from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.report.plan_figure import draw_plan
-from coterie.statistics.allocators import DEFAULT, allocators
-from coterie.statistics.planning.as_in_paper import plan_as_in_paper
-from coterie.statistics.planning.by_hand import resplit
-from coterie.statistics.planning.plan import read_split
-from coterie.statistics.planning.planner import plan
-from coterie.statistics.planning.solving import solve_budget
-from coterie.statistics.releasing.certificate import StatisticsCertificate
-from coterie.statistics.releasing.publishing import release
-from coterie.statistics.releasing.records import open_records
-from coterie.statistics.specification.reading import read_specification
+from coterie.report.plan_figure import plan_figure
+from coterie.statistics.allocators import DEFAULT
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -37,7 +27,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
 AsInPaper = Annotated[
     bool,
-    typer.Option("--as-in-paper", help="As 002 does it, from the data. Refuted: not differential privacy."),
+    typer.Option("--as-in-paper", help="Plan on the data, as Nunes 2024 does. Not differentially private."),
 ]
 Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 Split = Annotated[
@@ -52,7 +42,7 @@ def plan_command(
     compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
     split: Split = None,
-    figure: Annotated[Path | None, typer.Option(help="Write a figure (PNG).")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write a figure (.svg, .png or .html).")] = None,
     proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
     data: Annotated[str | None, typer.Option(help="Only with --as-in-paper: the data it looks at.")] = None,
@@ -63,25 +53,19 @@ def plan_command(
 
     Example: coterie stats plan spec.yaml --figure plan.png
     """
-    specification = read_specification(spec)
-    solving = _asks_to_solve(solve)
-    if split is not None and (solving or as_in_paper):
-        raise ParameterError("--split fixes the budgets already.", "Leave out --solve and --as-in-paper.")
-    if as_in_paper != (data is not None):
-        raise ParameterError(
-            "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
-        )
     with _busy(as_json) as busy:
         busy.add_task("Planning")
-        if as_in_paper:
-            chosen = plan_as_in_paper(specification, open_records(data, table), allocator)
-        elif solving:
-            chosen = solve_budget(specification)
-        elif split is not None:
-            chosen = resplit(plan(specification, allocator, report_losses=False), read_split(split))
-        else:
-            chosen = plan(specification, allocator, compare=None if compare else ())
-        picture = draw_plan(chosen) if figure is not None else b""
+        chosen = statistics.plan(
+            spec,
+            allocator,
+            compare=None if compare else (),
+            solve=_asks_to_solve(solve),
+            split=split,
+            as_in_paper=as_in_paper,
+            data=data,
+            table=table,
+        )
+        picture = plan_figure(chosen).written_as(figure) if figure is not None else b""
     if figure is not None:
         stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
     if as_json:
@@ -123,22 +107,20 @@ def release_command(
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
-    specification = read_specification(spec)
-    solving = _asks_to_solve(solve)
     with _busy(as_json) as busy:
         task = busy.add_task("Reading")
-        published = release(
-            specification,
+        published = statistics.release(
+            spec,
             data,
             output,
             table=table,
             allocator=allocator,
             seed=seed,
             ledger=ledger,
-            key=sign_with,
+            sign=sign_with,
             as_in_paper=as_in_paper,
-            solve=solving,
-            split=None if split is None else read_split(split),
+            solve=_asks_to_solve(solve),
+            split=split,
             progress=lambda message: busy.update(task, description=message),
         )
     report_release(published, as_json)
@@ -152,36 +134,25 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """Say whether released statistics and a certificate belong together. Exit code 7 if they do not."""
-    try:
-        certificate = StatisticsCertificate.from_json(certificate_file.read_bytes())
-        content = released.read_bytes()
-    except OSError as error:
-        raise CertificateError(f"A file cannot be read ({error.strerror}).", "Check both paths.") from None
-    signer = check_signature(_as_certificate(certificate), key)
-    if hashlib.sha256(content).hexdigest() != certificate.digest.value:
-        raise CertificateError(
-            "The release and the certificate do not belong together: the digests differ.",
-            "The file was changed after it was certified, or this is another release's certificate.",
-        )
+    found = coterie.verify(released, certificate_file, key=key)
+    promise = found.certificate.guarantee
     if as_json:
-        print_json(
-            {"match": True, "signer": signer, "guarantee": certificate.guarantee.model_dump(mode="json")}
-        )
+        print_json({"match": True, "signer": found.signer, "guarantee": promise.model_dump(mode="json")})
     else:
         console.print("[bold #009E73]They belong together.[/]")
-        console.print(
-            f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
-        )
+        console.print(f"Promise: {styled_status(promise.status)}. {escape(promise.label)}.")
 
 
 @app.command("allocators")
 def allocators_command(as_json: AsJson = False) -> None:
     """List the ways of splitting a budget."""
     if as_json:
-        print_json([{"name": a.name, "title": a.title, "source": a.source} for a in allocators().values()])
+        print_json(
+            [{"name": a.name, "title": a.title, "source": a.source} for a in statistics.allocators().values()]
+        )
         return
     shown = Table("allocator", "what it does", "source", box=None, pad_edge=False)
-    for allocator in allocators().values():
+    for allocator in statistics.allocators().values():
         mark = " (default)" if allocator.name == DEFAULT else ""
         shown.add_row(f"[bold]{allocator.name}[/]{mark}", allocator.title, allocator.source)
     console.print(shown)
@@ -191,11 +162,6 @@ def _asks_to_solve(solve: str | None) -> bool:
     if solve not in (None, "epsilon", "rho", "budget"):
         raise ParameterError("--solve knows `epsilon` only.", "Write --solve epsilon.")
     return solve is not None
-
-
-def _as_certificate(certificate: StatisticsCertificate) -> Certificate:
-    """Signatures are over `canonical()` bytes, which both kinds of certificate have."""
-    return certificate  # type: ignore[return-value]
 
 
 def _busy(quiet: bool) -> Progress:

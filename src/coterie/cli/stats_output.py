@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-
 from rich.markup import escape
 from rich.table import Table
 
@@ -136,11 +132,14 @@ def report_release(published: Published, as_json: bool) -> None:
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
                 "notes": list(certificate.notes),
                 "warning": published.warning or None,
+                "outdated": published.outdated or None,
             }
         )
         return
     if published.again:
         console.print("This release is stored already: [bold]nothing was spent[/].")
+    if published.outdated:
+        console.print(f"[#E69F00]Note:[/] {escape(published.outdated)}.")
     _show_values(published)
     console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
     console.print(
@@ -153,7 +152,7 @@ def report_release(published: Published, as_json: bool) -> None:
 
 
 def _show_values(published: Published) -> None:
-    rows = _rows(published)
+    rows = published.values
     table = Table("released", "value", "95 % interval", box=None, pad_edge=False)
     for row in rows[:MOST_VALUES]:
         value, lower, upper = (float(row[key]) for key in ("value", "lower_95", "upper_95"))
@@ -161,13 +160,6 @@ def _show_values(published: Published) -> None:
     console.print(table)
     if len(rows) > MOST_VALUES:
         console.print(f"[dim]and {len(rows) - MOST_VALUES} more in the file[/]")
-
-
-def _rows(published: Published) -> list[dict[str, str | float]]:
-    text = published.content.decode()
-    if published.path.suffix.lower() == ".csv":
-        return [dict(row) for row in csv.DictReader(io.StringIO(text))]
-    return list(json.loads(text)["values"])
 
 
 def _show_notes(notes: tuple[str, ...]) -> None:

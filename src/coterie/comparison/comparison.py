@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,27 +23,58 @@ from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.bins import bin_count
 from coterie.evaluation.classes import check_classes
 from coterie.evaluation.measure import Measure, Settings
-from coterie.evaluation.pair import as_they_are
-from coterie.evaluation.spread import check_scales
+from coterie.evaluation.pair import check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow
+from coterie.table.frames import to_arrow, to_kind
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
+    """The figures of every cell of a grid, and the choices that were impossible.
+
+    Attributes
+    ----------
+    results : Results
+        One number per cell, run, attribute and measure.
+    skipped : tuple
+        The choices that were left out, and why.
+    resumed : int
+        Cells that were found finished.
+    """
+
     grid: Grid
     schema: Schema
     records: int
     results: Results
     skipped: tuple[Skipped, ...]
     resumed: int  # cells that were found finished
+    table: pa.Table | None = None  # what the grid ran on, for the report's examples
+    name: str = "a table"
+    sample: str | None = None  # what that table is, where it is not the data
+    settings: Settings = field(default_factory=Settings)
+
+    def __repr__(self) -> str:
+        cells = f"{len(self.results.cells):,} cells × {self.grid.runs} runs"
+        return f"<Comparison: {cells} on {self.records:,} records; methods {', '.join(self.grid.methods)}>"
+
+    def to_frame(self, kind: str = "arrow", *, by_attribute: bool = False) -> Any:
+        """One row per cell and run, with the measures of the whole table; or one per attribute as well.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        by_attribute : bool, default False
+            One row per cell, run and attribute.
+        """
+        return to_kind(self.results.by_attribute() if by_attribute else self.results.by_run(), kind)
 
     @property
     def epsilons(self) -> list[Fraction]:
@@ -54,24 +85,23 @@ class Comparison:
 def grid_measures(
     columns: Iterable[Column], names: Sequence[str] | None = None, *, synthetic: bool = False
 ) -> list[Measure]:
-    """The measures that a grid can give for these columns: those that follow from cluster values.
+    """The measures that a grid can give for these columns: those that look at one attribute at a time.
 
-    Unless it is named, the one that matches by rank comes only with synthetic methods: it is what they are ranked by, and
-    sorting every cell costs more than all else.
+    Unless it is named, a costly one comes only with synthetic methods, which are ranked by it.
     """
     kinds = {isinstance(column, NumericColumn) for column in columns}
     chosen = []
     for measure in map(get_measure, dict.fromkeys(names or all_measures())):
         by = measure.attribute
-        if not names and measure.name == "sse-matched" and not synthetic:
+        if not names and measure.costly and not synthetic:
             continue
-        if by is None or (by.clusters is None and by.drawn is None):
+        if by is None:
             if names:
                 raise ParameterError(
                     f"'{measure.name}' looks at whole rows, so a grid does not give it.",
                     "Take it from a release with `coterie evaluate`.",
                 )
-        elif (by.clusters is not None and True in kinds) or (by.drawn is not None and False in kinds):
+        elif (by.of_numbers and True in kinds) or (by.of_labels and False in kinds):
             chosen.append(measure)
     return chosen
 
@@ -95,7 +125,7 @@ def compare(
     check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records)
     cells, too_dear = affordable(checked, schema, planned)
-    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    synthetic = any(get_method(name).synthetic for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     _check_bins(checked, chosen, settings)
     attributes = tuple(attribute.name for attribute in schema.protected)
@@ -122,7 +152,8 @@ def compare(
         progress(resumed, len(cells))
     pending: list[Block] = []
     try:
-        original = _as_measured(table, schema, checked)
+        # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
+        original = {name: checked.as_they_were(name) for name in checked.columns}
         for block in _work(checked, original, schema, remaining, grid, chosen, settings):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
@@ -157,17 +188,6 @@ def _meaning(column: Column) -> str | None:
         "\n".join(column.taxonomy.categories).encode() + column.distance.tobytes() + column.order.tobytes()
     )
     return hashlib.sha256(content).hexdigest()
-
-
-def _as_measured(table: pa.Table, schema: Schema, checked: Checked) -> dict[str, Column]:
-    """Methods see values clipped to their domain, measures see them as they were, as `evaluate` does."""
-    if not any(checked.values_clipped.values()):
-        return checked.columns
-    raw = as_they_are(table, schema).columns
-    return {
-        name: raw[name] if checked.values_clipped.get(name) else column
-        for name, column in checked.columns.items()
-    }
 
 
 def _work(

@@ -14,9 +14,9 @@ import numpy as np
 
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
-from coterie.comparison.engine import Block, run_cells
+from coterie.comparison.engine import Block, Floats, ShareOut, Shares, run_cells
 from coterie.comparison.grid import Cell, Skipped
-from coterie.comparison.section import Floats, ShareOut, Shares
+from coterie.comparison.shared_noise import of_run
 from coterie.comparison.sorted_table import SortedTable
 from coterie.errors import ParameterError
 from coterie.evaluation.measure import Measure, Settings
@@ -59,7 +59,7 @@ def affordable(checked: Checked, schema: Schema, cells: Sequence[Cell]) -> tuple
 
 def _refusal(checked: Checked, shares: Shares) -> ParameterError | None:
     try:
-        check_price(checked, shares.exact)
+        check_price(checked, shares)
     except ParameterError as error:
         return error
     return None
@@ -83,9 +83,7 @@ def run_paid_cells(
         alike.setdefault(id(shares), (shares, []))[1].append(cell)
     rest = (measures, settings)
     for shares, members in alike.values():
-        paid = [
-            pay_for_bounds(checked, schema, shares.exact, SeededSampler(seed + run)) for run in range(runs)
-        ]
+        paid = [pay_for_bounds(checked, schema, shares, SeededSampler(seed + run)) for run in range(runs)]
         together = [cell for cell in members if get_method(cell.method).grouping.multivariate]
         one_by_one = [cell for cell in members if cell not in set(together)]
         if one_by_one:
@@ -109,20 +107,19 @@ def _one_by_one(
     if public:
         seen, measured = ({n: columns[n] for n in public} for columns in (checked.columns, originals))
         table = SortedTable(seen, measured)
-        left = Shares(paid[0].left)
-        for block in run_cells(table, cells, runs, seed, measures, settings, shares=left):
+        for block in run_cells(table, cells, runs, seed, measures, settings, shares=paid[0].left):
             _fill(found, cells, block, slice(None), [names.index(name) for name in public])
     columns: dict[str, Column] = {}
     original: dict[str, Column] = {}
-    streams, each = {}, {}
+    each: dict[str, Fraction] = {}
     for run, bounds in enumerate(paid):
         for name in bounds.spent:
-            own = f"{name}\x00{run}"  # no column of a file has such a name
+            own = of_run(name, run)
             column = bounds.checked.columns[name]
             columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
-            original[own], streams[own], each[own] = originals[name], (run, name), bounds.left[name]
-    table, shares = SortedTable(columns, original, streams), Shares(each)
-    for block in run_cells(table, cells, 1, seed, measures, settings, shares=shares):
+            original[own], each[own] = originals[name], bounds.left[name]
+    table = SortedTable(columns, original)
+    for block in run_cells(table, cells, 1, seed, measures, settings, shares=each):
         spent = [names.index(name) for name in paid[0].spent]
         by_run = {
             name: values.reshape(len(block.cells), runs, len(spent)) for name, values in block.values.items()
@@ -144,8 +141,8 @@ def _together(
     names = list(checked.columns)
     found = _empty(cells, len(paid), names, measures)
     for run, bounds in enumerate(paid):
-        table, left = SortedTable(bounds.checked.columns, originals), Shares(bounds.left)
-        for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=left):
+        table = SortedTable(bounds.checked.columns, originals)
+        for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=bounds.left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
     return Block(tuple(cells), found)
 

@@ -7,15 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.chain.mechanism.mechanism import Mechanism
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.partition.clustering import Summary
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, fall, rise
-from coterie.schema.taxonomy.orders import encode
+from coterie.chain.kernel import Grouped
 from coterie.table.checked import Checked
+from coterie.table.columns.change import in_label_order, semantic_distance, squared_error, variance_change
 from coterie.table.columns.column import CategoryColumn, Column
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
@@ -27,19 +23,6 @@ class NoiseFigures:
 
     zero_noise_share: float  # clusters whose noise has scale 0
     effective_multiplier: float | None  # idp-cbls only: how many ε_a the replaced minimum or maximum costs
-
-
-@dataclass(frozen=True, slots=True)
-class Protected:
-    """One column after the chain: numbers or codes in record order, the column that goes out, and figures."""
-
-    values: NDArray[Any]
-    array: pa.Array
-    noise: NoiseFigures | None  # None: not asked for
-    linked: bool = True  # False: synthetic, so row i has nothing to do with record i
-
-    def without_values(self) -> Protected:
-        return replace(self, values=self.values[:0].copy())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,47 +50,40 @@ class InternalFigures:
         return {"warning": WARNING, **asdict(self)}
 
 
-def noise_figures(centroids: Any, sensitivity: NDArray[np.float64], mechanism: Mechanism) -> NoiseFigures:
-    cluster_based = isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound is CLUSTER_BASED
+def noise_figures(grouped: Grouped) -> NoiseFigures:
     return NoiseFigures(
-        zero_noise_share=float(np.mean(sensitivity == 0)),
-        effective_multiplier=effective_multiplier(centroids.summary) if cluster_based else None,
+        zero_noise_share=float(np.mean(grouped.sensitivity == 0)),
+        effective_multiplier=grouped.mechanism.multiplier(grouped.centroids),
     )
 
 
 def internal_figures(
-    checked: Checked, released: Mapping[str, Protected], order: NDArray[np.int64] | None = None
+    checked: Checked,
+    released: Mapping[str, NDArray[Any]],
+    noise: Mapping[str, NoiseFigures],
+    *,
+    synthetic: bool,
+    order: NDArray[np.int64] | None,
 ) -> InternalFigures:
-    attributes = {name: _attribute(checked.columns[name], protected) for name, protected in released.items()}
+    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
+    attributes = {
+        name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
+        for name, values in released.items()
+    }
     row_order = None if order is None else order.tolist()
     return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
 
 
-def _attribute(column: Column, released: Protected) -> AttributeFigures:
-    assert released.noise is not None
-    noise = asdict(released.noise)
+def _attribute(
+    column: Column, released: NDArray[Any], noise: NoiseFigures, *, synthetic: bool
+) -> AttributeFigures:
     if isinstance(column, CategoryColumn):
-        before, after = column.codes, released.values
-        if not released.linked:
-            before, after = (codes[np.argsort(encode(codes, column.order))] for codes in (before, after))
-        return AttributeFigures(None, None, float(column.distance[before, after].mean()), **noise)
-    original, values = column.values, released.values
-    if not released.linked:
-        original, values = np.sort(original), np.sort(values)
-    variance, error = float(original.var()), float(np.mean((values - original) ** 2))
-    if variance == 0:  # a constant attribute has no variance to measure by: any error counts as 1
-        return AttributeFigures(float(error > 0), float(values.var() > 0), None, **noise)
-    change = abs(variance - float(values.var())) / variance
-    return AttributeFigures(error / variance, change, None, **noise)
-
-
-def effective_multiplier(summary: Summary) -> float:
-    """How many times ε_a the worse of two neighbours costs: minimum moved above the maximum, or the reverse.
-
-    The first shifts every cluster's trimmed sum by expression (2), the second by expression (3), while each
-    cluster's noise covers the larger of the two once (000 Prop. 3).
-    """
-    up, down = rise(summary), fall(summary)
-    covered = np.maximum(up, down)
-    noisy = covered > 0
-    return float(max(np.sum(up[noisy] / covered[noisy]), np.sum(down[noisy] / covered[noisy])))
+        if synthetic:
+            column = replace(column, codes=in_label_order(column, column.codes))
+            released = in_label_order(column, released)
+        return AttributeFigures(None, None, semantic_distance(column, released), **asdict(noise))
+    original = column.values
+    if synthetic:
+        original, released = np.sort(original), np.sort(released)
+    figures = squared_error(original, released), variance_change(original, released), None
+    return AttributeFigures(*figures, **asdict(noise))

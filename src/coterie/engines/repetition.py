@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from coterie.chain.kernel import Grouped, record_values, released_table
 from coterie.chain.noise.sampler import shuffled_order
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.engines.in_memory import Grouped, protect, rows, synthetic
+from coterie.engines.in_memory import protect
 from coterie.methods import get_method
 from coterie.promise.terms import Budget
 from coterie.schema.attributes import Schema, Source
@@ -28,21 +29,24 @@ def repeated(
             protect(table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle).table
         )
     recipe = get_method(method)
+    if recipe.whole_table is not None:  # noise decides what is read next: there is nothing to do once
+        return lambda seed: (
+            protect(table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle).table
+        )
     budget = Budget.of(epsilon, schema, recipe)
     k = recipe.check_k(k, checked.records, budget.mean)
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
-    grouped = {name: Grouped.of(c, recipe, clustering_of, k) for name, c in checked.columns.items()}
+    grouped = {
+        name: Grouped.of(column, recipe.mechanism(column), clustering_of(column), k)
+        for name, column in checked.columns.items()
+    }
 
     def release(seed: int) -> pa.Table:
         sampler = SeededSampler(seed)
-        noisy = {
-            name: one.noisy(budget.shares[name], sampler, measured=False) for name, one in grouped.items()
-        }
-        if recipe.synthesis is None:
-            results = {name: column.attached() for name, column in noisy.items()}
-        else:
-            results = synthetic(recipe.synthesis, checked, noisy, budget.dependence, sampler)
-        order = shuffled_order(sampler, checked.records) if shuffle else None
-        return rows(schema, checked, results, order)
+        noisy = {name: one.noisy(budget.shares[name], sampler) for name, one in grouped.items()}
+        drawn = record_values(noisy, checked.columns, recipe.synthesis, budget.dependence, sampler)
+        arrays = {name: (c.restore(drawn[name]), c.field) for name, c in checked.columns.items()}
+        released = released_table(schema, arrays, checked.kept)
+        return released.take(pa.array(shuffled_order(sampler, checked.records))) if shuffle else released
 
     return release

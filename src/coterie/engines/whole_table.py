@@ -38,6 +38,14 @@ class Synthesised:
         return measurements_table(self.drawn, self.columns)
 
 
+def measurements_of(found: Synthesised | None, method: str) -> pa.Table:
+    if found is None:
+        raise ParameterError(
+            f"Method '{method}' does not draw rows from noisy counts.", "Choose dp-synthetic, or leave them out."
+        )
+    return found.measurements
+
+
 def check_options(method: Method, schema: Schema, rows: int | None, target: str | None) -> None:
     """What only a method that models the whole table can do, before anything is read."""
     if method.whole_table is None:
@@ -82,7 +90,6 @@ def synthesised(
     records: int,
     budget: Budget,
     sampler: Sampler,
-    *,
     rows: int | None = None,
     target: str | None = None,
     progress: Callable[[str], None] | None = None,

@@ -1,4 +1,5 @@
-"""Into which bins the values of a numeric attribute fall: bins of 1/100 of the domain, or one a value (001 §4.2)."""
+"""Into which bins the values of a numeric attribute fall: bins of 1/100 of the domain, or one a value (Sánchez et al.
+2016, §4.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.table.columns.column import Floats, NumericColumn
 
-STRIPES = 100  # 001: continuous attributes, bins of 1/100 of the domain
+STRIPES = 100  # Sánchez et al. 2016: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
 MOST_BINS = 1_000_000
 
@@ -53,11 +54,6 @@ class Edges:
     per_unit: Floats
     last: Floats  # the number of the last bin
     whole: list[int]  # attributes with one bin a value
-
-    @property
-    def single(self) -> tuple[float, float, float, bool]:
-        """Those of the only attribute, as compiled loops read them."""
-        return self.lower.item(), self.per_unit.item(), self.last.item(), bool(self.whole)
 
     def places(self, values: Floats) -> NDArray[np.int64]:
         """As `bin_numbers`, every attribute under its own domain."""

@@ -1,4 +1,4 @@
-"""classification: train on the release, test on original records that it was not trained on (000 §4.2).
+"""classification: train on the release, test on original records that it was not trained on (Soria-Comas et al., §4.2).
 
 The first 66 % of the records train, the rest test; of a table that is sorted by class, 66 % drawn at random. Beside each
 F-measure stands the upper bound: the same classifier trained on the original records.
@@ -101,7 +101,7 @@ MEASURE = Measure(
     name="classification",
     title="F-measure of a classifier trained on the release",
     meaning="mean over classes, tested on original records; 1 is best, and the upper bound from original data stands beside",
-    papers="000 §4.2",
+    papers="Soria-Comas et al. (iDP), §4.2",
     needs_linkage=True,  # else a released record could be tested on its own original
     table=_compute,
     rank=60,

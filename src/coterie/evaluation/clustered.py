@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.evaluation.spread import rounding, variance
+from coterie.table.columns.change import rounding, variance
 from coterie.table.columns.column import NumericColumn
-from coterie.table.memory_limit import room_for
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-LONG = 50_000  # records: from here on protect() runs compiled code as well, and loading it pays
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,7 @@ class Numbers:
 
     @cached_property
     def variance(self) -> Floats:
-        if self.records.shape[1] < LONG:
-            return variance(self.records)[:, None]
-        from coterie.chain.partition._compiled import for_reading
-        from coterie.evaluation._column_loops import squares_around
-
-        lines = zip(self.records, self.mean[:, 0].tolist(), strict=True)
-        squares = np.array([[squares_around(for_reading(line), mean)] for line, mean in lines])
-        return np.asarray(squares / (self.records.shape[1] - 1))
+        return variance(self.records)[:, None]
 
     @cached_property
     def rounding(self) -> Floats:
@@ -88,34 +79,24 @@ class Arranged:
 
     numbers: Numbers
     values: Floats
-    rising: bool = False  # whether they rise from cluster to cluster too
+
+    @cached_property
+    def rising(self) -> bool:
+        """Whether they rise from cluster to cluster too."""
+        return bool((self.values[:, 1:] >= self.values[:, :-1]).all())
 
     @cached_property
     def weights(self) -> Floats:
-        """1 / max(sanity bound, |x|) of each record (001 §4.2), or what `error_unit` takes for it."""
+        """1 / max(sanity bound, |x|) of each record (Sánchez et al. 2016, §4.2), or what `error_unit` takes for it."""
         return np.asarray(1.0 / self.numbers.error_unit(self.values))
 
     @cached_property
     def running(self) -> tuple[Floats, Floats]:
         """Σ w and Σ w·(x − mean) over the records up to each. Around the mean: moments of one day in 2026 are alike in
         nearly all digits, and differences of long sums would be left with the rest."""
-        if self.values.shape[1] >= LONG:
-            return self._running_by_compiled_loop()
         return np.cumsum(self.weights, axis=1), np.cumsum(
             self.weights * (self.values - self.numbers.mean), axis=1
         )
-
-    def _running_by_compiled_loop(self) -> tuple[Floats, Floats]:
-        from coterie.evaluation._column_loops import running_sums
-
-        running, running_x = room_for(2 * self.values.size, np.float64).reshape(2, *self.values.shape)
-        for place, source in enumerate(self.numbers.sources):
-            relative = source.attribute.type.has_zero
-            floor = sanity_bound(source) if relative else float(source.domain.width)
-            middle = self.numbers.mean[place].item()
-            sums = running[place], running_x[place]
-            running_sums(self.values[place], middle, floor, float(relative), *sums)
-        return running, running_x
 
 
 @dataclass(frozen=True)
@@ -207,5 +188,5 @@ class Clusters:
 
 
 def sanity_bound(column: NumericColumn) -> float:
-    """001 §4.2: a hundredth of the domain."""
+    """Sánchez et al. 2016, §4.2: a hundredth of the domain."""
     return float(column.domain.width) / 100

@@ -1,8 +1,8 @@
 """Categories as clusters: what by-cluster measures need, computed once and used by every ε, method and run.
 
-    semantic distance of a cluster = m(S, released label), the marginality of 001 Eq. (4)
+    semantic distance of a cluster = m(S, released label), the marginality of Sánchez et al. 2016, Eq. (4)
 
-so the error of a cell costs one number a cluster, or, where many clusters are alike, one a distinct cluster and label.
+so the error of a cell costs one number a cluster.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ClusteredLabels:
 
 
 @dataclass(frozen=True)
-class DrawnCodes:
+class Drawn:
     """What cells and runs release: a row each, a label a cluster."""
 
     clustered: ClusteredLabels
@@ -67,22 +67,3 @@ class DrawnCodes:
         size = np.broadcast_to(self.clustered.size[self.clustered.group], place.shape)
         counts = np.bincount(place.ravel(), weights=size.ravel(), minlength=labels * rows)
         return counts.reshape(rows, labels).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class DrawnTallies:
-    """The same where few clusters are distinct: how many of each drew each label; the axes are row, distinct, label."""
-
-    clustered: ClusteredLabels
-    tallies: Whole
-
-    @cached_property
-    def distance(self) -> Floats:
-        return np.asarray(np.einsum("rdl,dl->r", self.tallies, self.clustered.marginality))
-
-    @cached_property
-    def histogram(self) -> Whole:
-        return np.asarray(np.einsum("rdl,d->rl", self.tallies, self.clustered.size.astype(np.int64)))
-
-
-Drawn = DrawnCodes | DrawnTallies

@@ -7,7 +7,7 @@ import numpy as np
 from coterie.evaluation.clustered import Floats
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
-from coterie.evaluation.spread import alike
+from coterie.table.columns.change import alike
 
 
 def correlations(columns: list[Floats]) -> Floats:
@@ -40,7 +40,7 @@ MEASURE = Measure(
     name="correlation",
     title="error of the correlation matrix",
     meaning="mean distance between a correlation before and after; 0 is best, 2 the worst possible",
-    papers="none of them",
+    papers="ours",
     needs_linkage=False,
     table=_compute,
     rank=40,

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.measure import Measured, Settings
 from coterie.evaluation.pair import bring_together
+from coterie.methods import get_method
+from coterie.promise.certificate import Certificate
+from coterie.publication.release import Release
 from coterie.schema.attributes import Schema
-from coterie.table.frames import to_arrow
+from coterie.schema.document import as_schema
+from coterie.table.frames import to_kind
+from coterie.table.reading import as_table
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
+    """What a release is still worth. Computed from the original data: do not publish it.
+
+    Attributes
+    ----------
+    measures : dict
+        By name: `value` for the whole release, `attributes` one by one, or the `reason` why there is none.
+    notes : tuple of str
+        What was noticed when the two tables were brought together.
+    """
+
     measures: dict[str, Measured]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        values = {name: found.value for name, found in self.measures.items() if found.value is not None}
+        told = ", ".join(f"{name} {value:.3g}" for name, value in list(values.items())[:4])
+        left = len(self.measures) - len(values)
+        return f"<Evaluation: {told}{', …' if len(values) > 4 else ''}; {left} not taken>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -27,22 +52,116 @@ class Evaluation:
             "measures": {name: found.to_dict() for name, found in self.measures.items()},
         }
 
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per measure and attribute, and one per measure of the whole release (attribute missing).
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+
+        Returns
+        -------
+        pyarrow.Table, pandas.DataFrame or polars.DataFrame
+            With the columns measure, attribute, value and reason.
+        """
+        rows: list[dict[str, Any]] = []
+        for name, found in self.measures.items():
+            rows.append({"measure": name, "attribute": None, "value": found.value, "reason": found.reason})
+            rows += [
+                {"measure": name, "attribute": attribute, "value": value, "reason": None}
+                for attribute, value in found.attributes.items()
+            ]
+        texts = ("measure", "attribute", "reason")
+        columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in texts}
+        columns["value"] = pa.array([row["value"] for row in rows], pa.float64())
+        return to_kind(pa.table(columns).select(["measure", "attribute", "value", "reason"]), kind)
+
 
 def evaluate(
     original: Any,
     released: Any,
-    schema: Schema,
+    schema: Schema | str | Path | Mapping[str, Any],
     *,
     measures: Sequence[str] | None = None,
-    settings: Settings | None = None,
-    shuffled: bool = False,
+    shuffled: bool | None = None,
+    bins: str = "auto",
+    queries: int = 1000,
+    target: str | None = None,
+    threshold: float | None = None,
+    classifier: str = "RandomForestClassifier",
+    train_share: float = 0.66,
+    seed: int = 0,
+    table: str | None = None,
+    query: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """Measure a release (pandas, polars, pyarrow). Measures that need linked rows are skipped where rows moved."""
-    settings = settings or Settings()
+    """Measure what a release is still worth, against its original.
+
+    Parameters
+    ----------
+    original : frame, str or Path
+        The table before protection: a frame, a file or the address of a database.
+    released : Release, frame, str or Path
+        The release of that very table.
+    schema : Schema, str, Path or dict
+        The schema that the release was made with.
+    measures : sequence of str, optional
+        Only these. Default: all.
+    shuffled : bool, optional
+        Whether row i of the release is not row i of the original. Default: as the release or the certificate beside
+        it says. Measures that need linked rows are then not taken.
+    bins : {"auto", "domain", "value"}, default "auto"
+        The bins of histograms: 1/100 of the domain, or one per value.
+    queries : int, default 1000
+        How many random range counts to ask.
+    target : str, optional
+        The class column, for classification.
+    threshold : float, optional
+        Make two classes of the target: at most this, and above it.
+    classifier : str, default "RandomForestClassifier"
+        Any scikit-learn classifier, by its name.
+    train_share : float, default 0.66
+        The share of records that train the classifier.
+    seed : int, default 0
+        For the queries and the classifier.
+    table, query : str, optional
+        The table (or sheet) to read, or a query, where `original` is a database (or a workbook).
+    progress : callable, optional
+        Called with the name of each measure that was taken.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    DataError
+        Where the two tables do not belong together.
+    ParameterError
+        For an unknown measure or an impossible setting.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> people, schema = coterie.demo_population(), coterie.demo_schema()
+    >>> release = coterie.protect(people, schema, method="laplace", epsilon=1, seed=1)
+    >>> found = coterie.evaluate(people, release, schema, measures=["sse"])
+    >>> found.measures["sse"].value > 0
+    True
+    >>> found.to_frame().column_names
+    ['measure', 'attribute', 'value', 'reason']
+    """
+    settings = Settings(bins, queries, target, threshold, classifier, train_share, seed)
+    # A misspelt name should not cost the time of reading two tables.
     chosen = [get_measure(name) for name in measures] if measures else list(all_measures().values())
+    schema = as_schema(schema)
+    rows = released.table if isinstance(released, Release) else released
     pair = bring_together(
-        to_arrow(original, schema)[0], to_arrow(released, schema)[0], schema, shuffled=shuffled
+        as_table(original, schema, table=table, query=query),
+        as_table(rows, schema.with_default_dialect),
+        schema,
+        shuffled=_unlinked(released) if shuffled is None else shuffled,
     )
     found: dict[str, Measured] = {}
     for measure in chosen:
@@ -53,3 +172,17 @@ def evaluate(
         if progress:
             progress(measure.name)
     return Evaluation(found, pair.notes)
+
+
+def _unlinked(released: Any) -> bool:
+    """Whether the release, or a certificate that lies beside it, says that its rows are shuffled or synthetic."""
+    try:
+        if isinstance(released, Release):
+            certificate = released.certificate
+        elif isinstance(released, str | Path):
+            certificate = Certificate.from_json(Path(f"{released}.certificate.json").read_bytes())
+        else:
+            return False
+        return certificate.release.shuffled or get_method(certificate.method).synthetic
+    except (OSError, CoterieError):
+        return False

@@ -1,4 +1,5 @@
-"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (001 §4.2)."""
+"""jensen-shannon: divergence between the histograms before and after, base 2, so between 0 and 1 (Sánchez et al. 2016,
+§4.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.evaluation.clustered import LONG, Arranged, Clusters, Floats, Numbers
+from coterie.evaluation.clustered import Clusters, Floats, Numbers
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
@@ -53,8 +54,6 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
 def _clusters(released: Released, settings: Settings) -> Floats:
     """As `divergence`; the bins of all attributes in one list, row after row."""
     bins = bins_of(released.clusters.numbers, settings)
-    if released.sums is not None and released.sums.histogram is not None:
-        return _gain(released.sums.histogram, bins)
     clusters, values = released.clusters, released.values
     at_once = max(1, MOST_COUNTS // len(bins.before))
     if values.shape[1] <= at_once:
@@ -94,34 +93,19 @@ class Bins:
     records: int
 
 
-def bins_of(numbers: Numbers, settings: Settings, arranged: Arranged | None = None) -> Bins:
-    """`arranged`: the same values in an order that may be quicker to count."""
+def bins_of(numbers: Numbers, settings: Settings) -> Bins:
     if settings.bins not in numbers.histograms:
         sources, values = numbers.sources, numbers.records[:, None]
         count = np.array([bin_count(source, settings.bins) for source in sources])
         edges = edges_of(sources, count)
         first = np.cumsum(count) - count
         records = values.shape[2]
-        if len(sources) == 1 and records >= LONG:
-            rising = arranged is not None and arranged.rising
-            in_line = arranged.values[0] if arranged is not None and rising else numbers.records[0]
-            before = _long_histogram(in_line, rising, edges, int(count[0]))
-        else:
-            place = edges.places(values) + first[:, None, None]
-            before = np.bincount(place.ravel(), minlength=int(count.sum()))
+        place = edges.places(values) + first[:, None, None]
+        before = np.bincount(place.ravel(), minlength=int(count.sum()))
         own = [gain.sum() for gain in np.split(_count_times_log(2 * records)[before], first[1:])]
         numbers.histograms[settings.bins] = Bins(edges, first, before, np.array(own), records)
     found: Bins = numbers.histograms[settings.bins]
     return found
-
-
-def _long_histogram(values: Floats, rising: bool, edges: Edges, bins: int) -> NDArray[np.int64]:
-    from coterie.chain.partition._compiled import for_reading
-    from coterie.evaluation._column_loops import histogram
-
-    counts = np.zeros(bins, dtype=np.int64)
-    histogram(for_reading(values), rising, edges.single, counts)
-    return counts
 
 
 def _drawn(drawn: Drawn, settings: Settings) -> Floats:
@@ -132,8 +116,8 @@ MEASURE = Measure(
     name="jensen-shannon",
     title="Jensen–Shannon divergence of the distributions",
     meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
-    papers="001 §4.2",
+    papers="Sánchez et al. 2016, §4.2",
     needs_linkage=False,
-    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, from_sums=True, drawn=_drawn),
+    attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),
     rank=30,
 )

@@ -9,16 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.evaluation.clustered import Floats
-from coterie.evaluation.mean_sse import by_record, scaled
+from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
-from coterie.evaluation.spread import rounding, variance
+from coterie.table.columns.change import in_variances, squared_error
 from coterie.table.columns.column import NumericColumn
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    error = np.mean((np.sort(released) - np.sort(column.values)) ** 2)
-    return float(scaled(error, float(variance(column.values)), rounding(column.values)))
+    return squared_error(np.sort(column.values), np.sort(released))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:
@@ -42,7 +41,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
         inside = running[attribute, ends] - running[attribute, ends - size]
         error = np.sum(centred**2, axis=1)[:, None] - np.sum(values * (2 * inside - size * values), axis=2)
     error = np.maximum(error, 0.0) / numbers.records.shape[1]
-    return scaled(error, numbers.variance, numbers.rounding)
+    return in_variances(error, numbers.variance, numbers.rounding)
 
 
 MEASURE = Measure(
@@ -50,8 +49,9 @@ MEASURE = Measure(
     title="squared error of each distribution",
     meaning="as sse, with values matched by rank instead of by row: the mean over the m measured attributes in variances, "
     "divided by m once more; 0 is the same distribution",
-    papers="none of them; it needs no linkage",
+    papers="ours; it needs no linkage",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, clusters=_clusters, combine=by_record),
     rank=13,
+    costly=True,
 )

@@ -28,7 +28,7 @@ class Settings:
     target: str | None = None  # classification: the class column
     threshold: float | None = None  # … made of two classes: at most it, or above it
     classifier: str = "RandomForestClassifier"
-    train_share: float = 0.66  # 000 §4.2: the first 66 % of the records train
+    train_share: float = 0.66  # Soria-Comas et al., §4.2: the first 66 % of the records train
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -70,8 +70,9 @@ def mean_of_attributes(values: Floats) -> Floats:
 class ByAttribute:
     """A measure that looks at one attribute at a time, from records and, with the same result, from clusters.
 
-    `numbers` and `labels` take original and released records. `clusters` and `drawn` take one row of released cluster
-    values a (cell, run) and return one number for it. A kind of attribute that the measure does not know is left out.
+    `numbers` and `labels` take original and released records. `clusters` and `drawn`, which need not be there, take one row
+    of released cluster values per (cell, run) and return one number for it: a grid is then quicker. A kind of attribute that
+    the measure does not know is left out.
     """
 
     numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
@@ -79,9 +80,30 @@ class ByAttribute:
     clusters: Callable[[Released, Settings], Floats] | None = None
     drawn: Callable[[Drawn, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
-    from_sums: bool = (
-        False  # `clusters` is content with `Released.sums`: the rows of a long column are then never held
-    )
+
+    @property
+    def of_numbers(self) -> bool:
+        return self.numbers is not None or self.clusters is not None
+
+    @property
+    def of_labels(self) -> bool:
+        return self.labels is not None or self.drawn is not None
+
+    def by_row(
+        self, released: Released | Drawn, cluster: NDArray[np.int32] | None, settings: Settings
+    ) -> Floats | None:
+        """One number per (cell, run) of one attribute. `cluster` is that of each record; None: each is its own."""
+        if isinstance(released, Drawn):
+            if self.drawn is not None:
+                return self.drawn(released, settings)
+            column, rows, one = released.clustered.source, released.codes, self.labels
+        else:
+            if self.clusters is not None:
+                return self.clusters(released, settings)[0]
+            column, rows, one = released.clusters.numbers.sources[0], released.values[0], self.numbers
+        if one is None:
+            return None
+        return np.array([one(column, row if cluster is None else row[cluster], settings) for row in rows])
 
     def compute(self, pair: Pair, settings: Settings) -> Measured:
         found: dict[str, float] = {}
@@ -113,6 +135,9 @@ class Measure:
     attribute: ByAttribute | None = None
     table: Callable[[Pair, Settings], Measured] | None = None
     higher_is_better: bool = False
+    costly: bool = (
+        False  # more than all else: a grid takes it only where rows are synthetic, or where it is named
+    )
 
     def compute(self, pair: Pair, settings: Settings) -> Measured:
         if self.attribute is not None:

@@ -1,4 +1,5 @@
-"""sse-004: the SSE of 004 §5, summed over records and attributes and divided by the number of attributes."""
+"""sse-sum: the SSE of Sánchez et al. (univariate), §5, summed over records and attributes and divided by the number of
+attributes."""
 
 from __future__ import annotations
 
@@ -19,11 +20,11 @@ def _clusters(released: Released, settings: Settings) -> Floats:
 
 
 MEASURE = Measure(
-    name="sse-004",
-    title="sum of squared errors as in 004",
+    name="sse-sum",
+    title="sum of squared errors",
     meaning="grows with the number of records and with units; lower is better",
-    papers="004 §5",
+    papers="Sánchez et al. (univariate), §5",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters, from_sums=True),
+    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
     rank=12,
 )

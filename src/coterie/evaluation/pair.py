@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from coterie.errors import DataError, SchemaError, nearest
-from coterie.evaluation.spread import check_scales
-from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema
+from coterie.errors import DataError, ParameterError, SchemaError, nearest
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.schema.moments import LARGEST_BOUND
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
@@ -20,6 +20,7 @@ from coterie.table.columns.numbers import stand_in, step_of
 Floats = NDArray[np.float64]
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
 _ENOUGH_ROWS = 50
+_LARGEST, _NARROWEST = 1e140, 1e-140
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +184,16 @@ def _looks_shuffled(pair: Pair) -> bool:
         if abs(float(one @ other)) / size > 4 / np.sqrt(len(before)):
             return False
     return compared
+
+
+def check_scales(columns: Iterable[Column]) -> None:
+    """Refuse domains whose squares, summed over many records, are no doubles. Nobody measures in such units."""
+    for column in columns:
+        if not isinstance(column, NumericColumn) or column.domain.source is Source.DP:
+            continue
+        lower, upper = column.domain.lower, column.domain.upper
+        if max(abs(lower), abs(upper)) > _LARGEST or upper - lower < _NARROWEST:
+            raise ParameterError(
+                f"The domain of '{column.attribute.name}' is too wide or too narrow to measure errors in it.",
+                f"Choose another unit: bounds up to {_LARGEST:g}, and at least {_NARROWEST:g} apart.",
+            )

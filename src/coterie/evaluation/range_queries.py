@@ -1,7 +1,8 @@
 """range-queries: mean error of random range counts, "how many have age 20–35 and income 10–50 k?".
 
-004 §6 leaves this to future work. A query bounds one to three attributes by intervals drawn uniformly inside their
-public domains; its error is |count − count'| / max(count, n/100), the bound keeping near-empty answers in proportion.
+Sánchez et al. (univariate) leaves this to future work. A query bounds one to three attributes by intervals drawn
+uniformly inside their public domains; its error is |count − count'| / max(count, n/100), the bound keeping near-empty
+answers in proportion.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ MEASURE = Measure(
     name="range-queries",
     title="mean relative error of random range counts",
     meaning="by which share of itself a count over a random range of one to three attributes is off; 0 is best",
-    papers="what 004 §6 leaves to future work",
+    papers="future work in Sánchez et al. (univariate), §6",
     needs_linkage=False,
     table=_compute,
     rank=50,

@@ -1,7 +1,8 @@
-"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (001 §4.2).
+"""relative-error: |x − x'| / max(sanity bound, |x|), the bound a hundredth of the domain (Sánchez et al. 2016, §4.2).
 
-For categories 001 takes the semantic distance, which lies between 0 and 1 already. Of dates and ranks 001 says nothing:
-their zero is arbitrary (1970, the lowest label), so their errors are shares of the domain.
+For categories Sánchez et al. 2016 takes the semantic distance, which lies between 0 and 1 already. Of dates and ranks
+Sánchez et al. 2016 says nothing: their zero is arbitrary (1970, the lowest label), so their errors are shares of the
+domain.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
     clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
-    if released.sums is not None:
-        return np.asarray(released.sums.weighted / records, dtype=np.float64)
     values = released.values
     if clusters.alone:
         error = np.einsum("arc,ac->ar", np.abs(released.gaps), arranged.weights)
@@ -82,10 +81,8 @@ MEASURE = Measure(
     title="mean relative error",
     meaning="share by which a value is off (small ones count as 1/100 of the domain); of dates and ranks, whose zero is "
     "arbitrary, the share of the domain; of categories the semantic distance",
-    papers="001 §4.2",
+    papers="Sánchez et al. 2016, §4.2",
     needs_linkage=True,
-    attribute=ByAttribute(
-        numbers=_numbers, labels=from_labels, clusters=_clusters, from_sums=True, drawn=from_drawn
-    ),
+    attribute=ByAttribute(numbers=_numbers, labels=from_labels, clusters=_clusters, drawn=from_drawn),
     rank=20,
 )

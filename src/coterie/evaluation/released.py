@@ -2,51 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from coterie.evaluation.clustered import Clusters, Floats, Whole
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """What measures ask of a long column, added up in one go while its values are made: a number an attribute and row."""
-
-    squared_error: Floats  # Σ (released − original)²
-    shift: Floats  # Σ size · (released − mean of the original)
-    spread: Floats  # Σ size · (released − mean of the original)²
-    weighted: Floats  # Σ |released − original| / what it is held against
-    histogram: Whole | None  # records in each bin of `jensen_shannon`: row, bin
+from coterie.evaluation.clustered import Clusters, Floats
 
 
 @dataclass(frozen=True)
 class Released:
-    """What cells and runs release for the clusters. `sums`, where there are some, spare a measure to ask for the values."""
+    """What cells and runs release for the clusters. The axes of `values`: attribute, row (a cell and run), cluster."""
 
     clusters: Clusters
-    make: Callable[[], Floats]
-    sums: Sums | None = None
-
-    @cached_property
-    def values(self) -> Floats:
-        """The axes: attribute, row (a cell and run), cluster."""
-        return self.make()
+    values: Floats
 
     @cached_property
     def squared_error(self) -> Floats:
         """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
-        if self.sums is not None:
-            return self.sums.squared_error
         return self.clusters.within + self.over_squares(self.gaps)
 
     @cached_property
     def around_mean(self) -> tuple[Floats, Floats]:
         """Σ over records of the released value less the original's mean, and of its square."""
-        if self.sums is not None:
-            return self.sums.shift, self.sums.spread
         distance = self.values - self.clusters.numbers.mean[:, None]
         return self.over_records(distance), self.over_squares(distance)
 

@@ -1,4 +1,5 @@
-"""semantic-distance: how far a released category lies from the original one in the taxonomy (001 Eq. (3))."""
+"""semantic-distance: how far a released category lies from the original one in the taxonomy (Sánchez et al. 2016, Eq.
+(3))."""
 
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import numpy as np
 
 from coterie.evaluation.clustered_labels import Drawn, Floats
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.table.columns.change import semantic_distance
 from coterie.table.columns.column import CategoryColumn, Codes
 
 
 def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
-    return float(np.mean(column.distance[column.codes, released]))
+    return semantic_distance(column, released)
 
 
 def from_drawn(drawn: Drawn, settings: Settings) -> Floats:
@@ -21,7 +23,7 @@ MEASURE = Measure(
     name="semantic-distance",
     title="mean semantic distance of categories",
     meaning="0: every category is kept; 1: nothing in common with the original in the taxonomy",
-    papers="001 Eq. (3)",
+    papers="Sánchez et al. 2016, Eq. (3)",
     needs_linkage=True,
     attribute=ByAttribute(labels=from_labels, drawn=from_drawn),
     rank=21,

@@ -15,14 +15,14 @@ def _promise(facts: Facts) -> Guarantee:
     return proved_dp(
         facts,
         "rows are synthetic",
-        "001 Lemma 1, Laplace on Kendall's τ, composition, post-processing; docs/guarantees/dp-copula",
+        "Sánchez et al. 2016, Lemma 1, Laplace on Kendall's τ, composition, post-processing; docs/guarantees/dp-copula",
     )
 
 
 METHOD = Method(
     name="dp-copula",
     title="synthetic rows from noisy distributions and noisy rank correlations",
-    papers="001 Lemma 1; DPCopula (Li, Xiong, Jiang, EDBT 2014)",
+    papers="DPCopula (Li, Xiong, Jiang 2014); Sánchez et al. 2016, Lemma 1",
     grouping=GRADED_RANKING,
     numeric=CountedOrSorted(SortedCentroids(smooth=True)),
     categorical=CountedLabels(),

@@ -1,4 +1,5 @@
-"""dp-ir: individual ranking, one Laplace draw a cluster, scale Δ/(kε_a) (001 Algorithm 1, 004 Algorithm 1)."""
+"""dp-ir: individual ranking, one Laplace draw a cluster, scale Δ/(kε_a) (Sánchez et al. 2016, Algorithm 1, Sánchez et
+al. (univariate), Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from coterie.schema.exact import as_text
 
 def _promise(facts: Facts) -> Guarantee:
     numbers, claim = (
-        dp_list(facts, "001 Lemma 1; docs/guarantees/dp-sorted"),
-        "001 Lemma 3 and 004 Lemma 4 claim ε-DP",
+        dp_list(facts, "Sánchez et al. 2016, Lemma 1; docs/guarantees/dp-sorted"),
+        "Sánchez et al. 2016, Lemma 3 and Sánchez et al. (univariate), Lemma 4 claim ε-DP",
     )
     if not facts.labelled or facts.k == 1 or facts.clusters <= 1:
         return on_rows(facts, numbers, claim)
-    # 001 Algorithm 2 pays for one cluster; one record moves many.
+    # Sánchez et al. 2016, Algorithm 2 pays for one cluster; one record moves many.
     return on_rows(facts, None if rows_show_groups(facts) else _per_cluster(facts, numbers), claim)
 
 
@@ -32,14 +33,14 @@ def _per_cluster(facts: Facts, listed: Guarantee) -> Guarantee:
         listed,
         value=total,
         status=Status.BOUNDED,
-        label=f"at most {total}-DP (qε for q = {facts.clusters} clusters: 001 Algorithm 2 pays for one of them)",
+        label=f"at most {total}-DP (qε for q = {facts.clusters} clusters; Algorithm 2 of Sánchez et al. 2016 pays for one)",
     )
 
 
 METHOD = Method(
     name="dp-ir",
     title="individual ranking with noise for the global sensitivity",
-    papers="001 §3.2 Algorithm 1, §3.4 Algorithm 2, 004 §4",
+    papers="Sánchez et al. 2016, Algorithms 1 and 2; Sánchez et al. (univariate), §4",
     grouping=INDIVIDUAL_RANKING,
     numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
     categorical=PER_CLUSTER,

@@ -17,14 +17,14 @@ from coterie.methods.recipe import Method
 
 
 def _promise(facts: Facts) -> Guarantee:
-    listed = dp_list(facts, "001 Lemma 1; labels: docs/guarantees/exponential-path")
-    return on_rows(facts, listed, "ours; 001 Lemma 3 claims ε-DP for rows")
+    listed = dp_list(facts, "Sánchez et al. 2016, Lemma 1; labels: docs/guarantees/exponential-path")
+    return on_rows(facts, listed, "ours; Sánchez et al. 2016, Lemma 3 claims ε-DP for rows")
 
 
 METHOD = Method(
     name="dp-ir-path",
     title="dp-ir with categories calibrated to the whole ordered list",
-    papers="001 §3.4, corrected",
+    papers="ours: Sánchez et al. 2016, §3.4, corrected",
     grouping=INDIVIDUAL_RANKING,
     numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
     categorical=WHOLE_LIST,

@@ -1,4 +1,4 @@
-"""dp-mdav: insensitive MDAV, noise of scale (n/k)·Δ/(kε) on every centroid (001 §2.4 and §4.4).
+"""dp-mdav: insensitive MDAV, noise of scale (n/k)·Δ/(kε) on every centroid (Sánchez et al. 2016, §2.4 and §4.4).
 
 As published, every attribute gets the whole ε although one record moves the means of all m attributes.
 """
@@ -21,17 +21,17 @@ from coterie.schema.exact import as_text
 def _promise(facts: Facts) -> Guarantee:
     total, m = as_text(len(facts.protected) * facts.epsilon), len(facts.protected)
     listed = replace(
-        dp_list(facts, "001 §2.4 claims ε-DP; one record moves all m means, hence mε"),
+        dp_list(facts, "Sánchez et al. 2016, §2.4 claims ε-DP; one record moves all m means, hence mε"),
         value=total,
         label=f"{total}-DP (mε for m = {m} attributes; replace-one; n and bounds public)",
     )
-    return on_rows(facts, listed, "001 §2.4 claims ε-DP", shared=True)
+    return on_rows(facts, listed, "Sánchez et al. 2016, §2.4 claims ε-DP", shared=True)
 
 
 METHOD = Method(
     name="dp-mdav",
     title="insensitive multivariate groups with noise for all centroids at once",
-    papers="001 §2.4 and §4.4",
+    papers="Sánchez et al. 2016, §2.4 and §4.4",
     grouping=INSENSITIVE_MDAV,
     numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K_EACH),
     categorical=EVERY_CLUSTER,

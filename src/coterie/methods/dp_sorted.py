@@ -1,4 +1,5 @@
-"""dp-sorted: the ε-DP list of noisy centroids of each attribute, without row linkage (ours; 001 Lemma 1)."""
+"""dp-sorted: the ε-DP list of noisy centroids of each attribute, without row linkage (ours; Sánchez et al. 2016, Lemma
+1)."""
 
 from __future__ import annotations
 
@@ -14,21 +15,21 @@ def _promise(facts: Facts) -> Guarantee:
     return proved_dp(
         facts,
         "lists of noisy group means, each attribute in an order of its own: rows mean nothing",
-        "001 Lemma 1 with composition over attributes; docs/guarantees/dp-sorted",
+        "Sánchez et al. 2016, Lemma 1 with composition over attributes; docs/guarantees/dp-sorted",
     )
 
 
 METHOD = Method(
     name="dp-sorted",
     title="the sorted list of noisy group means of each attribute, no rows",
-    papers="001 Lemma 1, without §3.2's re-attachment",
+    papers="ours, after Sánchez et al. 2016, Lemma 1",
     grouping=INDIVIDUAL_RANKING,
     numeric=SortedCentroids(smooth=False),
     categorical=SortedLabels(),
     promise=_promise,
     why=(
-        "Lemma 1 of 001 bounds how far one record moves the whole sorted list of means by Δ/k. The release is that list "
-        "with noise, each entry repeated as often as n and k say; which record was in which group is not in it."
+        "One record moves the whole sorted list of group means by at most Δ/k (Sánchez et al. 2016, Lemma 1). The release "
+        "is that list with noise, each entry repeated as often as n and k say; which record was in which group is not in it."
     ),
     attack=ATTACK,
     rank=20,

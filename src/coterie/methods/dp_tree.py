@@ -15,14 +15,14 @@ def _promise(facts: Facts) -> Guarantee:
     return proved_dp(
         facts,
         "rows are synthetic",
-        "001 Lemma 1, exponential mechanism and Laplace on two-way counts, composition; docs/guarantees/dp-copula",
+        "Sánchez et al. 2016, Lemma 1; exponential mechanism and Laplace on two-way counts; docs/guarantees/dp-copula",
     )
 
 
 METHOD = Method(
     name="dp-tree",
     title="synthetic rows from noisy distributions and a tree of noisy two-way tables",
-    papers="001 Lemma 1; MST (McKenna, Miklau, Sheldon 2021)",
+    papers="MST (McKenna, Miklau, Sheldon 2021); Sánchez et al. 2016, Lemma 1",
     grouping=GRADED_RANKING,
     numeric=CountedOrSorted(SortedCentroids(smooth=True)),
     categorical=CountedLabels(),

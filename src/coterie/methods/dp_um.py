@@ -1,4 +1,4 @@
-"""dp-um: as dp-ir, but scale Δ/(|C|ε_a): the larger last cluster gets less noise (000 Algorithm 1)."""
+"""dp-um: as dp-ir, but scale Δ/(|C|ε_a): the larger last cluster gets less noise (Soria-Comas et al., Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from coterie.methods.recipe import Method
 
 
 def _promise(facts: Facts) -> Guarantee:
-    listed = dp_list(facts, "001 Lemma 1 with Δ/|C|: the changes of all sums add up to at most Δ")
-    return on_rows(facts, listed, "000 §3.1 claims ε-DP")
+    listed = dp_list(
+        facts, "Sánchez et al. 2016, Lemma 1 with Δ/|C|: the changes of all sums add up to at most Δ"
+    )
+    return on_rows(facts, listed, "Soria-Comas et al., §3.1 claims ε-DP")
 
 
 _NUMERIC = LaplaceOnCentroids(MEAN, DOMAIN_OVER_SIZE)
@@ -22,7 +24,7 @@ _NUMERIC = LaplaceOnCentroids(MEAN, DOMAIN_OVER_SIZE)
 METHOD = Method(
     name="dp-um",
     title="univariate microaggregation with noise for the global sensitivity",
-    papers="000 §3.1 Algorithm 1",
+    papers="Soria-Comas et al. (iDP), §3.1",
     grouping=INDIVIDUAL_RANKING,
     numeric=_NUMERIC,
     categorical=RankedCategories(_NUMERIC),

@@ -9,10 +9,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.graded_ranking import graded_ranking, graded_sizes
-from coterie.chain.partition.insensitive_mdav import insensitive_mdav, squared_distances
+from coterie.chain.partition.graded_ranking import graded_sizes
+from coterie.chain.partition.individual_ranking import cut, equal_cut, individual_ranking, ranks
+from coterie.chain.partition.insensitive_mdav import distance_from_corner
+from coterie.chain.partition.mdav import mdav, mdav_mixed
+from coterie.chain.partition.optimal_univariate import optimal_univariate
 from coterie.schema.taxonomy.semantics import marginality_order
 from coterie.table.columns.column import CategoryColumn, Column, Floats
 
@@ -22,12 +24,44 @@ Find = Callable[[Column], Clustering]
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """`prepare` does what must be done once for the whole table and returns the clustering of each column."""
+    """`prepare` does what must be done once for the whole table and returns the clustering of each column.
+
+    Groups are cut from an order of the records (`key`) or found in some other way (`find`). Where there is a key,
+    engines that never hold all records can cut the same groups, and a grid sorts once for every k.
+    """
 
     name: str
-    prepare: Callable[[Sequence[Column], int], Find]
+    find: Callable[[Sequence[Column], int], Find] | None
     sizes: Callable[[int, int], Sizes] | None  # from n and k alone; None: they depend on the data
     multivariate: bool = False
+    key: Callable[[Sequence[Column]], Floats] | None = None  # of one column, or of all if multivariate
+    cut: Callable[[int, int], NDArray[np.int64]] = equal_cut  # n, k → sizes along the order of the key
+    alone: bool = False  # every record is a group, numbered in record order
+
+    @property
+    def ranked(self) -> bool:
+        """Whether groups are k neighbours along the key, the last with the remainder."""
+        return self.key is not None and self.cut is equal_cut
+
+    @property
+    def by_position(self) -> bool:
+        """Whether each column is sorted by its own values."""
+        return self.key is position
+
+    def prepare(self, columns: Sequence[Column], k: int) -> Find:
+        if self.key is None:
+            assert self.find is not None
+            return self.find(columns, k)
+        if self.multivariate:
+            clustering = self._cut(self.key(columns), k)
+            return lambda column: clustering
+        key = self.key
+        return lambda column: self._cut(key([column]), k)
+
+    def _cut(self, key: Floats, k: int) -> Clustering:
+        if self.ranked:  # fewer steps than a full sort
+            return individual_ranking(key, k)
+        return cut(ranks(key), self.cut(len(key), k))
 
 
 def equal_sizes(records: int, k: int) -> Sizes:
@@ -61,17 +95,7 @@ def _alone(columns: Sequence[Column], k: int) -> Find:
     return find
 
 
-def _ranked(columns: Sequence[Column], k: int) -> Find:
-    return lambda column: local.rank(column.position, k)
-
-
-def _graded(columns: Sequence[Column], k: int) -> Find:
-    return lambda column: graded_ranking(column.position, k)
-
-
 def _optimal(columns: Sequence[Column], k: int) -> Find:
-    from coterie.chain.partition.optimal_univariate import optimal_univariate  # Numba takes its time to load
-
     return lambda column: optimal_univariate(column.position, k)
 
 
@@ -86,8 +110,6 @@ def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
     Each attribute is scaled so that two records drawn at random are, on average, equally far apart in it. The scales
     come from the data, as the groups do.
     """
-    from coterie.chain.partition.mdav import mdav, mdav_mixed  # Numba takes its time to load
-
     numeric = [_standardised(column.values) for column in columns if not isinstance(column, CategoryColumn)]
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     records = len(columns[0].position)
@@ -114,19 +136,12 @@ def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
     return column.distance * np.sqrt(2 / mean_square) if mean_square > 0 else column.distance
 
 
-def _by_corner(columns: Sequence[Column], k: int) -> Clustering:
-    """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
-    points, lower, upper = _from_corner(columns)
-    return insensitive_mdav(points, lower, upper, k)
+def position(columns: Sequence[Column]) -> Floats:
+    return columns[0].position
 
 
 def corner_key(columns: Sequence[Column]) -> Floats:
-    """What insensitive MDAV sorts by, record by record: for engines that never hold all records."""
-    points, lower, upper = _from_corner(columns)
-    return squared_distances((points - lower) / (upper - lower), np.zeros(len(columns)))
-
-
-def _from_corner(columns: Sequence[Column]) -> tuple[Floats, Floats, Floats]:
+    """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
     points, lower, upper = [], [], []
     for column in columns:
         if isinstance(column, CategoryColumn):
@@ -138,13 +153,15 @@ def _from_corner(columns: Sequence[Column]) -> tuple[Floats, Floats, Floats]:
             points.append(column.values)
             lower.append(column.domain.lower)
             upper.append(column.domain.upper)
-    return np.column_stack(points), np.array(lower), np.array(upper)
+    return distance_from_corner(np.column_stack(points), np.array(lower), np.array(upper))
 
 
 NO_GROUPS = Grouping("no groups", _alone, equal_sizes)
-EACH_ALONE = Grouping("each record alone", _alone, equal_sizes)
-INDIVIDUAL_RANKING = Grouping("individual ranking", _ranked, equal_sizes)
-GRADED_RANKING = Grouping("individual ranking, smaller groups at both ends", _graded, smaller_ends)
+EACH_ALONE = Grouping("each record alone", _alone, equal_sizes, alone=True)
+INDIVIDUAL_RANKING = Grouping("individual ranking", None, equal_sizes, key=position)
+GRADED_RANKING = Grouping(
+    "individual ranking, smaller groups at both ends", None, smaller_ends, key=position, cut=graded_sizes
+)
 OPTIMAL_UNIVARIATE = Grouping("optimal univariate groups of k to 2k−1", _optimal, None)
 MDAV = Grouping("MDAV", partial(_shared, _by_mdav), mdav_sizes, multivariate=True)
-INSENSITIVE_MDAV = Grouping("insensitive MDAV", partial(_shared, _by_corner), equal_sizes, multivariate=True)
+INSENSITIVE_MDAV = Grouping("insensitive MDAV", None, equal_sizes, multivariate=True, key=corner_key)

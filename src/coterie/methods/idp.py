@@ -1,4 +1,4 @@
-"""idp: noise on every value for its own local sensitivity; k = 1 (000 Prop. 1 and Prop. 2 with |C| = 1)."""
+"""idp: noise on every value for its own local sensitivity; k = 1 (Soria-Comas et al., Prop. 1 and Prop. 2 with |C| = 1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _promise(facts: Facts) -> Guarantee:
         scope=ROWS,
         label=f"{epsilon}-iDP only if the noise scale counts as fixed at this table's value; not {epsilon}-DP",
         assumptions=(FROZEN, PUBLIC),
-        citation="000 Prop. 1 and Prop. 2",
+        citation="Soria-Comas et al., Prop. 1 and Prop. 2",
     )
 
 
@@ -31,7 +31,7 @@ _NUMERIC = LaplaceOnCentroids(MEAN, LOCAL)
 METHOD = Method(
     name="idp",
     title="noise on every value for its local sensitivity",
-    papers="000 §2 Prop. 1, §3.2.1",
+    papers="Soria-Comas et al. (iDP), Prop. 1",
     grouping=EACH_ALONE,
     numeric=_NUMERIC,
     categorical=RankedCategories(_NUMERIC),

@@ -1,4 +1,5 @@
-"""idp-cbls: individual ranking, trimmed means, noise for the cluster-based local sensitivity (000 Prop. 3)."""
+"""idp-cbls: individual ranking, trimmed means, noise for the cluster-based local sensitivity (Soria-Comas et al.,
+Prop. 3)."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ def _promise(facts: Facts) -> Guarantee:
             "the clustering is taken as fixed, which it is not",
             "no cluster has noise of scale 0 (clusters of equal values do)",
         ),
-        citation="000 Prop. 3 claims ε-iDP",
+        citation="Soria-Comas et al., Prop. 3 claims ε-iDP",
     )
-    return refuted_idp(facts, listed, "000 Prop. 3 claims ε-iDP")
+    return refuted_idp(facts, listed, "Soria-Comas et al., Prop. 3 claims ε-iDP")
 
 
 _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED)
@@ -39,7 +40,7 @@ _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED)
 METHOD = Method(
     name="idp-cbls",
     title="individual ranking, trimmed means, noise for the spread inside each cluster",
-    papers="000 §3.2.2 Prop. 3, 003 §5.1",
+    papers="Soria-Comas et al. (iDP), Prop. 3; Del Vasto-Terrientes et al. (fragmented data), §5.1",
     grouping=INDIVIDUAL_RANKING,
     numeric=_NUMERIC,
     categorical=RankedCategories(_NUMERIC),
@@ -52,4 +53,5 @@ METHOD = Method(
     attack=f"Nearest-neighbour linkage: the noise is small. {TIE_LINKAGE}",
     rank=42,
     minimum_k=3,
+    understated=lambda q: (Fraction(q, 2), Fraction(q)),
 )

@@ -1,4 +1,5 @@
-"""idp-cbls-joint: as idp-cbls, with one common scale that covers all clusters at once (ours; 000 Prop. 3 summed)."""
+"""idp-cbls-joint: as idp-cbls, with one common scale that covers all clusters at once (ours; Soria-Comas et al., Prop.
+3 summed)."""
 
 from __future__ import annotations
 
@@ -32,9 +33,9 @@ def _promise(facts: Facts) -> Guarantee:
         scope=LIST,
         label=f"{as_text(facts.epsilon)}-iDP with the noise scale frozen; not DP",
         assumptions=(FROZEN, PUBLIC, SAMPLER, ONE_RECORD),
-        citation="ours, docs/guarantees/idp-cbls-joint; 000 Prop. 3 summed over all clusters",
+        citation="ours, docs/guarantees/idp-cbls-joint; Soria-Comas et al., Prop. 3 summed over all clusters",
     )
-    return refuted_idp(facts, listed, "ours; 000 Prop. 3 claims ε-iDP for rows")
+    return refuted_idp(facts, listed, "ours; Soria-Comas et al., Prop. 3 claims ε-iDP for rows")
 
 
 _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED_JOINT)
@@ -42,7 +43,7 @@ _NUMERIC = LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED_JOINT)
 METHOD = Method(
     name="idp-cbls-joint",
     title="idp-cbls with one scale that covers all clusters at once",
-    papers="000 §3.2.2 Prop. 3, corrected",
+    papers="ours: Soria-Comas et al. (iDP), Prop. 3, corrected",
     grouping=INDIVIDUAL_RANKING,
     numeric=_NUMERIC,
     categorical=RankedCategories(_NUMERIC),

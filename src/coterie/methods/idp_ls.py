@@ -1,4 +1,4 @@
-"""idp-ls: individual ranking, noise for the local sensitivity of each cluster's mean (000 Prop. 2)."""
+"""idp-ls: individual ranking, noise for the local sensitivity of each cluster's mean (Soria-Comas et al., Prop. 2)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _promise(facts: Facts) -> Guarantee:
         scope=LIST,
         label=f"at most {twice}-iDP (2ε) with the noise scale frozen; not DP",
         assumptions=(FROZEN, PUBLIC),
-        citation="000 Prop. 2 claims ε-iDP; each scale is at least Δ/(2|C|ε_a) and Σ|C||Δc| ≤ Δ, hence 2ε",
+        citation="Soria-Comas et al., Prop. 2 claims ε-iDP; each scale is at least Δ/(2|C|ε_a) and Σ|C||Δc| ≤ Δ, hence 2ε",
     )
-    rows = on_rows(facts, listed, "000 Prop. 2 claims ε-iDP")
+    rows = on_rows(facts, listed, "Soria-Comas et al., Prop. 2 claims ε-iDP")
     # Where the rows are the list, the scale that follows the data is a condition like idp's.
     return replace(rows, status=Status.CONDITIONAL) if rows.status is Status.BOUNDED else rows
 
@@ -36,7 +36,7 @@ _NUMERIC = LaplaceOnCentroids(MEAN, LOCAL)
 METHOD = Method(
     name="idp-ls",
     title="individual ranking with noise for the local sensitivity",
-    papers="000 §3.2.1 Prop. 2, 003 §5.1",
+    papers="Soria-Comas et al. (iDP), Prop. 2; Del Vasto-Terrientes et al. (fragmented data), §5.1",
     grouping=INDIVIDUAL_RANKING,
     numeric=_NUMERIC,
     categorical=RankedCategories(_NUMERIC),

@@ -1,4 +1,4 @@
-"""idp-mdav: MDAV groups, trimmed means, cluster-based noise (what 000 §5 leaves to future work).
+"""idp-mdav: MDAV groups, trimmed means, cluster-based noise (what Soria-Comas et al., §5 leaves to future work).
 
 All records of a group get the same row, whatever the noise: k-anonymity is kept at every ε.
 """
@@ -25,15 +25,17 @@ def _promise(facts: Facts) -> Guarantee:
         scope=LIST,
         label="individual-DP only per centroid with the groups fixed, which they are not; not DP",
         assumptions=(FROZEN, "the groups are taken as fixed; one record can change many of MDAV's groups"),
-        citation="000 Prop. 3 on MDAV groups; 000 §5 proposes it as future work",
+        citation="Soria-Comas et al., Prop. 3 on MDAV groups; Soria-Comas et al., §5 proposes it as future work",
     )
-    return refuted_idp(facts, listed, "000 §5 proposes it as future work", k_anonymity(facts), shared=True)
+    return refuted_idp(
+        facts, listed, "Soria-Comas et al., §5 proposes it as future work", k_anonymity(facts), shared=True
+    )
 
 
 METHOD = Method(
     name="idp-mdav",
     title="multivariate groups of at least k, trimmed means, noise for the spread inside each group",
-    papers="000 §5 (future work) with Prop. 3",
+    papers="Soria-Comas et al. (iDP), §5 (future work) with Prop. 3",
     grouping=MDAV,
     numeric=LaplaceOnCentroids(TRIMMED_MEAN, CLUSTER_BASED),
     categorical=PER_CLUSTER,

@@ -1,4 +1,4 @@
-"""ir: individual ranking without noise (001 §4.3, the other baseline)."""
+"""ir: individual ranking without noise (Sánchez et al. 2016, §4.3, the other baseline)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _promise(facts: Facts) -> Guarantee:
 METHOD = Method(
     name="ir",
     title="individual ranking, no noise",
-    papers="001 §2.1 and §4.3",
+    papers="Sánchez et al. 2016, §2.1 and §4.3",
     grouping=INDIVIDUAL_RANKING,
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),

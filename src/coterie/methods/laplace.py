@@ -1,4 +1,4 @@
-"""laplace: plain noise on every value, scale Δ/ε_a (001 §3.3 and §4.3, the baseline of all papers)."""
+"""laplace: plain noise on every value, scale Δ/ε_a (Sánchez et al. 2016, §3.3 and §4.3, the baseline of all papers)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _promise(facts: Facts) -> Guarantee:
         scope=ROWS,
         label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public)",
         assumptions=(PUBLIC, SAMPLER, ONE_RECORD),
-        citation="Laplace mechanism with sequential composition over attributes (001 §3.3)",
+        citation="Laplace mechanism with sequential composition over attributes (Sánchez et al. 2016, §3.3)",
     )
 
 
 METHOD = Method(
     name="laplace",
     title="plain Laplace noise on every value",
-    papers="001 §3.3 and §3.4, 004 §5, 000 §4.1",
+    papers="Sánchez et al. 2016, §3.3; Sánchez et al. (univariate), §5; Soria-Comas et al. (iDP), §4.1",
     grouping=EACH_ALONE,
     numeric=LaplaceOnCentroids(MEAN, DOMAIN_OVER_K),
     categorical=PER_RECORD,

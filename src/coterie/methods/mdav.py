@@ -1,4 +1,4 @@
-"""mdav: multivariate microaggregation without noise (Domingo-Ferrer and Torra 2005; 001 §2.1)."""
+"""mdav: multivariate microaggregation without noise (Domingo-Ferrer and Torra 2005; Sánchez et al. 2016, §2.1)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def k_anonymity(facts: Facts) -> Guarantee:
 METHOD = Method(
     name="mdav",
     title="multivariate groups of at least k records, no noise",
-    papers="001 §2.1",
+    papers="Sánchez et al. 2016, §2.1",
     grouping=MDAV,
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),

@@ -44,6 +44,8 @@ class Method:
     synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
     whole_table: WholeTable | None = None  # all attributes are measured and modelled together
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
+    # q clusters → between which multiples of ε the list of centroids costs, where the method counts one
+    understated: Callable[[int], tuple[Fraction, Fraction]] | None = None
 
     def mechanism(self, column: Column) -> Mechanism:
         part = self.numeric if isinstance(column, NumericColumn) else self.categorical
@@ -66,7 +68,7 @@ class Method:
             raise ParameterError(f"There is no grouping '{grouping}'.", nearest(grouping, GROUPINGS))
         if grouping == "equal":
             return self
-        if self.grouping is not INDIVIDUAL_RANKING:
+        if self.grouping.multivariate or not self.grouping.ranked:
             raise ParameterError(
                 f"Method '{self.name}' does not rank attributes one by one.",
                 "Optimal grouping takes the place of individual ranking: choose a method that uses it.",

@@ -1,10 +1,9 @@
-"""The insurance data of 002 §5.4.2."""
+"""The insurance data of Nunes 2024, §5.4.2."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.paper_002_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
-from coterie.report.style import COLOURS, new_figure
+from coterie.papers.nunes_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
+from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.statistics.allocators import find_allocator
 
 
@@ -21,7 +20,7 @@ def insurance() -> pa.Table:
     return load("insurance")
 
 
-# 002 §5.4.3: the published scores of five allocations, without their simulation error.
+# Nunes 2024, §5.4.3: the published scores of five allocations, without their simulation error.
 
 TOLERANCE = 0.03
 
@@ -63,21 +62,21 @@ def _compute() -> Outcome:
 
 
 EXPERIMENT = Experiment(
-    name="002-scores",
+    name="nunes-scores",
     title="the metric's scores of five allocations",
-    paper="002 §5.4.3",
+    paper="Nunes 2024, §5.4.3",
     data=("insurance",),
     seconds=2,
     compute=_compute,
 )
 
 
-# Paper 002, §5.1: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
+# Nunes 2024, §5.1: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
 #
 # Four operations, and for each of four variables four values, the others at their base. The simulated mean is
 # drawn as in Fig. 5.2–5.5, with the exact curve over it: closed for + and −, one quadrature for × and ÷. The
 # mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
-# what the simulation shows above it are the spikes that 002 describes.
+# what the simulation shows above it are the spikes that Nunes 2024 describes.
 
 Array = NDArray[np.float64]
 OPERATIONS = ("addition", "subtraction", "multiplication", "division")
@@ -143,7 +142,7 @@ def _given_one_noise(panel: Panel, a: float, b: float) -> float:
 
 
 def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Array = SHARES) -> Array:
-    """The mean absolute error of that many draws, as 002 computes it (no guard)."""
+    """The mean absolute error of that many draws, as Nunes 2024 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     a = (
         panel.value_a
@@ -175,27 +174,25 @@ def _laplace_nodes(around: float) -> tuple[Array, Array]:
     return unit, weight / weight.sum()
 
 
-def draw(chosen: Sequence[Panel], means: Sequence[Array], columns: int = 4) -> Any:
-    """Panels in a grid: simulation as dots, exact curve as a line, logarithmic error axis."""
-    rows = -(-len(chosen) // columns)
-    figure, axes = new_figure(3.2 * columns, 2.4 * rows, rows, columns)
-    for axis, panel, mean in zip(axes.flat, chosen, means, strict=False):
-        axis.plot(SHARES, mean, ".", markersize=2.5, color=COLOURS[1], label="simulated mean")
-        label = "exact (denominator guarded)" if panel.operation == "division" else "exact"
-        axis.plot(SHARES, exact_curve(panel), color=COLOURS[0], linewidth=1.3, label=label)
-        axis.set_yscale("log")
-        axis.set_title(panel.title, fontsize=8)
-        axis.set_xlabel("ε of query A (total ε = 1)", fontsize=7)
-        axis.set_ylabel("mean absolute error", fontsize=7)
-        axis.tick_params(which="both", labelsize=6)
-    for axis in list(axes.flat)[len(chosen) :]:
-        axis.set_visible(False)
-    axes.flat[0].legend(fontsize=6, frameon=False)
-    return figure
+def draw(chosen: Sequence[Panel], means: Sequence[Array], title: str = "") -> Figure:
+    """One picture per panel: simulation as dots, exact curve as a line, logarithmic error axis."""
+
+    def over_shares(values: Array) -> list[tuple[float, float]]:
+        return [(float(share), float(value)) for share, value in zip(SHARES, values, strict=True)]
+
+    drawn = []
+    for panel, mean in zip(chosen, means, strict=True):
+        exact = "exact (denominator guarded)" if panel.operation == "division" else "exact"
+        simulation = Series("simulated mean", over_shares(mean), look=1, joined=False)
+        drawn.append(
+            Lines(panel.title, [simulation, Series(exact, over_shares(exact_curve(panel)), marked=False)])
+        )
+    axis = "ε of query A (total ε = 1)"
+    return lines(drawn, x=axis, y="mean absolute error", caption="", log_x=False, title=title)
 
 
 def experiment(operation: str, number: str) -> Experiment:
-    """One figure of 002 §5.1 with all sixteen panels of its operation."""
+    """One figure of Nunes 2024, §5.1 with all sixteen panels of its operation."""
 
     def compute() -> Outcome:
         chosen = [panel for panel in panels() if panel.operation == operation]
@@ -208,11 +205,13 @@ def experiment(operation: str, number: str) -> Experiment:
         ]
         findings = _quotient(chosen, means, curves) if operation == "division" else _smooth(means, curves)
         return Outcome(
-            (*findings, *_best_split(chosen, curves)), draw(chosen, means), pa.Table.from_pylist(rows)
+            (*findings, *_best_split(chosen, curves)), draw(chosen, means, title), pa.Table.from_pylist(rows)
         )
 
     title = f"{operation}: the error of two noisy queries over the split of ε"
-    return Experiment(f"002-fig{number}", title, f"002 §5.1, Fig. {number[0]}.{number[1]}", (), 10, compute)
+    return Experiment(
+        f"nunes-fig{number}", title, f"Nunes 2024, §5.1, Fig. {number[0]}.{number[1]}", (), 10, compute
+    )
 
 
 def _smooth(means: Sequence[Array], curves: Sequence[Array]) -> tuple[Finding, ...]:

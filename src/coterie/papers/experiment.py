@@ -11,12 +11,11 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.style import as_png
+from coterie.report.charts import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     findings: tuple[Finding, ...]
-    figure: Any  # a matplotlib figure, or None
+    figure: Figure | None
     data: pa.Table
     notes: tuple[str, ...] = ()
 
@@ -58,7 +57,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    name: str  # "000-fig3"
+    name: str  # "soria-comas-fig3"
     title: str
     paper: str
     data: tuple[str, ...]  # names of data sets (coterie.papers.data)
@@ -70,7 +69,7 @@ class Experiment:
         outcome = self.compute()
         output.mkdir(parents=True, exist_ok=True)
         if outcome.figure is not None:
-            stage_bytes(as_png(outcome.figure), output / f"{self.name}.png", force=True).publish()
+            stage_bytes(outcome.figure.png(), output / f"{self.name}.png", force=True).publish()
         stage(outcome.data, output / f"{self.name}.csv", force=True).publish()
         content = {
             "experiment": self.name,

@@ -1,4 +1,4 @@
-"""The claims that 003 §5.1.1 makes of its two baseline heatmaps."""
+"""The claims that Del Vasto-Terrientes et al., §5.1.1 makes of its two baseline heatmaps."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from coterie.evaluation.released import Released
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid
-from coterie.papers.tables import ADULT_003, adult, adult_003_schema, both_wines, numeric_schema
+from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
 from coterie.table.checked import check
 from coterie.table.columns.column import NumericColumn
 
-# What 003 Fig. 2–4 share: iDP-IR over ε × k on Adult and on both Wines, 50 runs.
+# What Del Vasto-Terrientes et al., Fig. 2–4 share: iDP-IR over ε × k on Adult and on both Wines, 50 runs.
 
 EPSILONS = ("0.1", "0.25", "0.5", "0.75", "1")
 ADULT_KS = (1, 50, 100, 250, 500, 1000, 2000)
@@ -42,8 +42,8 @@ def _grid(table: pa.Table, schema: Schema, ks: Sequence[int]) -> PaperGrid:
 
 @lru_cache(maxsize=1)
 def adult_grid() -> PaperGrid:
-    table = adult(("adult-train", "adult-test")).select(list(ADULT_003))
-    return _grid(table, adult_003_schema(table), ADULT_KS)
+    table = adult(("adult-train", "adult-test")).select(list(ADULT_FRAGMENTED))
+    return _grid(table, adult_fragmented_schema(table), ADULT_KS)
 
 
 @lru_cache(maxsize=1)
@@ -104,11 +104,12 @@ def _monotone(claim: str, steps: tuple[int, int]) -> Finding:
     )
 
 
-# What 003 Fig. 5 and 6 share: the same method in one place, over rows of several owners, over their attributes.
+# What Del Vasto-Terrientes et al., Fig. 5 and 6 share: the same method in one place, over rows of several owners, over
+# their attributes.
 #
-# Rows are dealt to the owners anew in every run (003 §5.1.2). Each owner protects its fragment exactly as it would over
-# the services: the same method, its share of ε, and the seed that coterie.chain.noise.owner_seeds gives it. The
-# error is that
+# Rows are dealt to the owners anew in every run (Del Vasto-Terrientes et al., §5.1.2). Each owner protects its
+# fragment exactly as it would over the services: the same method, its share of ε, and the seed that
+# coterie.chain.noise.owner_seeds gives it. The error is that
 # of the whole table, Eq. (5), with the variances of the original one.
 
 Floats = NDArray[np.float64]
@@ -129,7 +130,7 @@ SQUARED = Measure(
     name="squared error",
     title="sum of squared errors",
     meaning="in squared units of the attribute",
-    papers="003 Eq. (5), before division",
+    papers="Del Vasto-Terrientes et al., Eq. (5), before division",
     needs_linkage=True,
     attribute=ByAttribute(numbers=_squared_numbers, clusters=_squared, combine=by_record),
     rank=99,
@@ -187,7 +188,9 @@ def fragmented(
     split = np.zeros_like(whole)
     for holder, held in holders.items():
         described = Schema(attributes=tuple(schema[name] for name in held))
-        shares = [budget / len(holders) for budget in budgets]  # 003 §4.2.2: ε/m an owner, split again over l
+        shares = [
+            budget / len(holders) for budget in budgets
+        ]  # Del Vasto-Terrientes et al., §4.2.2: ε/m an owner, split again over l
         seeds = [owner_seed(run, holder) for run in range(runs)]
         places = [names.index(name) for name in held]
         split[:, :, places] = (

@@ -8,6 +8,7 @@ canonical form (RFC 8785: sorted keys, no blanks) is the same in every language.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import (
@@ -201,6 +202,22 @@ class Certificate(_Frozen):
     def to_json(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
+    def __repr__(self) -> str:
+        promise = self.guarantee
+        return f"<Certificate: {self.release.rows:,} rows, method {self.method}, {promise.status}: {promise.label}>"
+
+    __str__ = __repr__
+
+    @classmethod
+    def read(cls, path: str | Path) -> Certificate:
+        """The certificate in a file."""
+        try:
+            return cls.from_json(Path(path).read_bytes())
+        except OSError as error:
+            raise CertificateError(
+                f"The certificate cannot be read ({error.strerror}).", "Check the path of the certificate."
+            ) from None
+
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
         try:
@@ -230,8 +247,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         raise ValueError("an entry appears twice")
     return content
-
-
-def json_schema() -> dict[str, Any]:
-    """The published JSON Schema of a certificate."""
-    return Certificate.model_json_schema()

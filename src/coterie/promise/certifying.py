@@ -100,10 +100,10 @@ def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
 
 
 def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
-    if method.name != "idp-cbls" or facts.sizes_from_data:
+    if method.understated is None or facts.sizes_from_data:
         return None
-    q = facts.clusters
-    return Multiplier(clusters=q, lower=as_text(Fraction(q, 2)), upper=str(q))
+    lower, upper = method.understated(facts.clusters)
+    return Multiplier(clusters=facts.clusters, lower=as_text(lower), upper=as_text(upper))
 
 
 def _attribute(
@@ -184,7 +184,9 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
             f"bounds of {', '.join(facts.bounds_paid)} found by a DP quantile, paid from their part of ε"
         )
     if facts.order_from_data:
-        notes.append(f"category order of {', '.join(facts.order_from_data)} taken from the data (003 §5.1)")
+        notes.append(
+            f"category order of {', '.join(facts.order_from_data)} taken from the data (Del Vasto-Terrientes et al., §5.1)"
+        )
     if facts.parameters_from_data:
         notes.append(
             "method, ε and k chosen by comparing results on these data: the choice shows something of them"

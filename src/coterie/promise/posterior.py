@@ -8,29 +8,12 @@ Only a proved model may be put this way; for anything else there is nothing to c
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 from coterie.errors import ParameterError
+from coterie.methods.guarantee import Statement
 from coterie.schema.exact import parse_epsilon
 
 DP = "differential privacy"
-
-
-class Promise(Protocol):
-    """A Guarantee, or what a certificate says of one."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def value(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def scope(self) -> str: ...
-    @property
-    def delta(self) -> str | None: ...
-    @property
-    def rho(self) -> str | None: ...
 
 
 def most_sure(epsilon: float, before: float = 0.5) -> float:
@@ -43,16 +26,13 @@ def most_sure(epsilon: float, before: float = 0.5) -> float:
     return before / (before + (1 - before) * math.exp(-epsilon))
 
 
-def odds_in_words(promise: Promise, before: float = 0.5) -> str:
+def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     """One or two sentences for a data protection officer."""
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
-    epsilon, but = float(parse_epsilon(promise.value)), ""
-    if promise.delta is not None:
-        epsilon = likely_loss(promise)
-        but = f", except with probability {promise.delta}"
-    after = most_sure(epsilon, before)
+    after = most_sure(likely_loss(promise), before)
+    but = "" if promise.delta is None else f", except with probability {promise.delta}"
     words = (
         f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
         f"at most {share_in_words(after)} sure after seeing {promise.scope}{but}."
@@ -64,11 +44,11 @@ def odds_in_words(promise: Promise, before: float = 0.5) -> str:
     return words
 
 
-def likely_loss(promise: Promise) -> float:
-    """The log of the odds ratio that is exceeded with probability δ at most.
+def likely_loss(promise: Statement) -> float:
+    """The log of the odds ratio: never exceeded under pure ε, and with probability δ at most where there is a δ.
 
-    Not ε: under (ε, δ)-DP odds change by more than e^ε with probability above δ (4.4 δ for Gaussian noise at ε = 1). Under
-    ρ-zCDP the loss exceeds ρ + 2√(ρ ln(1/δ)) with probability at most δ (Bun & Steinke 2016, Lemma 3.5).
+    Then it is not ε: under (ε, δ)-DP odds change by more than e^ε with probability above δ (4.4 δ for Gaussian noise at
+    ε = 1). Under ρ-zCDP the loss exceeds ρ + 2√(ρ ln(1/δ)) with probability at most δ (Bun & Steinke 2016, Lemma 3.5).
     """
     if promise.delta is None:
         return float(parse_epsilon(promise.value))
@@ -78,7 +58,7 @@ def likely_loss(promise: Promise) -> float:
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
-def _no_bound(promise: Promise) -> str:
+def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (

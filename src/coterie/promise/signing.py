@@ -16,8 +16,32 @@ from coterie.errors import CertificateError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Signature
 
 
-def make_key(path: Path) -> str:
-    """Write a new private key (mode 0600) and its public half beside it (.pub); return the fingerprint."""
+def make_key(path: str | Path) -> str:
+    """Make an Ed25519 key pair to sign certificates with.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the private key goes (mode 0600). The public half goes beside it, as PATH.pub.
+
+    Returns
+    -------
+    str
+        The fingerprint of the key, SHA256:…, to be told to those who verify.
+
+    Raises
+    ------
+    OutputError
+        Where a file of that name exists, or cannot be written.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     coterie.make_key(f"{folder}/key").partition(":")[0]
+    'SHA256'
+    """
+    path = Path(path)
     key = Ed25519PrivateKey.generate()
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

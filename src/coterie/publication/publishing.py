@@ -156,7 +156,7 @@ def table_again(where: Destination, record: StagedRecord) -> Staged:
     )
 
 
-def publish(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
+def publish_uncharged(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
     certificate, staged = _stage_all(make(), destination, {}, None, stage_data)
     replaced = {path.resolve(): path.read_bytes() for path in destination.small_files if path.is_file()}

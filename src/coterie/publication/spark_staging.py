@@ -317,3 +317,19 @@ def refuse_early(spark: Any, target: str, *, force: bool) -> None:
             f"{without_credentials(target)} holds more than the part files of an earlier release.",
             "--force would remove all of it: choose another name.",
         )
+
+
+def refuse_within(target: str, source: str) -> None:
+    """Neither in the other: replacing a folder removes what lies in it, and what is read must not change."""
+    there, here = (_plain(address) + "/" for address in (target, source))
+    if there == here or here.startswith(there):
+        raise OutputError("The output would overwrite the input.", "Choose another name for it.")
+    if there.startswith(here):
+        raise OutputError("The output would lie inside the input.", "Choose a folder beside it.")
+
+
+def _plain(address: str) -> str:
+    """One name for one place, whether written as a path or as an address."""
+    if "://" in address and not address.startswith("file://"):
+        return address.rstrip("/")
+    return str(Path(address.removeprefix("file://")).resolve())

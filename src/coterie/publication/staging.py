@@ -21,7 +21,7 @@ from coterie.errors import OutputError, ParameterError
 from coterie.publication.hidden_files import temporary_for
 from coterie.publication.staged_files import StagedFile, stage_file
 from coterie.table.address import Address, TableName, is_database
-from coterie.table.formats import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
+from coterie.table.reading import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
 
 __all__ = [
     "Source",

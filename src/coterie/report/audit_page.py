@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
 
 from coterie.auditing.attacks import all_attacks
-from coterie.auditing.attacks.finding import Estimate, Finding, Unit, percent
+from coterie.auditing.attacks.finding import Estimate, Finding, Level, Unit, percent
 from coterie.auditing.audit import WARNING, Audit
-from coterie.report.audit_figure import LEVEL_COLOUR, audit_figure
-from coterie.report.style import STATUS_COLOUR, as_png
-
-AUDIT_STYLE = """
-.audit { font: 16px/1.5 system-ui, sans-serif; color: #333; max-width: 62rem; margin: 0 auto; padding: 0 1rem 3rem; }
-.audit .verdict { border-left: .5rem solid; padding: .6rem 1rem; background: #f7f7f7; font-size: 1.08rem; }
-.audit .promise { background: #f7f7f7; padding: .6rem 1rem; }
-.audit .secret { color: #a03000; font-weight: 600; }
-.audit table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-.audit th, .audit td { text-align: left; vertical-align: top; padding: .4rem .6rem; border-bottom: 1px solid #ddd; }
-.audit td.number { white-space: nowrap; }
-.audit img { max-width: 100%; height: auto; }
-.audit .tag { color: #fff; border-radius: .3rem; padding: .05rem .45rem; white-space: nowrap; font-size: .82rem; }
-.audit details { margin: .3rem 0; }
-.audit summary { cursor: pointer; }
-"""
+from coterie.report.audit_figure import audit_figure
+from coterie.report.charts import number
+from coterie.report.charts.figure import script
+from coterie.report.html_report import page_style
 
 
 def audit_page(audit: Audit) -> str:
@@ -31,21 +18,21 @@ def audit_page(audit: Audit) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Audit: {escape(audit.subject)}</title><style>{AUDIT_STYLE}</style></head>\n"
-        f"<body>{audit_section(audit)}</body></html>\n"
+        f"<title>Audit: {escape(audit.subject)}</title><style>{page_style()}</style></head>\n"
+        f"<body>{audit_section(audit)}<script>{script()}</script></body></html>\n"
     )
 
 
 def audit_section(audit: Audit) -> str:
-    """The page without its frame, to be mounted in a larger report (which must include AUDIT_STYLE once)."""
+    """The page without its frame, to be mounted in a larger report (which must include page_style() once)."""
     control = f"{audit.control:,} people as control" if audit.control else "no control group"
     parts = [
         '<section class="audit">',
         "<h1>What an attacker still gets</h1>",
         f"<p>Audit of the {escape(audit.subject)}: {audit.people:,} people, {audit.rows:,} released rows, {control}; "
         f"the attacker knows the rows of {percent(audit.known)} of people. {audit.seconds:.1f} s.</p>",
-        f'<p class="secret">{escape(WARNING)}</p>',
-        f'<p class="verdict" style="border-color: {LEVEL_COLOUR[audit.level]}"><strong>{escape(audit.level.capitalize())}.'
+        f'<p class="internal">{escape(WARNING)}</p>',
+        f'<p class="verdict {_level(audit.level)}"><strong>{escape(audit.level.capitalize())}.'
         f"</strong> {escape(' '.join(filter(None, (audit.verdict, audit.correction))))}</p>",
         *(f"<p><strong>Note.</strong> {escape(note)}</p>" for note in audit.notes),
         _promise(audit),
@@ -63,47 +50,41 @@ def _promise(audit: Audit) -> str:
     if promised is None:
         return "<h2>What is promised</h2><p>No certificate was given, so there is no promise to compare with.</p>"
     return (
-        f'<h2>What is promised</h2><div class="promise"><p>{_tag(promised.status, STATUS_COLOUR[promised.status])} '
+        f'<h2>What is promised</h2><div class="promise"><p>{_tag(promised.status, "status-" + promised.status)} '
         f"<strong>{escape(promised.method)}</strong>: {escape(promised.label)}.</p><p>{escape(promised.odds)}</p></div>"
     )
 
 
 def _picture(audit: Audit) -> str:
-    if not any(finding.unit in (Unit.SHARE, Unit.AREA) for finding in audit.findings):
-        return ""
-    image = base64.b64encode(as_png(audit_figure(audit))).decode()
-    words = "Each attack's success with its 95 % interval and its baseline; the table below has the numbers."
-    return f'<h2>What was measured</h2><p><img alt="{words}" src="data:image/png;base64,{image}"></p>'
+    figure = audit_figure(audit)
+    return f"<h2>What was measured</h2>{figure.__html__()}" if figure else ""
 
 
 def _table(findings: tuple[Finding, ...]) -> str:
     if not findings:
         return ""
     rows = "".join(
-        f"<tr><td><strong>{escape(_title(f.attack))}</strong><br>{_tag(f.level.value, LEVEL_COLOUR[f.level])}</td>"
+        f"<tr><td><strong>{escape(_title(f.attack))}</strong><br>{_tag(f.level.value, _level(f.level))}</td>"
         f'<td class="number">{shown(f.estimate, f.unit)}</td><td class="number">{shown(f.baseline, f.unit)}</td>'
         f"<td>{escape(f.words)}<br><small>{escape(f.statistic)}; baseline: {escape(f.baseline_story)}.</small></td></tr>"
         for f in findings
     )
     return (
-        "<table><thead><tr><th>attack</th><th>measured (95 % interval)</th><th>baseline</th><th>in words</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
+        '<div class="scroll"><table><thead><tr><th>attack</th><th>measured (95 % interval)</th><th>baseline</th>'
+        "<th>in words</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div>"
     )
 
 
 def shown(estimate: Estimate, unit: Unit) -> str:
     """A value with its interval in the unit of the attack."""
-    write = percent if unit is Unit.SHARE else _number
+    write = percent if unit is Unit.SHARE else number
     if estimate.low == estimate.high:
         return write(estimate.value)
     if estimate.high == float("inf"):
         return f"at least {write(estimate.low)}"
     value, low = (max(end, 0.0) for end in (estimate.value, estimate.low))  # chance can leave a risk below 0
     return f"{write(value)} ({write(low)} – {write(estimate.high)})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}"
 
 
 def _not_run(audit: Audit) -> str:
@@ -131,5 +112,9 @@ def _title(attack: str) -> str:
     return known.title if known else attack
 
 
-def _tag(words: str, colour: str) -> str:
-    return f'<span class="tag" style="background: {colour}">{escape(words)}</span>'
+def _tag(words: str, class_: str) -> str:
+    return f'<span class="status {class_}">{escape(words)}</span>'
+
+
+def _level(level: Level) -> str:
+    return f"level-{level.value.replace(' ', '-')}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -14,12 +13,11 @@ from coterie.evaluation.measure import Settings
 from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods.guarantee import Status
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.audit_map import risk_utility_map
+from coterie.report.charts import Figure, risk_utility_map
 from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.examples import example_releases, risk_points, shown
-from coterie.report.html_report import Figure, render_report
+from coterie.report.html_report import render_report
 from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is_synthetic, yardstick
-from coterie.report.style import as_png
 from coterie.report.table_figures import correlation_matrices, distributions
 from coterie.report.verdict import Verdict, verdict
 from coterie.report.whole_rows import whole_rows
@@ -59,7 +57,7 @@ def write_comparison(
     if audit_seconds is not None:
         points = risk_points(comparison, best, examples, data, audit_seconds)
         said = replace(said, attacked=tuple(points))
-        figures.append(_risk_map(said, UNITS[common_yardstick(comparison)]))
+        figures["risk-utility"] = _risk_map(said, UNITS[common_yardstick(comparison)])
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -68,10 +66,13 @@ def write_comparison(
         ("attributes.parquet", results.by_attribute()),
     ):
         stage(table, folder / name, force=True).publish()
-    for name in FIGURES - {figure.name for figure in figures}:  # of an earlier grid, perhaps of other data
-        (folder / "figures" / f"{name}.png").unlink(missing_ok=True)
-    for figure in figures:
-        stage_bytes(figure.png, folder / "figures" / f"{figure.name}.png", force=True).publish()
+    for name in FIGURES - figures.keys():  # of an earlier grid, perhaps of other data
+        for ending in (".png", ".svg"):
+            (folder / "figures" / f"{name}{ending}").unlink(missing_ok=True)
+    for name, figure in figures.items():
+        for ending in (".png", ".svg"):
+            path = folder / "figures" / f"{name}{ending}"
+            stage_bytes(figure.written_as(path), path, force=True).publish()
     top = said.top.cell
     page = render_report(
         comparison,
@@ -90,33 +91,35 @@ def write_comparison(
 
 def _figures(
     comparison: Comparison, best: list[Best], pairs: dict[Cell, Pair], said: Verdict
-) -> list[Figure]:
+) -> dict[str, Figure]:
     linked = [name for name in comparison.grid.methods if not is_synthetic(name)]
     measured = linked or list(comparison.grid.methods)
     measure = yardstick(comparison, measured[0])
-    made: list[tuple[str, str, str, Any]] = [
-        (
-            "error-by-k",
-            "Error against k",
-            "Mean over runs; the band runs from the luckiest to the unluckiest run. Methods that group nobody are "
-            "horizontal lines. A squared error above 1 is no better than publishing each attribute's mean.",
-            error_by_k(comparison, measure, measured),
+    made: dict[str, Figure | None] = {
+        "error-by-k": error_by_k(
+            comparison,
+            measure,
+            measured,
+            title="Error against k",
+            caption="Mean over runs; the band runs from the luckiest to the unluckiest run. Methods that group nobody "
+            "are horizontal lines.",
         ),
-        (
-            "error-heatmap",
-            "Error over ε and k",
-            "The same numbers, one panel a method, all on one colour scale: dark is good.",
-            error_heatmaps(comparison, measure, measured),
+        "error-heatmap": error_heatmaps(
+            comparison,
+            measure,
+            measured,
+            title="Error over ε and k",
+            caption="The same numbers, one panel per method, all on one colour scale.",
         ),
-    ]
+    }
     if linked and len(linked) < len(comparison.grid.methods) and "sse-matched" in comparison.results.values:
-        made.append(
-            (
-                "distribution-error-by-k",
-                "Error of the distributions against k",
-                "Values matched by rank instead of by row, the one yardstick that synthetic rows share with the others.",
-                error_by_k(comparison, "sse-matched", list(comparison.grid.methods)),
-            )
+        made["distribution-error-by-k"] = error_by_k(
+            comparison,
+            "sse-matched",
+            list(comparison.grid.methods),
+            title="Error of the distributions against k",
+            caption="Values matched by rank instead of by row, the one yardstick that synthetic rows share with the "
+            "others.",
         )
     original = next(iter(pairs.values())).original
     # Whatever has to stay out, the choice that the verdict names is drawn.
@@ -125,27 +128,21 @@ def _figures(
     left_out = [shown(cell) for cell in pairs if shown(cell) not in drawn]
     rest = f" Not drawn, for want of room: {'; '.join(left_out)}." if left_out else ""
     lines = {shown(cell): pairs[cell].released for cell in _contrast(best, pairs, said.top.cell)}
-    made += [
-        (
-            "distributions",
-            "Attributes before and after",
-            f"Grey: the original. Lines: an example release at the largest ε of {' and of '.join(lines)}. Values beyond the "
-            "shown range are counted in the first and the last bar.",
-            distributions(original, lines),
-        ),
-        (
-            "correlations",
-            "Correlations before and after",
-            "One example release of each method at the largest ε. Orange is negative, purple positive. A release whose "
-            f"panel looks like the first keeps relations between attributes.{rest}",
-            correlation_matrices(original, drawn),
-        ),
-    ]
-    return [
-        Figure(name, title, caption, as_png(figure))
-        for name, title, caption, figure in made
-        if figure is not None
-    ]
+    made["distributions"] = distributions(
+        original,
+        lines,
+        title="Attributes before and after",
+        caption=f"Filled: the original. Outlined: an example release at the largest ε of {' and of '.join(lines)}. "
+        "Values beyond the shown range are counted in the first and the last bar.",
+    )
+    made["correlations"] = correlation_matrices(
+        original,
+        drawn,
+        title="Correlations before and after",
+        caption="One example release of each method at the largest ε. Orange is negative, purple positive. A release "
+        f"whose panel looks like the first keeps relations between attributes.{rest}",
+    )
+    return {name: figure for name, figure in made.items() if figure is not None}
 
 
 def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell]:
@@ -158,10 +155,10 @@ def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell
 
 def _risk_map(said: Verdict, loss: str) -> Figure:
     """Every example release attacked: what an attacker gains against what the release loses."""
-    return Figure(
-        "risk-utility",
-        "Risk and utility in one picture",
-        "Down and left is better. The height is the most that any attack gained over guessing, with its interval; a star "
-        "is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
-        as_png(risk_utility_map(said.attacked, loss_label=f"{loss}: smaller is better")),
+    return risk_utility_map(
+        said.attacked,
+        loss=f"{loss}: smaller is better",
+        title="Risk and utility in one picture",
+        caption="Down and left is better. The height is the most that any attack gained over guessing, with its interval; "
+        "a star is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
     )

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from coterie.auditing import audit_release
+from coterie.auditing.audit import Audit
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.engines.in_memory import Release, protect
 from coterie.methods import get_method
-from coterie.report.audit_map import MapPoint, map_point
+from coterie.methods.guarantee import Guarantee, Status
+from coterie.report.charts import RiskPoint
 from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthetic
 
 
@@ -39,12 +41,12 @@ def risk_points(
     data: pa.Table,
     seconds: float,
     progress: Callable[[int], None] | None = None,
-) -> list[MapPoint]:
+) -> list[RiskPoint]:
     """Every example release attacked, all together for `seconds`: what an attacker gains against what is lost.
 
     `progress` is told how many are done.
     """
-    points: list[MapPoint] = []
+    points: list[RiskPoint] = []
     errors = errors_by(comparison, common_yardstick(comparison))
     for entry in best:
         if entry.cell not in examples:
@@ -57,12 +59,19 @@ def risk_points(
             seconds=seconds / len(examples),
             seed=comparison.grid.seed,
         )
-        promise = entry.guarantee
-        loss = float(errors[entry.cell].mean())
-        points.append(map_point(shown(entry.cell), promise.status.value, loss, audit, promise.model))
+        points.append(risk_point(shown(entry.cell), entry.guarantee, float(errors[entry.cell].mean()), audit))
         if progress:
             progress(len(points))
     return points
+
+
+def risk_point(name: str, guarantee: Guarantee, loss: float, audit: Audit) -> RiskPoint:
+    """As the legend has it: a proof of something weaker is not a proof of privacy."""
+    weaker = guarantee.status is Status.PROVED and guarantee.model != "differential privacy"
+    promise = f"proved: {guarantee.model}" if weaker else ""
+    gain = audit.highest_gain
+    low, high = min(gain.low, gain.value), max(gain.high, gain.value)
+    return RiskPoint(name, guarantee.status.value, loss, gain.value, low, high, promise)
 
 
 def shown(cell: Cell) -> str:

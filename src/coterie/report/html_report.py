@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
 from typing import Any
@@ -17,29 +15,27 @@ from coterie.errors import MissingExtra
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import beside_in_words
-from coterie.report.ranking import Best, key_to_errors, readable, usual_measure
-from coterie.report.style import STATUS_COLOUR
+from coterie.report.charts import Figure, number
+from coterie.report.charts.figure import script, style
+from coterie.report.ranking import Best, key_to_errors, usual_measure
 from coterie.report.verdict import Verdict
 from coterie.schema.exact import as_text
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    name: str
-    title: str
-    caption: str
-    png: bytes
+def page_style() -> str:
+    """What every page of ours needs that is one file: type, tables, both themes, and the figures' own rules."""
+    return _resource("page.css") + style()
 
-    @property
-    def address(self) -> str:
-        return "data:image/png;base64," + base64.b64encode(self.png).decode()
+
+def _resource(name: str) -> str:
+    return resources.files("coterie.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def render_report(
     comparison: Comparison,
     verdict: Verdict,
     best: list[Best],
-    figures: list[Figure],
+    figures: Mapping[str, Figure],
     *,
     title: str,
     certificate: str | None,
@@ -57,9 +53,7 @@ def render_report(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["number"] = _number
-    template = (
-        resources.files("coterie.report").joinpath("templates/report.html.j2").read_text(encoding="utf-8")
-    )
+    template = _resource("report.html.j2")
     promises = _promises(comparison, best)
     return environment.from_string(template).render(
         title=title,
@@ -71,7 +65,8 @@ def render_report(
         verdict=verdict,
         figures=figures,
         promises=promises,
-        status_colour=STATUS_COLOUR,
+        style=page_style(),
+        script=script(),
         best_as_evaluated=verdict.top.as_evaluated,
         best={
             as_text(epsilon): [_best_row(entry, best) for entry in best if entry.cell.epsilon == epsilon]
@@ -89,7 +84,7 @@ def render_report(
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None or math.isnan(value) else readable(value)
+    return "–" if value is None or math.isnan(value) else number(value)
 
 
 def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:

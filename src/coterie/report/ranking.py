@@ -13,15 +13,17 @@ from coterie.comparison.grid import Cell
 from coterie.comparison.results import cell_warnings, promise
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
+from coterie.report.charts import number
 
 Floats = NDArray[np.float64]
 _NEAR_BEST = 1.1
 UNITS = {
-    "sse": "mean squared error (variances an attribute)",
-    "sse-matched": "squared error of the distributions (variances an attribute)",
+    "sse": "mean squared error (variances per attribute)",
+    "sse-matched": "squared error of the distributions (variances per attribute)",
     "semantic-distance": "mean semantic distance",
     "jensen-shannon": "Jensen–Shannon divergence",
 }
+MEAN_LEVEL = (1.0, "1: as inaccurate as replacing every value by the mean")
 SCALES = {
     "sse": "1 is no better than publishing means",
     "sse-matched": "1 is no better than publishing means",
@@ -83,7 +85,7 @@ class Best:
         if self.divided_by == 1:
             return ""
         return (
-            f"{self.measure} = {readable(self.of_table)} in results.csv and in coterie evaluate, where Eq. (5) of 000 "
+            f"{self.measure} = {number(self.of_table)} in results.csv and in coterie evaluate, where Eq. (5) of 000 "
             f"divides by the {self.divided_by} attributes that it measures once more"
         )
 
@@ -94,10 +96,10 @@ class Best:
     @property
     def figure(self) -> str:
         return {
-            "sse": f"a mean squared error of {readable(self.error)} variances an attribute",
-            "sse-matched": f"distributions off by {readable(self.error)} variances an attribute, matched by rank",
-            "semantic-distance": f"a mean semantic distance of {readable(self.error)}",
-            "jensen-shannon": f"a Jensen–Shannon divergence of {readable(self.error)}",
+            "sse": f"a mean squared error of {number(self.error)} variances per attribute",
+            "sse-matched": f"distributions off by {number(self.error)} variances per attribute, matched by rank",
+            "semantic-distance": f"a mean semantic distance of {number(self.error)}",
+            "jensen-shannon": f"a Jensen–Shannon divergence of {number(self.error)}",
         }[self.measure]
 
     @property
@@ -180,10 +182,3 @@ def key_to_errors(best: Sequence[Best]) -> list[str]:
     others = sorted({entry.measure for entry in best} - {usual})
     first = f"The error is the {UNITS[usual]}, mean over attributes and runs; {SCALES[usual]}."
     return [first, *(f"* {UNITS[other]}; {SCALES[other]}." for other in others)]
-
-
-def readable(number: float) -> str:
-    """Three digits, and no exponent where people would not write one."""
-    if number == 0 or not 1e-4 <= abs(number) < 1e6:
-        return f"{number:.2g}"
-    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie.comparison.comparison import Comparison
 from coterie.methods.guarantee import Status
-from coterie.report.audit_map import MapPoint
-from coterie.report.ranking import Best, errors_by, in_words, readable
+from coterie.report.charts import RiskPoint, number
+from coterie.report.ranking import Best, errors_by, in_words
 from coterie.schema.exact import as_text
 
 MOST_NAMES = 6  # of attributes in one sentence
@@ -20,7 +20,7 @@ class Verdict:
     headline: str
     points: tuple[str, ...]
     top: Best  # the choice that the headline names
-    attacked: tuple[MapPoint, ...] = ()  # example releases, where they were attacked
+    attacked: tuple[RiskPoint, ...] = ()  # example releases, where they were attacked
 
     @property
     def gains(self) -> list[str]:
@@ -140,7 +140,7 @@ def _categories(comparison: Comparison, top: Best) -> list[str]:
     distance = results.mean("semantic-distance")[top.cell]
     where = ", ".join(names) if len(names) <= MOST_NAMES else f"the {len(names)} attributes with categories"
     return [
-        f"That figure is of numbers. In {where} a released category lies {readable(distance)} from the original "
+        f"That figure is of numbers. In {where} a released category lies {number(distance)} from the original "
         f"one on average (0: the same, 1: nothing in common): {in_words('semantic-distance', distance)}."
     ]
 
@@ -160,7 +160,7 @@ def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[s
     said = f"If no row has to stand for a person, {best.choice}: {best.words} ({best.figure}). "
     if not top.synthetic:
         other = float(errors_by(comparison, best.measure)[top.cell].mean())
-        said += f"By the same measure {top.choice} is at {readable(other)}. "
+        said += f"By the same measure {top.choice} is at {number(other)}. "
     return [said + f"It promises: {best.guarantee.label}."]
 
 

@@ -5,34 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
-from coterie.errors import ParameterError, SchemaError, nearest
+from coterie.errors import SchemaError, nearest
 from coterie.schema.attribute_type import AttributeType as AttributeType
 from coterie.schema.dialect import Dialect
-from coterie.schema.exact import parse_epsilon
+from coterie.schema.domain import SIDES as SIDES
+from coterie.schema.domain import Categories as Categories
+from coterie.schema.domain import Domain as Domain
+from coterie.schema.domain import Order as Order
+from coterie.schema.domain import Search as Search
+from coterie.schema.domain import Side as Side
+from coterie.schema.domain import exactly
 from coterie.schema.moments import as_number, typed_bound
 from coterie.schema.origin import Parameters as Parameters
-from coterie.schema.origin import Public
 from coterie.schema.origin import Source as Source
+
+if TYPE_CHECKING:
+    from coterie.schema.draft import Draft
 
 
 class Role(StrEnum):
     PROTECT = "protect"  # goes through the method
     IDENTIFIER = "identifier"  # always dropped
     KEEP = "keep"  # released untouched, and named on the certificate
-
-
-class Search(StrEnum):
-    """Which bounds a `source: dp` domain looks for; the other one is public as written."""
-
-    BOTH = "both"
-    LOWER = "lower"
-    UPPER = "upper"
 
 
 class Missing(StrEnum):
@@ -49,31 +48,8 @@ class Outside(StrEnum):
     CLIP = "clip"
 
 
-class Order(StrEnum):
-    """By which order categories are ranked where a method ranks them."""
-
-    MARGINALITY = "marginality"  # distance to the most marginal label of the domain (001 §3.4)
-    PATH = "path"  # a short walk through the domain: least noise for the proved variant
-    LISTED = "listed"  # as written in the schema
-    FREQUENCY = "frequency"  # by frequency in the data (003 §5.1): discloses it
-
-
-_PRICE_OF_BOUNDS = Fraction(1, 5)
-
-
 def _exact_weight(value: object) -> Fraction:
-    return _exact(value, "weight")
-
-
-def _exact_share(value: object) -> Fraction | None:
-    return None if value is None else _exact(value, "share")
-
-
-def _exact(value: object, name: str) -> Fraction:
-    try:
-        return parse_epsilon(value, name)  # type: ignore[arg-type]
-    except ParameterError as error:
-        raise ValueError(error.problem) from None
+    return exactly(value, "weight")
 
 
 def _as_written(value: object) -> object:
@@ -87,115 +63,6 @@ def _texts(value: object) -> object:
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-Side = Literal["lower", "upper"]
-SIDES: tuple[Side, Side] = ("lower", "upper")
-
-
-class Domain(Public):
-    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
-
-    lower: Annotated[float, BeforeValidator(as_number)]
-    upper: Annotated[float, BeforeValidator(as_number)]
-    source: Source = Source.DECLARED
-    search: Search | None = None  # `source: dp` only; both sides unless said otherwise
-    share: Annotated[Fraction | None, BeforeValidator(_exact_share)] = (
-        None  # of the attribute's ε, for its bounds
-    )
-    from_data: tuple[Side, ...] | None = None  # the bounds that came from the data; `source: data` means both
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.source == Source.DATA and self.from_data is not None:
-            raise ValueError("`source: data` means both bounds: leave out from_data, or leave out source")
-        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= {
-            *SIDES
-        }:
-            raise ValueError("public_because is one sentence, or one for lower and one for upper")
-        if self.source != Source.DP and (self.search is not None or self.share is not None):
-            raise ValueError("search and share belong to a domain with `source: dp`")
-        if self.share is not None and self.share >= 1:
-            raise ValueError("the share of ε for bounds must be below 1: the values need some too")
-        if self.lower > self.upper:
-            raise ValueError("the domain is inverted: lower is above upper; swap them")
-        if self.lower == self.upper:
-            raise ValueError("the domain is empty: lower equals upper; widen it, or drop the attribute")
-        return self
-
-    @property
-    def taken(self) -> tuple[str, ...]:
-        """The bounds that came from the data, whatever was said about them since."""
-        return SIDES if self.source == Source.DATA else tuple(self.from_data or ())
-
-    @property
-    def leaks(self) -> tuple[str, ...]:
-        """The bounds that came from the data without a reason why they are public all the same."""
-        return self.unexplained(self.taken)
-
-    @property
-    def price(self) -> Fraction:
-        """The part of the attribute's ε that finding its bounds costs."""
-        if self.source != Source.DP:
-            return Fraction(0)
-        return self.share if self.share is not None else _PRICE_OF_BOUNDS
-
-    @property
-    def width(self) -> Fraction:
-        """Δ, exactly: the difference of the two doubles."""
-        return _width(self.lower, self.upper)
-
-
-@lru_cache(maxsize=4096)
-def _width(lower: float, upper: float) -> Fraction:
-    """Remembered: a grid asks for it once a method, k and attribute."""
-    return Fraction(upper) - Fraction(lower)
-
-
-class Categories(Public):
-    """The public labels of an attribute: a list, or a taxonomy (a file, or `adult:occupation`)."""
-
-    labels: tuple[str, ...] | None = None
-    taxonomy: str | None = None
-    source: Source = Source.DECLARED
-    order: Order = Order.MARGINALITY
-    most: int = Field(default=1000, ge=2)  # more labels than this are probably not categories
-    from_data: tuple[str, ...] | None = None  # the labels that came from the data; `source: data` means all
-
-    @model_validator(mode="after")
-    def _one_domain(self) -> Self:
-        if (self.labels is None) == (self.taxonomy is None):
-            raise ValueError("give either labels (a list) or taxonomy (a file), not both or neither")
-        if self.source == Source.DP:
-            raise ValueError("`source: dp` is for bounds; labels must be declared")
-        if self.labels is not None and len(set(self.labels)) < len(self.labels):
-            raise ValueError("a label is listed twice")
-        if self.order is Order.LISTED and self.labels is None:
-            raise ValueError("order: listed needs a list of labels")
-        if self.source == Source.DATA and self.from_data is not None:
-            raise ValueError("`source: data` means all labels: leave out from_data, or leave out source")
-        if not set(self.from_data or ()) <= set(self.labels or ()):
-            raise ValueError(
-                "from_data names a label that is not listed; one that was retyped is still from the data"
-            )
-        if isinstance(self.public_because, tuple) and not {part for part, _ in self.public_because} <= set(
-            self.labels or ()
-        ):
-            raise ValueError("public_because names a label that is not listed")
-        return self
-
-    @property
-    def taken(self) -> tuple[str, ...]:
-        """The labels (or the taxonomy) that came from the data, whatever was said about them since."""
-        parts = self.labels if self.labels is not None else (self.taxonomy or "",)
-        named = self.from_data or ()
-        # One that is not listed any more was retyped, and nobody can say which of the others it became.
-        return parts if self.source == Source.DATA or not set(named) <= set(parts) else named
-
-    @property
-    def leaks(self) -> tuple[str, ...]:
-        """Those of them without a reason why they are public all the same."""
-        return self.unexplained(self.taken)
 
 
 class Attribute(_Frozen):
@@ -280,6 +147,15 @@ class Attribute(_Frozen):
             )
 
     @property
+    def is_public(self) -> bool:
+        """Whether that is said."""
+        try:
+            self.require_public()
+        except SchemaError:
+            return False
+        return True
+
+    @property
     def from_data(self) -> str:
         """What was taken from the data without a reason why it is public, such as "upper bound of age"; else nothing."""
         if self.domain is not None and self.domain.leaks:
@@ -339,6 +215,13 @@ class Schema(_Frozen):
     def protected(self) -> tuple[Attribute, ...]:
         return self.with_role(Role.PROTECT)
 
+    def require_ready(self) -> None:
+        """Refuse a schema that nothing can be protected with yet."""
+        if not self.protected:
+            raise SchemaError("No attribute is protected.", "Give at least one attribute `role: protect`.")
+        for attribute in self.protected:
+            attribute.require_public()
+
     @property
     def with_default_dialect(self) -> Schema:
         """The same for a text file that Coterie wrote, whatever the original looked like."""
@@ -355,18 +238,92 @@ class Schema(_Frozen):
         known = [attribute.name for attribute in self.attributes]
         raise SchemaError(f"The schema has no attribute '{name}'.", nearest(name, known))
 
+    def __repr__(self) -> str:
+        roles = {role: [attribute.name for attribute in self.with_role(role)] for role in Role}
+        told = [f"{_some(names)} ({role.value})" for role, names in roles.items() if names]
+        return f"<Schema: {'; '.join(told)}>"
+
+    __str__ = __repr__
+
     @classmethod
-    def from_yaml(cls, source: str | Path) -> Schema:
-        """Read a schema file (a path) or YAML text (a string with a line break)."""
-        from coterie.schema.document import read_schema
+    def load(cls, source: Schema | str | Path | Mapping[str, Any]) -> Schema:
+        """Read a schema.
 
-        return read_schema(source)
+        Parameters
+        ----------
+        source : str, Path or dict
+            A schema file; its YAML text (with a line break in it); or its content as a dict.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        SchemaError
+            Names the entry that is wrong, and says how to correct it.
+
+        Examples
+        --------
+        >>> import coterie
+        >>> coterie.Schema.load(
+        ...     {
+        ...         "attributes": {
+        ...             "name": {"role": "identifier"},
+        ...             "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},
+        ...         }
+        ...     }
+        ... )
+        <Schema: age (protect); name (identifier)>
+        """
+        from coterie.schema.document import as_schema
+
+        return as_schema(source)
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Schema:
-        from coterie.schema.document import schema_from
+    def draft(
+        cls,
+        data: Any,
+        *,
+        bounds_from_data: float | None = None,
+        table: str | None = None,
+        query: str | None = None,
+    ) -> Draft:
+        """Draft the schema of a table: types and roles as a guess, public bounds left open.
 
-        return schema_from(document)
+        The draft holds no value of the data, unless `bounds_from_data` asks for it. Save its text, fill in the
+        bounds from public knowledge, and load it.
+
+        Parameters
+        ----------
+        data : frame, str or Path
+            A pandas or polars DataFrame or a pyarrow Table; a file; or the address of a database.
+        bounds_from_data : float, optional
+            Set the bounds to [0, factor × maximum], as the papers do (they used 1.5). This discloses the maximum, and
+            certificates will say so.
+        table, query : str, optional
+            The table (or sheet) to read, or a query, where `data` is a database (or a workbook).
+
+        Returns
+        -------
+        Draft
+            `text` is commented YAML, `schema` what it says so far, `to_fill` the attributes that lack something.
+
+        Raises
+        ------
+        DataError
+            Where the table cannot be read.
+
+        Examples
+        --------
+        >>> import coterie
+        >>> draft = coterie.Schema.draft(coterie.demo_population())
+        >>> draft.to_fill[:2]
+        ['age', 'schooling']
+        """
+        from coterie.schema.draft import make_draft
+
+        return make_draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
 
     def to_dict(self) -> dict[str, Any]:
         from coterie.schema.document import schema_document
@@ -377,3 +334,8 @@ class Schema(_Frozen):
         from coterie.schema.document import schema_text
 
         return schema_text(self)
+
+
+def _some(names: list[str]) -> str:
+    """A few names, and how many more."""
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

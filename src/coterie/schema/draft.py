@@ -7,7 +7,10 @@ few labels or one value only. It is a working paper of the steward, not for publ
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +18,9 @@ import pyarrow.compute as pc
 import yaml
 
 from coterie.errors import DataError, ParameterError
-from coterie.schema.attributes import AttributeType
+from coterie.schema.attributes import AttributeType, Schema
 from coterie.schema.dialect import Dialect
-from coterie.schema.document import SCHEMA_VERSION
+from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.moments import LARGEST_BOUND
 from coterie.schema.names import check_names
 
@@ -49,10 +52,50 @@ _LEAK = """\
 """
 
 
+@dataclass(frozen=True, repr=False)
+class Draft:
+    """A first schema of a table.
+
+    Attributes
+    ----------
+    text : str
+        Commented YAML, to be saved and completed.
+    schema : Schema
+        What it says so far.
+    to_fill : list of str
+        The protected attributes whose public bounds or labels are still open.
+    """
+
+    text: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        return read_schema(self.text)
+
+    @property
+    def to_fill(self) -> list[str]:
+        return [attribute.name for attribute in self.schema.protected if not attribute.is_public]
+
+    def __repr__(self) -> str:
+        return f"<Draft: {len(self.schema.attributes)} attributes, {len(self.to_fill)} to fill in>"
+
+
+# How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.drafting,
+# which knows files; this room does not.
+open_source: list[Callable[[Any, str | None, str | None], tuple[pa.Table, Dialect | None]]] = []
+
+
+def make_draft(data: Any, *, bounds_from_data: float | None, table: str | None, query: str | None) -> Draft:
+    if isinstance(data, pa.Table):
+        return Draft(draft_schema(data, bounds_from_data=bounds_from_data))
+    found, dialect = open_source[0](data, table, query)
+    return Draft(draft_schema(found, bounds_from_data=bounds_from_data, dialect=dialect))
+
+
 def draft_schema(
     table: pa.Table, *, bounds_from_data: float | None = None, dialect: Dialect | None = None
 ) -> str:
-    """YAML text that `Schema.from_yaml` reads; a factor f sets the bounds [0, f·max], as the papers do.
+    """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
     `dialect` is how the table's text file was read (coterie.table.dialect_guess); it becomes part of the schema.
     """

@@ -49,7 +49,7 @@ def _fraction(text: str) -> Fraction:
 
 
 def split(epsilon: Fraction, weights: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares of ε in proportion to the weights (000 Alg. 1: ε = Σ ε_a). The sum is exactly ε."""
+    """Shares of ε in proportion to the weights (Soria-Comas et al., Alg. 1: ε = Σ ε_a). The sum is exactly ε."""
     total = sum(weights.values(), Fraction(0))
     if total <= 0:
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Publish summary statistics with the best possible split of the budget (paper 002, and beyond).
+"""Publish summary statistics with the best possible split of the budget (Nunes 2024, and beyond).
 
     specification → design → plan → release
 
@@ -8,8 +8,8 @@ without a look at the data, `resplit` moves budget by hand; `release` computes, 
 
 from coterie.statistics.allocators import allocators
 from coterie.statistics.planning.by_hand import resplit
+from coterie.statistics.planning.choosing import plan
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import plan
 from coterie.statistics.planning.solving import solve_budget
 from coterie.statistics.releasing.publishing import release
 from coterie.statistics.releasing.release_store import Published

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 from coterie.errors import CoterieError
+from coterie.report.charts import STATIC as CHARTS
 from coterie.studio.asking import Opened
 from coterie.studio.auth import Gate
 from coterie.studio.home import Home
@@ -34,6 +35,7 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
     app = FastAPI(title="Coterie Studio", lifespan=living, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.home, app.state.jobs, app.state.largest_upload = home, jobs, largest_upload
     app.state.releases = releases
+    app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(import_module("coterie.studio.front").router)
     for step in STEPS:

@@ -9,11 +9,10 @@ from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
-from coterie.report.ranking import UNITS
+from coterie.report.charts import Figure, Lines, RiskPoint, Series, lines, risk_utility_map
+from coterie.report.comparison_figures import GROUP_SIZE
+from coterie.report.ranking import MEAN_LEVEL, UNITS
 from coterie.schema.exact import as_text, parse_epsilon
-from coterie.studio.charts.drawing import Figure
-from coterie.studio.charts.lines import Series, lines
-from coterie.studio.charts.scatter import Point, risk_utility
 from coterie.studio.forms import Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.project import Choice, Project
@@ -121,8 +120,8 @@ def _cell(entry: dict[str, Any]) -> Cell:
 
 
 def _map(found: dict[str, Any]) -> Figure:
-    points = [Point(**point) for point in found["map"]]
-    return risk_utility(
+    points = [RiskPoint(**point) for point in found["map"]]
+    return risk_utility_map(
         points,
         loss="error (smaller is better)",
         caption="Down and left is better. The height is the most that any attack gained over guessing, with its "
@@ -139,16 +138,24 @@ def _lines(found: dict[str, Any]) -> list[Figure]:
         if not cells:
             continue
         epsilon = max((cell["epsilon"] for cell in cells), key=parse_epsilon)
-        series = []
+        series, ks = [], set[float]()
         for method in dict.fromkeys(cell["method"] for cell in cells):
             here = [cell for cell in cells if (cell["method"], cell["epsilon"]) == (method, epsilon)]
             points = tuple((float(cell["k"]), cell["error"]) for cell in here if cell["error"] > 0)
+            ks |= {k for k, _ in points if len(points) > 1}
             if points:
-                series.append(Series(method, points, look=order.index(method)))
+                series.append(Series(method, points, order.index(method)))
         if series:
-            level = (1.0, "1: publishing the mean") if measure.startswith("sse") else None
+            level = MEAN_LEVEL if measure.startswith("sse") else None
             caption = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k, at ε = {epsilon}."
             drawn.append(
-                lines(series, x="k (records a group)", y=UNITS[measure], caption=caption, level=level)
+                lines(
+                    [Lines("", series)],
+                    x=GROUP_SIZE,
+                    y=UNITS[measure],
+                    caption=caption,
+                    level=level,
+                    ticks=sorted(ks),
+                )
             )
     return drawn

@@ -247,9 +247,7 @@ def suggest(row: Row, column: pa.ChunkedArray) -> tuple[str, ...]:
             f"'{row.name}' is a {row.type}: no bounds are taken from the data.",
             "Write bounds that anybody may know, such as 1900-01-01 and 2030-12-31.",
         )
-    drafted = Schema.from_yaml(
-        draft_schema(pa.table({row.name: column}), bounds_from_data=FACTOR)
-    ).attributes[0]
+    drafted = Schema.load(draft_schema(pa.table({row.name: column}), bounds_from_data=FACTOR)).attributes[0]
     found = row_of(drafted)
     if row.ranged:
         if drafted.domain is None:

@@ -21,8 +21,7 @@ from coterie.studio.pages import page
 from coterie.studio.project import Origin, Project
 from coterie.studio.steps import STEPS
 from coterie.studio.steps.load import database_origin, read
-from coterie.table.formats import READERS, ending, ending_advice, ending_problem
-from coterie.table.reading import neighbours
+from coterie.table.reading import READERS, ending, ending_advice, ending_problem, neighbours
 
 router = APIRouter()
 _DATABASES = (".db", ".sqlite", ".sqlite3")

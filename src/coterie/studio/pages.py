@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse
 from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words
+from coterie.report.charts import number
 from coterie.schema.exact import as_text
-from coterie.studio.charts.drawing import number
 from coterie.studio.project import Project
 from coterie.studio.steps import STEPS
 from coterie.studio.words import GLOSSARY

@@ -27,7 +27,7 @@ from coterie.studio.promise import promised
 from coterie.studio.table_cache import stamp
 from coterie.table.address import Address, is_database
 from coterie.table.checked import Checked, check
-from coterie.table.formats import WRITERS
+from coterie.table.reading import WRITERS
 
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
 

@@ -25,7 +25,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.document import read_schema
 from coterie.studio.origins import Taken, marked, remembered
 from coterie.studio.table_cache import kept, typed
-from coterie.table.formats import ending
+from coterie.table.reading import ending
 
 
 class Stale(ParameterError):

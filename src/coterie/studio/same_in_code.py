@@ -48,7 +48,7 @@ def reading_lines(project: Project) -> list[str]:
     """Python that reads the table and its description as the command does."""
     source, named = source_of(project)
     return [
-        f"schema = Schema.from_yaml({str(project.schema_path)!r})",
+        f"schema = Schema.load({str(project.schema_path)!r})",
         f"table = read_table({source!r}{given_options(named)}, schema=schema)",
     ]
 

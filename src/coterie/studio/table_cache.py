@@ -17,8 +17,7 @@ import pyarrow as pa
 from coterie.errors import DataError
 from coterie.schema.attributes import Schema
 from coterie.schema.dialect import Dialect
-from coterie.table.formats import ending
-from coterie.table.reading import read_table
+from coterie.table.reading import ending, read_table
 
 _UNTYPED = (".csv", ".csv.gz", ".tsv", ".xlsx", ".xlsm", ".xls", ".ods")
 _KEY = b"coterie made from"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -34,12 +34,19 @@ class Checked:
     records: int
     rows_dropped: int
     values_clipped: dict[str, int]
+    uncut: dict[str, Column] = field(
+        default_factory=dict
+    )  # columns of which values were clipped, before that
+
+    def as_they_were(self, name: str) -> Column:
+        """The column as measures see it: not cut to its domain."""
+        return self.uncut.get(name, self.columns[name])
 
     def without_records(self) -> Checked:
         """The columns as they are described, and nothing of what they hold."""
         nobody = np.empty(0, dtype=np.intp)
         columns: dict[str, Column] = {name: column.rows(nobody) for name, column in self.columns.items()}
-        return replace(self, columns=columns)
+        return replace(self, columns=columns, uncut={})
 
 
 def check(table: pa.Table, schema: Schema) -> Checked:
@@ -84,12 +91,15 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
             )
         columns = {name: column.rows(keep) for name, column in columns.items()}
         kept = {name: column.filter(pa.array(keep)) for name, column in kept.items()}
-    clipped = {}
+    clipped: dict[str, int] = {}
+    uncut: dict[str, Column] = {}
     ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
     for name, found in zip(ranged, _each(numbers.inside, ranged.values(), table.num_rows), strict=True):
+        if found[1]:
+            uncut[name] = columns[name]
         columns[name], clipped[name] = found
     dropped = int(drop.sum())
-    return Checked(columns, kept, table.num_rows - dropped, dropped, clipped)
+    return Checked(columns, kept, table.num_rows - dropped, dropped, clipped, uncut)
 
 
 def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out]:

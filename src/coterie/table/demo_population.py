@@ -28,7 +28,26 @@ _ATTRIBUTES = {
 
 
 def demo_population(people: int = PEOPLE, seed: int = _SEED) -> pa.Table:
-    """`people` invented records. With the default arguments, the table of `coterie demo`."""
+    """Invent a population. With the default arguments, the table of `coterie demo`.
+
+    Parameters
+    ----------
+    people : int, default 5000
+        How many.
+    seed : int
+        Other people for another number.
+
+    Returns
+    -------
+    pyarrow.Table
+        Nine columns: person (an identifier), age, schooling, hours, income, tax, savings, rent and commute.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.demo_population(people=10).num_rows
+    10
+    """
     draw = np.random.Generator(np.random.PCG64(seed))
     standing = draw.normal(size=people)
     age = np.clip(16 + 84 * draw.beta(1.7, 2.6, people), 16, 100)
@@ -65,6 +84,18 @@ def demo_population(people: int = PEOPLE, seed: int = _SEED) -> pa.Table:
 
 
 def demo_schema() -> Schema:
+    """Describe the demo population: its columns, their roles and public bounds.
+
+    Returns
+    -------
+    Schema
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.demo_schema()
+    <Schema: age, schooling, hours, income, tax, savings, rent, commute (protect); person (identifier)>
+    """
     protected = tuple(
         Attribute(name=name, type=kind, role=Role.PROTECT, domain=Domain(lower=lower, upper=upper), unit=unit)
         for name, (kind, lower, upper, unit) in _ATTRIBUTES.items()

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from coterie.errors import DataError
 from coterie.schema.dialect import Dialect
 from coterie.table.csv_reading import read_csv
-from coterie.table.formats import READERS, ending
+from coterie.table.reading import READERS, ending
 
 _COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
 _NUMBER = r"^\s*[+-]?[0-9]+(,[0-9]+)?\s*$"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -12,9 +14,70 @@ from coterie.schema.attributes import Schema
 from coterie.schema.dialect import Dialect
 from coterie.schema.names import check_names
 from coterie.table.address import is_database
+from coterie.table.columnar import (
+    read_arrow,
+    read_parquet,
+    stream_arrow,
+    stream_parquet,
+    write_arrow,
+    write_parquet,
+)
 from coterie.table.csv_reading import read_csv
+from coterie.table.csv_writing import write_csv
 from coterie.table.excel_reading import read_sheet
-from coterie.table.formats import READERS, ending, ending_advice, ending_problem
+from coterie.table.frames import to_arrow
+
+# Which format a file has: its ending decides, nothing else.
+
+Reader = Callable[[Path], pa.Table]
+Writer = Callable[[pa.Table, BinaryIO], None]
+StreamWriter = Callable[[pa.RecordBatchReader, BinaryIO], None]
+
+READERS: dict[str, Reader] = {
+    ".csv": read_csv,
+    ".csv.gz": read_csv,
+    ".tsv": read_csv,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+    ".feather": read_arrow,
+    ".xlsx": read_sheet,
+    ".xlsm": read_sheet,
+    ".xls": read_sheet,
+    ".ods": read_sheet,
+}
+WRITERS: dict[str, Writer] = {
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".arrow": write_arrow,
+    ".feather": write_arrow,
+}
+# What can be written without ever being in memory as a whole.
+STREAM_WRITERS: dict[str, StreamWriter] = {
+    ".parquet": stream_parquet,
+    ".arrow": stream_arrow,
+    ".feather": stream_arrow,
+}
+
+
+def ending(path: Path) -> str:
+    """`.csv`, or `.csv.gz` for a compressed one; lower case."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return "".join(suffixes[-2:]) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
+
+
+def ending_problem(path: Path) -> str:
+    found = ending(path)
+    return (
+        f"'{path.name}' ends in '{found}', which Coterie does not know."
+        if found
+        else f"'{path.name}' has no ending."
+    )
+
+
+def ending_advice(path: Path, known: dict[str, Reader] | dict[str, Writer] | dict[str, StreamWriter]) -> str:
+    suggestion = nearest(ending(path), known) if ending(path) else ""
+    every = f"Coterie knows {', '.join(sorted(known))}."
+    return f"{suggestion} {every}" if suggestion.startswith("Did") else every
 
 
 def read_table(
@@ -25,11 +88,41 @@ def read_table(
     schema: Schema | None = None,
     dialect: Dialect | None = None,
 ) -> pa.Table:
-    """Read CSV, Parquet, Arrow or a spreadsheet (by the file's ending), or a database's `table` or `query` (by URL).
+    """Read a table from a file or a database.
 
-    In a workbook `table` names the sheet; the first visible one is read otherwise. With a `schema`, text files are read
-    by its dialect, numbers as numbers and everything else as text: 01234 keeps its zero, and no cell can change how
-    another one is read. Without one, the types are a guess, good for a draft. `dialect` overrides the schema's.
+    With a schema, text files are read by its dialect, numbers as numbers and everything else as text: 01234 keeps its
+    zero, and no cell can change how another one is read. Without one, the types are a guess, good for a draft.
+
+    Parameters
+    ----------
+    source : str or Path
+        A CSV, Parquet, Arrow or Excel file (by its ending), or a database (`postgresql://…`, `sqlite:///…`).
+    table : str, optional
+        The table of a database; or the sheet of a workbook (default: the first visible one).
+    query : str, optional
+        A query to read instead of a table.
+    schema : Schema, optional
+        Which columns are numbers, and how a text file is written.
+    dialect : Dialect, optional
+        How a text file is written, instead of what the schema says.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    DataError
+        Where there is no such file or table, or it cannot be read.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "people.csv").write_text("age,income\\n31,30000\\n45,52000\\n")
+    ...     coterie.read_table(f"{folder}/people.csv").num_rows
+    2
     """
     if is_database(source):
         from coterie.table.database import read_database
@@ -79,3 +172,16 @@ def neighbours(path: Path) -> str:
         return f"There is no folder {path.parent} that can be read; check the path."
     suggestion = nearest(path.name, names, cutoff=0.8)
     return suggestion if suggestion.startswith("Did") else "Check the path."
+
+
+def as_table(
+    source: Any, schema: Schema | None = None, *, table: str | None = None, query: str | None = None
+) -> pa.Table:
+    """A frame as it is; a file or a database read."""
+    if isinstance(source, str | Path):
+        return read_table(source, table=table, query=query, schema=schema)
+    if table or query:
+        raise ParameterError(
+            "A table or a query was named, but the data are a frame.", "Leave them out, or give an address."
+        )
+    return to_arrow(source, schema)[0]

@@ -85,7 +85,7 @@ def commonest_tie(attributes: Sequence[Seen]) -> int:
 
 
 def _rank_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
-    """Groups of k by rank, the last takes the remainder (001 §3); first and last group for each person."""
+    """Groups of k by rank, the last takes the remainder (Sánchez et al. 2016, §3); first and last group for each person."""
     ordered = np.sort(values)
     count = len(values) // k
     lowest = np.searchsorted(ordered, values, side="left")

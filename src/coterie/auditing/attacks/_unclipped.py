@@ -1,7 +1,8 @@
-"""A method as 001 publishes it: noisy values that leave the domain are released as they are.
+"""A method as Sánchez et al. 2016 publishes it: noisy values that leave the domain are released as they are.
 
-Coterie cuts them at the domain's ends (000 §4.1 does too), which is post-processing and costs no ε. At a very small ε most
-group values then fall on one of the two ends, and groups that were different look alike: cutting hides ties.
+Coterie cuts them at the domain's ends (Soria-Comas et al., §4.1 does too), which is post-processing and costs no ε. At
+a very small ε most group values then fall on one of the two ends, and groups that were different look alike: cutting
+hides ties.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.kernel import Grouped
 from coterie.chain.noise.sampler import laplace_scales
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import ParameterError
@@ -24,9 +25,8 @@ from coterie.table.checked import check
 def can_be_unclipped(method: str, schema: Schema) -> bool:
     """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
     recipe = get_method(method)
-    laplace = isinstance(recipe.numeric, LaplaceOnCentroids) and recipe.numeric.bound is not None
     numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
-    return laplace and not recipe.synthetic and numbers
+    return recipe.numeric.adds_laplace and not recipe.synthetic and numbers
 
 
 def release_unclipped(
@@ -47,9 +47,8 @@ def release_unclipped(
     sampler = SeededSampler(seed)
     columns: dict[str, Any] = dict(checked.kept)
     for name, column in checked.columns.items():
-        clustering = find(column)
-        centroids = recipe.numeric.centroids(column, clustering)
-        scales = laplace_scales(recipe.numeric.sensitivity(column, centroids, size), shares[name])
-        noisy = sampler.laplace(centroids.values, scales, name)
-        columns[name] = pa.array(noisy[clustering.labels])
+        grouped = Grouped.of(column, recipe.mechanism(column), find(column), size)
+        scales = laplace_scales(grouped.sensitivity, shares[name])
+        noisy = sampler.laplace(grouped.centroids.values, scales, name)
+        columns[name] = pa.array(noisy[grouped.clustering.labels])
     return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})

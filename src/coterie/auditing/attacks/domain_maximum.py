@@ -1,8 +1,9 @@
 """The maximum behind the bound: noise is cut at the domain's upper end, so the largest released value is that end.
 
-If the end was taken from the data (the papers' experiments use 1.5 times the maximum, 000 §4.1), dividing by the factor
-gives one person's exact value. A bound that is public knowledge gives nothing away, also when somebody reaches it, or
-when one of several factors happens to fit: ages of at most 100 under a bound of 120 are 1.2 times apart by luck.
+If the end was taken from the data (the papers' experiments use 1.5 times the maximum, Soria-Comas et al., §4.1),
+dividing by the factor gives one person's exact value. A bound that is public knowledge gives nothing away, also when
+somebody reaches it, or when one of several factors happens to fit: ages of at most 100 under a bound of 120 are 1.2
+times apart by luck.
 """
 
 from __future__ import annotations

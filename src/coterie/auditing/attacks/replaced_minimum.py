@@ -1,8 +1,8 @@
 """The effective multiplier: replace the smallest value by one above the largest, and add up what every group loses.
 
-Noise scales are frozen at the data, as individual differential privacy has it (000 Prop. 1). Moving the minimum above the
-maximum shifts every ranked group by one record at once: Σ |Δc_j|/s_j is how many times ε_a the list of centroids costs.
-The mirror image (largest to the bottom) is measured too and the worse of both counts.
+Noise scales are frozen at the data, as individual differential privacy has it (Soria-Comas et al., Prop. 1). Moving
+the minimum above the maximum shifts every ranked group by one record at once: Σ |Δc_j|/s_j is how many times ε_a the
+list of centroids costs. The mirror image (largest to the bottom) is measured too and the worse of both counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, Unit
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.kernel import Grouped
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.table.checked import check
@@ -25,12 +25,7 @@ NAME = "replaced-minimum"
 
 def _run(evidence: MethodEvidence) -> Outcome:
     method = get_method(evidence.method)
-    mechanism = method.numeric
-    if (
-        not isinstance(mechanism, LaplaceOnCentroids)
-        or mechanism.bound is None
-        or method.grouping.multivariate
-    ):
+    if not method.numeric.adds_laplace or method.grouping.multivariate:
         return NotRun(NAME, "the method does not add Laplace noise to ranked groups")
     checked = check(evidence.population, evidence.schema)
     k = method.check_k(evidence.k, checked.records)
@@ -74,9 +69,8 @@ def multiplier(column: NumericColumn, method: Method, k: int, *, to_top: bool) -
 def _list(column: Column, method: Method, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The list of centroids, and how far the method says that one record moves each."""
     clustering = method.grouping.prepare([column], k)(column)
-    mechanism = method.mechanism(column)
-    centroids = mechanism.centroids(column, clustering)
-    return centroids.values, mechanism.sensitivity(column, centroids, k)
+    grouped = Grouped.of(column, method.mechanism(column), clustering, k)
+    return grouped.centroids.values, grouped.sensitivity
 
 
 ATTACK = Attack(

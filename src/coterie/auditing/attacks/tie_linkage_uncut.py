@@ -1,4 +1,5 @@
-"""Tie linkage against the method as 001 publishes it: noise may leave the domain, so every group keeps a value of its own.
+"""Tie linkage against the method as Sánchez et al. 2016 publishes it: noise may leave the domain, so every group keeps
+a value of its own.
 
 Coterie cuts released values at the domain's ends. At a small ε most groups then fall on the same two values and ties say
 little. That is luck of the cut, not protection by the noise, and this attack shows the difference.

@@ -1,7 +1,7 @@
 """Zero-noise groups in a release: rows that share a value, and that value is exactly the mean of their true values.
 
-Noise made for a group's own spread is 0 where all members are equal (000 Prop. 3), so such values go out as they are. By
-chance a value with noise can round to the true mean too: it then misses it by one step just as often.
+Noise made for a group's own spread is 0 where all members are equal (Soria-Comas et al., Prop. 3), so such values go
+out as they are. By chance a value with noise can round to the true mean too: it then misses it by one step just as often.
 """
 
 from __future__ import annotations

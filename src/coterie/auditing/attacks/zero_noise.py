@@ -1,7 +1,7 @@
 """Zero-noise clusters: how many groups of this population the method leaves without any noise.
 
-Noise for a group's own spread is 0 where all its members are equal (000 Prop. 3), which integers and answers with heaps make
-common. An exact count for the population at hand, from the chain itself.
+Noise for a group's own spread is 0 where all its members are equal (Soria-Comas et al., Prop. 3), which integers and
+answers with heaps make common. An exact count for the population at hand, from the chain itself.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
-from coterie.chain.mechanism.listed import Ranks, SortedCentroids, read_at_ranks
+from coterie.chain.mechanism.listed import SortedCentroids
+from coterie.chain.mechanism.mechanism import Described, Mechanism
 from coterie.chain.noise.grid import whole_grid
 from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition.clustering import Clustering
@@ -32,9 +32,9 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class CountedLabels:
+class CountedLabels(Mechanism):
     stages: str = "count of every label · Laplace, scale 2 / ε · nearest counts"
-    caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     def reach(self, records: int, k: int) -> Fraction:
         return Fraction(2, records)
@@ -51,16 +51,13 @@ class CountedLabels:
     ) -> Marginal:
         return noisy_counts(column.attribute.name, centroids, sensitivity, epsilon, sampler)
 
-    def rows(self, column: Any, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
-        return read_at_ranks(column, released, place)
-
 
 @dataclass(frozen=True, slots=True)
-class CountedOrSorted:
+class CountedOrSorted(Mechanism):
     """Numbers: counted where at most √n values are possible, else the smoothed sorted list. The choice is public."""
 
     listed: SortedCentroids
-    caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     @property
     def stages(self) -> str:
@@ -90,9 +87,6 @@ class CountedOrSorted:
             return noisy_counts(column.attribute.name, centroids, sensitivity, epsilon, sampler)
         return self.listed.noise(column, centroids, sensitivity, epsilon, sampler)
 
-    def rows(self, column: NumericColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
-        return read_at_ranks(column, released, place)
-
 
 def few_values(column: NumericColumn) -> Floats | None:
     """All values of the domain if there are at most √n: of n, the step and the bounds alone."""
@@ -118,11 +112,10 @@ def noisy_counts(
 
 
 @dataclass(frozen=True, slots=True)
-class CountedCells:
+class CountedCells(Described):
     """Described only: a method that models the whole table reads the counts of all attributes through one account."""
 
     read: str
-    caution: str | None = None
 
     @property
     def stages(self) -> str:

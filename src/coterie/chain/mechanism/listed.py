@@ -1,18 +1,17 @@
 """The noisy list itself: sorted centroids, or labels along the public order, without the rows they came from.
 
-Each class gives a `Marginal`, the released distribution of the attribute; `rows` reads it at the ranks of synthetic rows.
+Each class gives a `Marginal`, the released distribution of the attribute; the kernel reads it at the ranks of rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
+from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.mechanism.numeric import Centroids
 from coterie.chain.mechanism.semantic import WHOLE_LIST, Scores
 from coterie.chain.noise.grid import public_grid
@@ -24,15 +23,13 @@ from coterie.chain.synthesis.marginal import Line, Marginal, Steps, rising, roun
 from coterie.schema.attributes import Domain
 from coterie.table.columns.column import CategoryColumn, Floats, NumericColumn
 
-Ranks = NDArray[np.int64]
-
 
 @dataclass(frozen=True, slots=True)
-class SortedCentroids:
+class SortedCentroids(Mechanism):
     """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (001 Lemma 1). `smooth` makes it a rising quantile function."""
 
     smooth: bool
-    caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     @property
     def stages(self) -> str:
@@ -73,16 +70,13 @@ class SortedCentroids:
         noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
         return Steps(np.clip(noisy, domain.lower, domain.upper), weights)
 
-    def rows(self, column: NumericColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
-        return read_at_ranks(column, released, place)
-
 
 @dataclass(frozen=True, slots=True)
-class SortedLabels:
+class SortedLabels(Mechanism):
     """The list of labels along the public order, drawn for the path length of that order (ours)."""
 
     stages: str = f"{WHOLE_LIST.stages} · the list alone"
-    caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     def reach(self, records: int, k: int) -> Fraction:
         return WHOLE_LIST.reach(records, k)
@@ -102,10 +96,7 @@ class SortedLabels:
         sampler: Sampler,
     ) -> Marginal:
         codes = WHOLE_LIST.noise(column, centroids, sensitivity, epsilon, sampler)
-        return Steps(codes, centroids.counts.sum(axis=1))  # sizes follow from n and k
-
-    def rows(self, column: CategoryColumn, released: Marginal, place: Ranks) -> tuple[Any, pa.Array]:
-        return read_at_ranks(column, released, place)
+        return Steps(codes, centroids.counts.sum(axis=1)[centroids.line])  # sizes follow from n and k
 
 
 def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
@@ -130,18 +121,3 @@ def through_middles(means: Floats, weights: Floats) -> tuple[Floats, Floats]:
     last = (means[..., -1:] - means[..., -2:-1]) / (middles[-1] - middles[-2])
     ends = means[..., :1] - first * middles[0], means[..., -1:] + last * (1 - middles[-1])
     return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([ends[0], means, ends[1]], axis=-1)
-
-
-def read_at_ranks(
-    column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks
-) -> tuple[Any, pa.Array]:
-    values = values_at_ranks(column, released, place)
-    return values, column.restore(values)
-
-
-def values_at_ranks(column: NumericColumn | CategoryColumn, released: Marginal, place: Ranks) -> NDArray[Any]:
-    """Rank r of n reads the distribution at (r + ½)/n: every list entry appears as often as its weight says."""
-    values: NDArray[Any] = released.at((place + 0.5) / len(place))
-    if isinstance(column, NumericColumn):
-        values = np.clip(values, column.domain.lower, column.domain.upper)
-    return values

@@ -1,43 +1,70 @@
-"""What release.py asks of a mechanism: the three middle stages of the chain."""
+"""What the kernel asks of a mechanism: the three middle stages of the chain, for one kind of column."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 
 
-class Described(Protocol):
-    """What certificates and warnings say about the part of a method that one attribute goes through."""
+class Described(ABC):
+    """What certificates, warnings and engines ask about the part of a method that one attribute goes through."""
+
+    __slots__ = ()
+
+    many_runs: ClassVar[bool] = False
+    """Whether `noise` also takes a sampler that answers with one row of draws per run. A grid then draws all runs at once;
+    without it, one run after another."""
 
     @property
+    @abstractmethod
     def stages(self) -> str:
         """How the certificate describes it."""
-        ...
 
     @property
     def caution(self) -> str | None:
         """What the certificate must add about this attribute."""
-        ...
+        return None
+
+    @property
+    def needs_all_clusters(self) -> bool:
+        """Whether the sensitivity adds up over clusters, so that a piece of them would give too small a noise."""
+        return False
+
+    @property
+    def adds_laplace(self) -> bool:
+        """Whether `noise` is Laplace(sensitivity / ε) on `centroids.values`, and post-processing after that."""
+        return False
 
     def reach(self, records: int, k: int) -> Fraction | None:
         """Its noise times ε, in units of the attribute's domain, from n and k alone; None where that may be 0."""
-        ...
+        return None
+
+    def multiplier(self, centroids: Any) -> float | None:
+        """How many times ε_a the worst neighbour costs, where the noise covers each cluster by itself."""
+        return None
 
 
-class Mechanism(Described, Protocol):
-    """Each stage reads only the one before it. Values between stages are frozen."""
+class Mechanism(Described):
+    """Subclass it to write your own. Each stage reads only the one before it; values between stages are frozen."""
 
-    def centroids(self, column: Any, clustering: Clustering) -> Any: ...
+    __slots__ = ()
 
-    def sensitivity(self, column: Any, centroids: Any, k: int) -> NDArray[np.float64]: ...
+    @abstractmethod
+    def centroids(self, column: Any, clustering: Clustering) -> Any:
+        """One summary per cluster, in whatever shape `sensitivity` and `noise` read."""
 
+    @abstractmethod
+    def sensitivity(self, column: Any, centroids: Any, k: int) -> NDArray[np.float64]:
+        """How far one record moves each centroid."""
+
+    @abstractmethod
     def noise(
         self,
         column: Any,
@@ -45,11 +72,5 @@ class Mechanism(Described, Protocol):
         sensitivity: NDArray[np.float64],
         epsilon: Fraction,
         sampler: Sampler,
-    ) -> Any: ...
-
-    def rows(self, column: Any, released: Any, place: Any) -> tuple[Any, pa.Array]:
-        """Every row gets its value: as the numbers or codes of the column, and as they go out.
-
-        `place` is the clustering (a record gets its cluster's value), or the ranks of synthetic rows.
-        """
-        ...
+    ) -> Any:
+        """What is released: one number or code per cluster; for synthetic rows, the distribution of the attribute."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 
+from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.noise.grid import public_grid
 from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition import engine as local
@@ -35,12 +36,12 @@ class Centroids:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceOnCentroids:
+class LaplaceOnCentroids(Mechanism):
     """No bound means no noise."""
 
     centroid: Centroid
     bound: Bound | None
-    caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     @property
     def stages(self) -> str:
@@ -52,8 +53,19 @@ class LaplaceOnCentroids:
         """How many of a cluster's outermost values it reads."""
         return max(self.centroid.depth, self.bound.depth if self.bound else 0)
 
+    @property
+    def needs_all_clusters(self) -> bool:
+        return self.bound is not None and self.bound.needs_all_clusters
+
+    @property
+    def adds_laplace(self) -> bool:
+        return self.bound is not None
+
     def reach(self, records: int, k: int) -> Fraction | None:
         return self.bound.reach(records, k) if self.bound and self.bound.reach else None
+
+    def multiplier(self, centroids: Centroids) -> float | None:
+        return self.bound.multiplier(centroids.summary) if self.bound and self.bound.multiplier else None
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
         summary = local.summarise(column.values, clustering, self.depth)
@@ -75,23 +87,17 @@ class LaplaceOnCentroids:
         """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
         scales = laplace_scales(sensitivity, epsilon)
         domain = column.domain
-        shape = centroids.summary.shape
-        # Seeded noise lives on no grid.
-        grid = public_grid(domain.lower, domain.upper, epsilon, shape) if sampler.private else None
+        grid = None  # seeded noise lives on none
+        if sampler.private:
+            grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
-        lower, upper = limits(column)
-        noisy = np.clip(noisy, lower, upper)
+        limits = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+        np.clip(noisy, *limits, out=noisy)
         if column.step is not None:
             # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
             per_unit = round(1 / column.step)
-            noisy = np.clip(np.rint(noisy * per_unit) / per_unit, lower, upper)
+            noisy *= per_unit
+            np.rint(noisy, out=noisy)
+            noisy /= per_unit
+            np.clip(noisy, *limits, out=noisy)
         return noisy
-
-    def rows(self, column: NumericColumn, released: Floats, place: Clustering) -> tuple[Floats, pa.Array]:
-        values = local.attach(released, place)
-        return values, column.restore(values)
-
-
-def limits(column: NumericColumn) -> tuple[float, float]:
-    """Between what released values lie."""
-    return (column.domain.lower, column.domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)

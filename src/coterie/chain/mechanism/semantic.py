@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
@@ -20,22 +21,23 @@ from coterie.table.columns.column import CategoryColumn, Codes, Floats
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How many records of each cluster hold each label, and m(S_j, a) of 001 eq. (4) for every cluster and label."""
+    """How many records of each cluster hold each label, and m(S_j, a) of 001 eq. (4) for every cluster and label.
+
+    Neighbouring clusters that hold the same labels share a line: ranked by category, most clusters hold one label only.
+    """
 
     counts: Floats
+    line: NDArray[np.int64]  # of each cluster
     marginality: Floats
     clusters: int  # of the whole table
 
 
 @dataclass(frozen=True, slots=True)
-class MarginalityCentroid:
+class MarginalityCentroid(Mechanism):
     """The least marginal label of each cluster, as it is: no noise (001 eq. 5)."""
 
     stages: str = "marginality centroid · no noise"
-    caution: str | None = None
-
-    def reach(self, records: int, k: int) -> None:
-        return None
+    many_runs: ClassVar[bool] = True
 
     def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
         return _scores(column, clustering)
@@ -51,19 +53,17 @@ class MarginalityCentroid:
         epsilon: Fraction,
         sampler: Sampler,
     ) -> Codes:
-        return marginality_centroids(centroids.counts, column.taxonomy, column.distance)
-
-    def rows(self, column: CategoryColumn, released: Codes, place: Clustering) -> tuple[Codes, pa.Array]:
-        return _rows(column, released, place)
+        return marginality_centroids(centroids.counts, column.taxonomy, column.distance)[centroids.line]
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism:
+class ExponentialMechanism(Mechanism):
     """A label drawn with odds that fall with its marginality; `spread` says how far one record moves the scores."""
 
-    stages: str
+    stages: str = field()
     spread: Callable[[CategoryColumn, int], float]  # column, number of clusters → sensitivity
     caution: str | None = None
+    many_runs: ClassVar[bool] = True
 
     def reach(self, records: int, k: int) -> Fraction:
         """Odds of e^(ε·k/2) between the best and the worst label of a cluster of k, where all records agree."""
@@ -83,21 +83,25 @@ class ExponentialMechanism:
         epsilon: Fraction,
         sampler: Sampler,
     ) -> Codes:
-        name = column.attribute.name
-        return exponential_mechanism(centroids.marginality, epsilon, float(sensitivity[0]), sampler, name)
-
-    def rows(self, column: CategoryColumn, released: Codes, place: Clustering) -> tuple[Codes, pa.Array]:
-        return _rows(column, released, place)
+        spread, name = float(sensitivity[0]), column.attribute.name
+        return exponential_mechanism(centroids.marginality, epsilon, spread, sampler, name, centroids.line)
 
 
 def _scores(column: CategoryColumn, clustering: Clustering) -> Scores:
-    counts = cluster_counts(clustering.labels, column.codes, clustering.count, len(column.distance))
-    return Scores(counts, marginality(counts, column.distance), clustering.shape.clusters)
+    counts, line = label_counts(column, clustering)
+    return Scores(counts, line, marginality(counts, column.distance), clustering.shape.clusters)
 
 
-def _rows(column: CategoryColumn, released: Codes, clustering: Clustering) -> tuple[Codes, pa.Array]:
-    codes: NDArray[np.int32] = released[clustering.labels]
-    return codes, column.restore(codes)
+def label_counts(column: CategoryColumn, clustering: Clustering) -> tuple[Floats, NDArray[np.int64]]:
+    """How many records hold each label, a line for neighbouring clusters that are alike; and the line of each cluster."""
+    labels, categories = clustering.labels, len(column.distance)
+    if clustering.count == len(labels):  # everybody is alone
+        line = np.empty(len(labels), dtype=np.int64)
+        line[labels] = column.codes
+        return np.eye(categories), line
+    counts = cluster_counts(labels, column.codes, clustering.count, categories)
+    other = np.any(counts[1:] != counts[:-1], axis=1)
+    return counts[np.flatnonzero(np.concatenate([[True], other]))], np.concatenate([[0], np.cumsum(other)])
 
 
 PER_RECORD = ExponentialMechanism(

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,60 +24,69 @@ from numpy.typing import NDArray
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
 
-_BLOCK = 1 << 15  # clusters whose work matrices are held at a time
-
 
 def exponential_mechanism(
-    scores: NDArray[np.float64], epsilon: Fraction, sensitivity: float, sampler: Sampler, stream: str
+    scores: NDArray[np.float64],
+    epsilon: Fraction,
+    sensitivity: float,
+    sampler: Sampler,
+    stream: str,
+    line: NDArray[np.int64] | None = None,
 ) -> NDArray[np.int32]:
     """One category a cluster: row j of `scores` holds m(S_j, a), smaller is better.
 
     `sensitivity` is s: `cluster_sensitivity` as in the paper, `list_sensitivity` for the proved list.
-    Scores and sensitivity mean exactly the doubles they are. `stream` names the attribute.
+    Scores and sensitivity mean exactly the doubles they are. `stream` names the attribute. Where clusters
+    share scores, `line` says which row is whose. A sampler that gives a row of words per run gets a row of
+    categories for each.
     """
-    clusters, categories = scores.shape
+    rows, categories = scores.shape
     if categories == 0 or not np.isfinite(scores).all():
         raise ParameterError("The scores are empty or not finite.", "Give one finite score a category.")
     if epsilon <= 0:
         raise ParameterError("epsilon must be greater than 0.", "Write it as a positive decimal.")
+    of_cluster = np.arange(rows) if line is None else line
     if categories == 1:
-        return np.zeros(clusters, dtype=np.int32)  # nothing to choose, nothing to tell
+        return np.zeros(len(of_cluster), dtype=np.int32)  # nothing to choose, nothing to tell
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ParameterError("The sensitivity must be positive and finite.", "Compute it from the taxonomy.")
     factor = epsilon / (2 * Fraction(sensitivity))
-    first = _words(sampler, clusters, stream, 0)
-    chosen = np.empty(clusters, dtype=np.int32)
-    doubtful = np.empty(clusters, dtype=np.bool_)
-    for start in range(0, clusters, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        chosen[block], doubtful[block] = _in_double_precision(scores[block], float(factor), first[block])
-    for row in np.flatnonzero(doubtful):
-        chosen[row] = _exactly(
-            scores[row], factor, _bits(sampler, clusters, stream, int(row), int(first[row]))
-        )
+    first = _words(sampler, len(of_cluster), stream, 0)
+    chosen, doubtful = _in_double_precision(scores, of_cluster, float(factor), first)
+    for place in zip(*np.nonzero(doubtful), strict=True):
+        bits = _bits(sampler, len(of_cluster), stream, place, int(first[place]))
+        chosen[place] = _exactly(scores[of_cluster[place[-1]]], factor, bits)
     return chosen
 
 
 def _in_double_precision(
-    scores: NDArray[np.float64], factor: float, words: NDArray[np.uint64]
+    scores: NDArray[np.float64], line: NDArray[np.int64], factor: float, words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """The choice, and where rounding might have decided it.
 
+    Row r of the scores has the stretch from r to r + 1: all boundaries make one rising list, in which the U of each cluster
+    is looked up at its row + U.
+
     Errors: with γ = factor·(m_a - min m), three correctly rounded operations give a relative error of
     3·2^-53, so exp(-γ) is off by at most (3γ + 4)·exp(-γ)·2^-53 < 2^-50. A running sum of C of them is off
-    by C·2^-50 + C²·2^-53; U·W by that, and C·2^-52 for the bits of U that were cut. The margin is more
-    than the sum of all, eightfold.
+    by C·2^-50 + C²·2^-53, a boundary by that and 2^-53 for the division; U by 2^-53 for the bits that were cut. The first
+    margin is more than the sum of all, eightfold; the second covers two roundings of numbers up to the number of rows.
     """
-    categories = scores.shape[1]
+    rows, categories = scores.shape
     with np.errstate(over="ignore"):  # an exponent beyond all doubles means a weight of 0, as it should
-        weights = np.exp(-factor * (scores - scores.min(axis=1, keepdims=True)))
-    boundaries = np.cumsum(weights, axis=1)
-    uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    target = (uniform * boundaries[:, -1])[:, None]
-    inner = boundaries[:, :-1]  # U < 1: nothing lies above the last boundary
-    chosen = np.count_nonzero(inner <= target, axis=1).astype(np.int32)
-    margin = categories**2 * 2.0**-45
-    return chosen, (np.abs(inner - target) <= margin).any(axis=1)
+        sums = np.exp(-factor * (scores - scores.min(axis=1, keepdims=True)))
+    np.cumsum(sums, axis=1, out=sums)
+    # U < 1: nothing lies above the last boundary.
+    boundaries = (sums[:, :-1] / sums[:, -1:] + np.arange(rows)[:, None]).ravel()
+    target = (words >> np.uint64(11)).astype(np.float64)
+    target *= 2.0**-53
+    target += line
+    passed = np.searchsorted(boundaries, target, side="right")
+    margin = categories**2 * 2.0**-45 + (rows + 2) * 2.0**-51
+    doubtful = target - boundaries[np.maximum(passed - 1, 0)] <= margin
+    doubtful &= passed > 0
+    doubtful |= np.abs(boundaries[np.minimum(passed, len(boundaries) - 1)] - target) <= margin
+    return (passed - line * (categories - 1)).astype(np.int32), doubtful
 
 
 def _words(sampler: Sampler, clusters: int, stream: str, depth: int) -> NDArray[np.uint64]:
@@ -84,12 +94,14 @@ def _words(sampler: Sampler, clusters: int, stream: str, depth: int) -> NDArray[
     return sampler.uniform_words(clusters, f"{stream}: exponential mechanism, word {depth}")
 
 
-def _bits(sampler: Sampler, clusters: int, stream: str, row: int, first: int) -> Iterator[tuple[int, int]]:
+def _bits(
+    sampler: Sampler, clusters: int, stream: str, place: tuple[Any, ...], first: int
+) -> Iterator[tuple[int, int]]:
     """U of one cluster as (R, b): R/2^b ≤ U < (R+1)/2^b, ever finer."""
     value, length, depth = first, 64, 0
     while True:
         depth += 1
-        value = value << 64 | int(_words(sampler, clusters, stream, depth)[row])
+        value = value << 64 | int(_words(sampler, clusters, stream, depth)[place])
         length += 64
         yield value, length
 

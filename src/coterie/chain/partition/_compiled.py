@@ -1,34 +1,35 @@
 """One way to compile a loop: free of the interpreter lock, and kept on disk so that only the first run pays.
 
-Numba is imported by the first loop that needs it, never by `import coterie`: small tables run on NumPy.
+Numba is imported by the first call of a loop, never by an import of ours: small tables run on NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 Number = TypeVar("Number", bound=np.generic)
+_lock = RLock()
 
 
 def compiled(loop: Loop) -> Loop:
     """Machine code for `loop`; a division by zero gives inf, as in NumPy."""
-    return _compile(loop, error_model="numpy")
+    return cast(Loop, _Compiled(loop, error_model="numpy"))
+
+
+def compiled_inline(loop: Loop) -> Loop:
+    """For a few operations inside the loops of others."""
+    return cast(Loop, _Compiled(loop, inline="always"))
 
 
 def compiled_for_finite(loop: Loop) -> Loop:
     """For loops that meet no NaN and do not tell -0.0 from 0.0, so that minima and maxima are vectorised."""
-    return _compile(loop, fastmath={"nnan", "nsz"})
-
-
-def compiled_in_any_order(loop: Loop) -> Loop:
-    """For sums of finite values that may be added in any order, so that they are vectorised: the last bits vary."""
-    return _compile(loop, fastmath={"reassoc", "nnan", "nsz"})
+    return cast(Loop, _Compiled(loop, fastmath={"nnan", "nsz"}))
 
 
 def for_reading(column: NDArray[Number]) -> NDArray[Number]:
@@ -38,8 +39,30 @@ def for_reading(column: NDArray[Number]) -> NDArray[Number]:
     return view
 
 
-def _compile(loop: Loop, **options: Any) -> Loop:
-    try:
-        return cast(Loop, njit(nogil=True, cache=True, **options)(loop))
-    except RuntimeError:  # neither the package nor the home directory is writable: compile in every process
-        return cast(Loop, njit(nogil=True, **options)(loop))
+class _Compiled:
+    """Stands for the loop until somebody calls it."""
+
+    def __init__(self, loop: Callable[..., Any], **options: Any) -> None:
+        self._loop, self._options = loop, options
+        self._machine: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._machine or self._make())(*arguments)
+
+    def _make(self) -> Callable[..., Any]:
+        from numba import njit
+
+        with _lock:
+            if self._machine is None:
+                try:
+                    self._machine = njit(nogil=True, cache=True, **self._options)(self._loop)
+                except (
+                    RuntimeError
+                ):  # neither the package nor the home directory is writable: compile in every process
+                    self._machine = njit(nogil=True, **self._options)(self._loop)
+                # Loops that this one calls must be machine code where the compiler looks them up.
+                seen = self._loop.__globals__
+                for name, other in list(seen.items()):
+                    if isinstance(other, _Compiled):
+                        seen[name] = other._make()
+            return cast(Callable[..., Any], self._machine)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from coterie.chain.partition._compiled import compiled
 
 # The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.
 #
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 # width is read from the array on purpose: a constant would be unrolled into scalar code.
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def squared_distances(block: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """Σ (x_j - at_j)² for every slot; NaN for an empty one."""
     attributes, width = block.shape
@@ -31,7 +32,7 @@ def squared_distances(block: NDArray[np.float64], at: NDArray[np.float64], out: 
             out[t] += gap * gap
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def box_distances(boxes: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """Σ (gap between at_j and the box)² for every slot; inf for an empty box (inf, -inf)."""
     _, attributes, width = boxes.shape
@@ -55,7 +56,7 @@ def box_distances(boxes: NDArray[np.float64], at: NDArray[np.float64], out: NDAr
 _SAMPLE = 64
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _widest(points: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int) -> int:
     """The attribute of largest variance in a sample: any choice is correct, a good one prunes more."""
     step = max((stop - start) // _SAMPLE, 1)
@@ -74,7 +75,7 @@ def _widest(points: NDArray[np.float64], order: NDArray[np.int64], start: int, s
     return widest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _select(keys: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int, middle: int) -> None:
     """Hoare's quickselect: afterwards no key before `middle` exceeds one after it."""
     low, high = start, stop - 1
@@ -100,7 +101,7 @@ def _select(keys: NDArray[np.float64], order: NDArray[np.int64], start: int, sto
             return
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def kd_order(points: NDArray[np.float64], places: NDArray[np.int64], width: int) -> NDArray[np.int64]:
     """`places` rearranged so that every aligned run of `width`, and of width², is compact in space."""
     order = places.copy()
@@ -194,7 +195,7 @@ def _empty_boxes(groups: int, attributes: int) -> NDArray[np.float64]:
     return boxes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fit_leaf(index: NearestIndex, leaf: int, j: int) -> None:
     """Attribute j of the leaf's box, around the places left in it; comparisons with NaN are false."""
     block, box, at = index.coordinates, index.leaf_boxes, leaf % WIDTH
@@ -207,7 +208,7 @@ def _fit_leaf(index: NearestIndex, leaf: int, j: int) -> None:
     box[leaf // WIDTH, 1, j, at] = high
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
     boxes, box, at = index.leaf_boxes, index.branch_boxes, branch % WIDTH
     low, high = np.inf, -np.inf
@@ -218,7 +219,7 @@ def _fit_branch(index: NearestIndex, branch: int, j: int) -> None:
     box[branch // WIDTH, 1, j, at] = high
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def remove_from_nearest(index: NearestIndex, place: int) -> None:
     """Nobody is left at this place; the boxes around it shrink to those who are."""
     leaf, slot = index.position[place] // WIDTH, index.position[place] % WIDTH

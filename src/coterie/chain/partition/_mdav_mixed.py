@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_places import Places, add_row
 from coterie.chain.partition._mdav_search import clear, is_before, replace_worst
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _distances(
     numeric: NDArray[np.float64],
     codes: NDArray[np.int32],
@@ -35,7 +35,7 @@ def _distances(
             out[i] += row[code[i]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _central_labels(
     counts: NDArray[np.int64],
     deltas: NDArray[np.float64],
@@ -54,7 +54,7 @@ def _central_labels(
                 out[j] = label
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], places: Places) -> int:
     far = 0
     for i in range(1, len(distance)):
@@ -66,7 +66,7 @@ def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], p
     return far
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _nearest_slots(
     distance: NDArray[np.float64],
     place_at: NDArray[np.int64],
@@ -87,7 +87,7 @@ def _nearest_slots(
             replace_worst(near_distance, near_record, near_slot, distance[i], record, i)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def group_mixed(
     numeric: NDArray[np.float64],
     codes: NDArray[np.int32],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.errors import DataError, ParameterError
 
 # What every partition of numbers must be given: enough records, and finite numbers of a sane size.
@@ -60,14 +60,14 @@ def check_points(
 # depend on how many records were taken away before.
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled_inline
 def _two_sum(a: float, b: float) -> tuple[float, float]:
     total = a + b
     b_part = total - a
     return total, (a - (total - b_part)) + (b - b_part)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_row(sums: NDArray[np.float64], row: NDArray[np.float64], sign: float) -> None:
     """sums[0] + sums[1] += sign · row; sums[0] stays the rounded total."""
     for j in range(len(row)):
@@ -78,7 +78,7 @@ def add_row(sums: NDArray[np.float64], row: NDArray[np.float64], sign: float) ->
         sums[1, j] = error + lost
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sum_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     sums = np.zeros((2, rows.shape[1]))
     for i in range(len(rows)):
@@ -102,7 +102,7 @@ class Places(NamedTuple):
     end: NDArray[np.int64]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_places(words: NDArray[np.uint64]) -> Places:
     """Group equal rows of `words` by an open hash table; places are numbered by first appearance."""
     n, width = words.shape

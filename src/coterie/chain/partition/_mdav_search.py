@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.chain.partition._mdav_boxes import (
     WIDTH,
     NearestIndex,
@@ -24,12 +24,12 @@ from coterie.chain.partition._mdav_places import Places
 NO_RECORD = np.iinfo(np.int64).max
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled_inline
 def is_before(distance: float, record: int, other_distance: float, other_record: int) -> bool:
     return distance < other_distance or (distance == other_distance and record < other_record)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def clear(distances: NDArray[np.float64], records: NDArray[np.int64], places: NDArray[np.int64]) -> None:
     """A full heap of nobodies: every real record is nearer."""
     distances[:] = np.inf
@@ -37,7 +37,7 @@ def clear(distances: NDArray[np.float64], records: NDArray[np.int64], places: ND
     places[:] = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def replace_worst(
     distances: NDArray[np.float64],
     records: NDArray[np.int64],
@@ -73,7 +73,7 @@ def replace_worst(
 _ROUNDS = (0.125, 0.25, 0.5, 1.0)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled_inline
 def _any_up_to(values: NDArray[np.float64], limit: float) -> bool:
     least = np.inf
     for t in range(len(values)):
@@ -81,7 +81,7 @@ def _any_up_to(values: NDArray[np.float64], limit: float) -> bool:
     return least <= limit
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _visit_leaf(
     index: NearestIndex,
     leaf: int,
@@ -105,7 +105,7 @@ def _visit_leaf(
                 replace_worst(distances, records, chosen, near[slot], record, p)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, worst: float) -> int:
     """List the leaves outside the branch `home` whose boxes come as near as `worst`; returns how many."""
     branch_bounds, leaf_bounds = index.scratch[0], index.scratch[1]
@@ -124,7 +124,7 @@ def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, wor
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_nearest(
     index: NearestIndex,
     leader: int,
@@ -232,7 +232,7 @@ def build_farthest(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def remove_from_farthest(index: FarthestIndex, place: int) -> None:
     block, slot = index.position[place] // WIDTH, index.position[place] % WIDTH
     for j in range(index.coordinates.shape[1]):
@@ -247,7 +247,7 @@ def remove_from_farthest(index: FarthestIndex, place: int) -> None:
     index.cone_top[c] = index.top[index.first[c]] if index.first[c] < index.stop[c] else -1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _bound_cones(index: FarthestIndex, at: NDArray[np.float64]) -> float:
     """Fill `slopes` with 2c and `bounds` with the bound of every cone; returns |u|²."""
     slopes, bounds = index.slopes, index.bounds
@@ -277,7 +277,7 @@ def _bound_cones(index: FarthestIndex, at: NDArray[np.float64]) -> float:
     return squared
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_farthest(index: FarthestIndex, at: NDArray[np.float64], places: Places) -> int:
     """The place of the record farthest from `at`; among equals that of the lowest record."""
     far = index.far

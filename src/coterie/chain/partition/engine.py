@@ -1,11 +1,14 @@
-"""The compiled loops of the local engine: one stream over the records, one random access a record."""
+"""Columns in memory: ranked, summed up cluster by cluster, and given back to their records.
+
+Compiled loops take one stream over the records and one random access a record; short columns go through NumPy.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition._compiled import compiled
+from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.chain.partition.clustering import Clustering, Summary
 from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.errors import ParameterError
@@ -126,22 +129,27 @@ def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -
         )
     if len(values) < _PLAIN_BELOW:
         return _summarise_plainly(values, clustering, depth)
-    from coterie.chain.partition import engine as _loops
-    from coterie.chain.partition._compiled import for_reading
-
     q = clustering.count
     total = np.zeros(q)
     column, labels = for_reading(values), for_reading(clustering.labels)
     if not depth:
-        _loops.add_up(column, labels, total)
+        add_up(column, labels, total)
         none = np.empty((q, 0))
         return Summary(clustering.sizes, total, none, none, clustering.whole)
     ends = np.cumsum(clustering.sizes, dtype=np.int32)
     together = room_for(len(values), np.float64)
-    _loops.bring_together(column, labels, ends - clustering.sizes.astype(np.int32), together)
+    bring_together(column, labels, ends - clustering.sizes.astype(np.int32), together)
     outermost = np.empty((2 * depth, q))
-    (_loops.keep_one if depth == 1 else _loops.keep_three)(together, ends, total, outermost)
+    (keep_one if depth == 1 else keep_three)(together, ends, total, outermost)
     return Summary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
+
+
+def by_cluster(values: NDArray[np.float64], clustering: Clustering) -> NDArray[np.float64]:
+    """Values cluster by cluster, rising inside each; -0.0 becomes 0.0."""
+    order = np.argsort(values)
+    # Labels of sixteen bits are counted instead of compared.
+    labels = clustering.labels[order].astype(np.min_scalar_type(clustering.count), copy=False)
+    return values[order[np.argsort(labels, kind="stable")]] + 0.0
 
 
 def attach(
@@ -164,10 +172,7 @@ def attach(
     if len(labels) < _PLAIN_BELOW:
         out[:] = cluster_values[labels]
         return out
-    from coterie.chain.partition import engine as _loops
-    from coterie.chain.partition._compiled import for_reading
-
-    _loops.give_back(for_reading(cluster_values), for_reading(labels), out)
+    give_back(for_reading(cluster_values), for_reading(labels), out)
     return out
 
 
@@ -175,7 +180,7 @@ def _summarise_plainly(values: NDArray[np.float64], clustering: Clustering, dept
     labels, sizes, q = clustering.labels, clustering.sizes, clustering.count
     # bincount adds in record order, one double at a time: the same bits as the compiled loop.
     total: NDArray[np.float64] = np.bincount(labels, weights=values, minlength=q).astype(np.float64)
-    ordered = values[np.lexsort((values, labels))] + 0.0 if depth else values
+    ordered = by_cluster(values, clustering) if depth else values
     ends = np.cumsum(sizes)
     low = np.empty((q, depth))
     high = np.empty((q, depth))

@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition.clustering import Clustering
-
 
 def graded_sizes(records: int, k: int) -> NDArray[np.int64]:
     """Sizes by rising value; of n and k alone."""
@@ -26,11 +24,3 @@ def graded_sizes(records: int, k: int) -> NDArray[np.int64]:
     count = middle // k
     whole = [k] * (count - 1) + [middle - k * (count - 1)]
     return np.array([*ends, *whole, *reversed(ends)], dtype=np.int64)
-
-
-def graded_ranking(values: NDArray[np.float64], k: int) -> Clustering:
-    """Clusters of consecutive values, numbered by rising value; ties by record order."""
-    sizes = graded_sizes(len(values), k)
-    labels = np.empty(len(values), dtype=np.int32)
-    labels[np.argsort(values, kind="stable")] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    return Clustering(labels, sizes)

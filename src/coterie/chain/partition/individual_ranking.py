@@ -12,6 +12,8 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition import _ranking_loops as loops
+from coterie.chain.partition._compiled import for_reading
 from coterie.chain.partition.clustering import Clustering
 from coterie.errors import ParameterError
 from coterie.table.memory_limit import room_for
@@ -38,12 +40,25 @@ def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
         raise ParameterError(
             f"{n} records are more than one machine's engine takes.", "Use the distributed engine."
         )
-    q = n // k
-    sizes = np.full(q, k, dtype=np.int64)
-    sizes[-1] += n % k
-    if n < _PLAIN_BELOW:
-        return Clustering(_by_plain_sort(values, k), sizes)
-    return Clustering(_by_buckets(values, k), sizes)
+    labels = _by_plain_sort(values, k) if n < _PLAIN_BELOW else _by_buckets(values, k)
+    return Clustering(labels, equal_cut(n, k))
+
+
+def ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:
+    """The place of each record in the order: what every k and every size of groups is cut from."""
+    return individual_ranking(values, 1).labels
+
+
+def cut(ranks: NDArray[np.int32], sizes: NDArray[np.int64]) -> Clustering:
+    """Consecutive records in groups of the given sizes."""
+    return Clustering(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[ranks], sizes)
+
+
+def equal_cut(records: int, k: int) -> NDArray[np.int64]:
+    """⌊n/k⌋ clusters of k, the last takes the remainder."""
+    sizes = np.full(records // k, k, dtype=np.int64)
+    sizes[-1] += records % k
+    return sizes
 
 
 def _by_plain_sort(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
@@ -63,23 +78,19 @@ def _in_record_order(n: int, k: int) -> NDArray[np.int32]:
 
 
 def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
-    from coterie.chain.partition import _ranking_loops as _bins
-    from coterie.chain.partition import _ranking_loops as _buckets
-    from coterie.chain.partition._compiled import for_reading
-
     n = len(values)
     values = for_reading(values)
     levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
     sample = np.empty(min(_SAMPLES_PER_BUCKET << levels, n))
-    _buckets.sample_column(values, secrets.randbits(62) + 1, sample)
-    if sample.min() == sample.max() and _buckets.is_constant(values):
+    loops.sample_column(values, secrets.randbits(62) + 1, sample)
+    if sample.min() == sample.max() and loops.is_constant(values):
         return _in_record_order(n, k)
-    tree = _buckets.search_tree(sample, levels)
+    tree = loops.search_tree(sample, levels)
     bucket, moved, record = _borrow(n)
     ends = np.empty(len(tree), dtype=np.int64)
-    _buckets.distribute(values, tree, levels, bucket, ends, moved, record)
+    loops.distribute(values, tree, levels, bucket, ends, moved, record)
     labels = room_for(n, np.int32)
-    _bins.label_buckets(ends, moved, record, bucket, k, labels)
+    loops.label_buckets(ends, moved, record, bucket, k, labels)
     return labels
 
 

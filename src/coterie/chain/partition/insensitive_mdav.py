@@ -14,34 +14,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition._mdav_places import check_group_size, check_points
-from coterie.chain.partition.clustering import Clustering
+from coterie.chain.partition._mdav_places import check_points
 from coterie.errors import DataError, SchemaError
 
 
-def insensitive_mdav_order(points: NDArray[np.float64], corner: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Record numbers by rising Euclidean distance to `corner`, in the coordinates given."""
+def distance_from_corner(
+    points: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Squared, to the corner `lower`, in units of the domain: groups are cut from the order of it."""
     matrix = check_points(points)
-    anchor = np.asarray(corner, dtype=np.float64)
-    if anchor.shape != (matrix.shape[1],) or not np.isfinite(anchor).all():
-        raise DataError("The corner does not fit the points.", "Give one finite number for each attribute.")
-    return np.argsort(squared_distances(matrix, anchor), kind="stable")
-
-
-def squared_distances(matrix: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Column by column, as in mdav: one order of summation, whatever NumPy's pairwise sums would do."""
-    squared = np.zeros(len(matrix))
-    for j in range(matrix.shape[1]):
-        squared += (matrix[:, j] - anchor[j]) ** 2
-    return squared
-
-
-def insensitive_mdav(
-    points: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64], k: int
-) -> Clustering:
-    """⌊n/k⌋ groups of k consecutive records by distance to the corner `lower`; the last takes the rest."""
-    matrix = check_points(points)
-    k = check_group_size(k, len(matrix))
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     attributes = matrix.shape[1]
     if low.shape != (attributes,) or high.shape != (attributes,):
@@ -59,8 +40,7 @@ def insensitive_mdav(
             f"{outside} records lie outside the declared bounds.",
             "Clip them to the bounds first, or widen the bounds.",
         )
-    order = insensitive_mdav_order((matrix - low) / width, np.zeros(attributes))
-    groups = len(matrix) // k
-    labels = np.empty(len(matrix), np.int32)
-    labels[order] = np.minimum(np.arange(len(matrix)) // k, groups - 1)
-    return Clustering(labels, np.bincount(labels, minlength=groups).astype(np.int64))
+    squared = np.zeros(len(matrix))
+    for j in range(attributes):  # one order of summation, whatever NumPy's pairwise sums would do
+        squared += ((matrix[:, j] - low[j]) / width[j]) ** 2
+    return squared

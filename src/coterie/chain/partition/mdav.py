@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_boxes import NearestIndex, build_nearest, remove_from_nearest
 from coterie.chain.partition._mdav_mixed import group_mixed
 from coterie.chain.partition._mdav_places import (
@@ -30,7 +30,7 @@ from coterie.chain.partition.clustering import Clustering
 from coterie.errors import DataError
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def form_groups(
     points: NDArray[np.float64],
     places: Places,

@@ -11,10 +11,10 @@ group, and no more: here the group sizes depend on the data too, and there are a
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_places import check_group_size, check_points
 from coterie.chain.partition.clustering import Clustering
 from coterie.errors import DataError
@@ -22,7 +22,7 @@ from coterie.errors import DataError
 _REBASE_EVERY = 64
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _last_group_sizes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     """For every prefix of the sorted values, the size of the last group in its best partition (0: none)."""
     n = len(values)
@@ -63,7 +63,7 @@ def _last_group_sizes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return sizes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _label(order: NDArray[np.int64], last: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     groups = 0
     j = len(order)

@@ -23,8 +23,9 @@ class Bound:
     compute: Callable[[Summary, Domain, int], Floats]
     # n, k → scale times ε in units of the domain's width: at least so wide, whatever the data. None: it may be 0.
     reach: Callable[[int, int], Fraction] | None = None
-    needs_domain: bool = True  # False: clusters of several attributes can be given at once
     needs_all_clusters: bool = False  # it adds up over clusters: a piece of them would give too small a bound
+    # How many times ε_a the worst neighbour costs, where the bound covers each cluster by itself.
+    multiplier: Callable[[Summary], float] | None = None
 
 
 # Δ/k: how far one replacement moves the whole list of centroids (001 Lemma 1).

@@ -56,12 +56,24 @@ def _cluster_based_compute(summary: Summary, domain: Domain, k: int) -> Floats:
     return np.maximum(rise(summary), fall(summary)) / summary.size
 
 
+def effective_multiplier(summary: Summary) -> float:
+    """How many times ε_a the worse of two neighbours costs: minimum moved above the maximum, or the reverse.
+
+    The first shifts every cluster's trimmed sum by expression (2), the second by expression (3), while each
+    cluster's noise covers the larger of the two once (000 Prop. 3).
+    """
+    up, down = rise(summary), fall(summary)
+    covered = np.maximum(up, down)
+    noisy = covered > 0
+    return float(max(np.sum(up[noisy] / covered[noisy]), np.sum(down[noisy] / covered[noisy])))
+
+
 CLUSTER_BASED = Bound(
     formula="max(expression (2), expression (3))/|C|",
     citation="000 Prop. 3",
     depth=3,
-    needs_domain=False,
     compute=_cluster_based_compute,
+    multiplier=effective_multiplier,
 )
 
 

@@ -1,9 +1,8 @@
-"""The chain of coterie.engines.in_memory over a table that does not fit into memory: attribute by attribute, piece
-by piece."""
+"""The kernel over a table that does not fit into memory: attribute by attribute, piece by piece."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
+from coterie.chain.kernel import Grouped
 from coterie.chain.noise import keystream
 from coterie.chain.noise.keystream import KEY_BYTES
 from coterie.chain.noise.sampler import Sampler
@@ -21,9 +20,8 @@ from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Piece, Shape
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
-from coterie.engines.out_of_core.sorting import ranking
+from coterie.engines.out_of_core.sorting import choose_buckets, ranking
 from coterie.errors import ParameterError
-from coterie.methods.grouping import EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import CategoryColumn, Column
@@ -46,39 +44,41 @@ def check_grouping(method: Method) -> None:
             f"Method '{method.name}' draws its rows in memory.",
             "Run it without a limit of memory, or on a sample.",
         )
-    mechanism = method.numeric
-    if isinstance(mechanism, LaplaceOnCentroids) and mechanism.bound and mechanism.bound.needs_all_clusters:
+    if method.numeric.needs_all_clusters or method.categorical.needs_all_clusters:
         raise ParameterError(
             f"The noise of '{method.name}' depends on all clusters at once.",
             "Run it without a limit of memory, or choose another method.",
         )
-    if method.grouping not in (EACH_ALONE, INDIVIDUAL_RANKING, INSENSITIVE_MDAV):
+    if not (method.grouping.alone or method.grouping.ranked):
         raise ParameterError(
             f"Groups by '{method.grouping.name}' are found in memory only.",
             "Choose a method of individual ranking or insensitive MDAV, or run without a limit of memory.",
         )
 
 
-def chain(
-    piece: Clustering, column: Column, method: Method, k: int, epsilon: Fraction, sampler: Sampler
+def piece_values(
+    piece: Piece, column: Column, method: Method, k: int, epsilon: Fraction, sampler: SamplerAt
 ) -> NDArray[Any]:
-    """One attribute of one piece through the stages of release.py: numbers or codes, one for each record."""
-    mechanism = method.mechanism(column)
-    centroids = mechanism.centroids(column, piece)
-    sensitivity = mechanism.sensitivity(column, centroids, k)
-    released = mechanism.noise(column, centroids, sensitivity, epsilon, sampler)
-    return np.asarray(released)[piece.labels]
+    """One attribute of some whole clusters through the kernel: numbers or codes, one for each record."""
+    grouped = Grouped.of(column, method.mechanism(column), piece.clustering, k)
+    return grouped.noisy(epsilon, sampler(piece.first)).attached()
+
+
+def alone(first: int, rows: NDArray[np.int64], fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
+    """k = 1: every record is its own cluster, numbered as it comes; `records` are those of the whole table."""
+    count = len(rows)
+    whole = Shape(records, records, 1, 1)
+    clustering = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+    return Piece(first, clustering, rows, fields)
 
 
 def warm_up() -> None:
     """Load all compiled code: 70 MB that belong to the program, before the room beside it is measured."""
-    from coterie.engines.out_of_core import sorting as _external_loops
-
     values = np.arange(60_000, dtype=np.float64)
     clustering = local.rank(values, 3)
     local.summarise(values, clustering, 3)
     bucket, no_rows = np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.int64)
-    _external_loops.choose_buckets(values[:0], 0, values[:0], no_rows, bucket)
+    choose_buckets(values[:0], 0, values[:0], no_rows, bucket)
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
 
 
@@ -102,8 +102,7 @@ class LargeChain:
         for piece, columns in self._pieces(group, beginnings, advance):
             for attribute, column, file in zip(group, columns, files, strict=True):
                 epsilon = self.shares[attribute.name]
-                values = chain(piece.clustering, column, self.method, self.k, epsilon, sampler(piece.first))
-                file.attach(piece.rows, values)
+                file.attach(piece.rows, piece_values(piece, column, self.method, self.k, epsilon, sampler))
             advance(len(piece.rows) * told / 2)
 
     def rows(self, attribute: Attribute) -> RowFiles:
@@ -127,42 +126,39 @@ class LargeChain:
     def _pieces(
         self, group: Sequence[Attribute], beginnings: Sequence[Column], advance: Advance
     ) -> Iterator[tuple[Piece, list[Column]]]:
-        if self.method.grouping is EACH_ALONE:
+        key = self.method.grouping.key
+        if key is None:
             yield from self._alone(group)
             return
-        shared = self.method.grouping is INSENSITIVE_MDAV
-        kinds = [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)] if shared else []
+        # A column that is sorted by itself is not stored twice.
+        by_itself = self.method.grouping.by_position
+        kinds = [] if by_itself else [(f"f{place}", _kind(column)) for place, column in enumerate(beginnings)]
         fields = np.dtype([("key", "<f8"), *kinds])
         sort = ranking(self.scratch, self.table.records, self.k, self.memory, fields)
         told = len(group) / max(self.table.records, 1)
         for columns in self.table.rows_of(group):
             columns = [
-                _like(like, _content(column)) for like, column in zip(beginnings, columns, strict=True)
+                filled_like(like, content(column)) for like, column in zip(beginnings, columns, strict=True)
             ]
-            batch = np.empty(len(_content(columns[0])), dtype=fields)
-            batch["key"] = corner_key(columns) if shared else columns[0].position
+            batch = np.empty(len(content(columns[0])), dtype=fields)
+            batch["key"] = key(columns)
             for (name, _), column in zip(kinds, columns, strict=bool(kinds)):
-                batch[name] = _content(column)
+                batch[name] = content(column)
             sort.add(batch)
             advance(len(batch) * told / 2)
         for piece in sort.pieces():
-            if shared:
-                contents = [piece.fields[name] for name, _ in kinds]
+            if by_itself:
+                contents = [_at_position(beginnings[0], piece.fields["key"])]
             else:
-                contents = [_unranked(beginnings[0], piece.fields["key"])]
-            yield piece, [_like(like, content) for like, content in zip(beginnings, contents, strict=True)]
+                contents = [piece.fields[name] for name, _ in kinds]
+            yield piece, [filled_like(like, found) for like, found in zip(beginnings, contents, strict=True)]
 
     def _alone(self, group: Sequence[Attribute]) -> Iterator[tuple[Piece, list[Column]]]:
-        """k = 1: every record is its own cluster, numbered as it comes."""
-        records, first = self.table.records, 0
-        whole = Shape(records, records, 1, 1)
+        first = 0
         for columns in self.table.rows_of(group):
-            count = len(_content(columns[0]))
+            count = len(content(columns[0]))
             if count:
-                clustering = Clustering(
-                    np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole
-                )
-                yield Piece(first, clustering, np.arange(first, first + count), {}), columns
+                yield alone(first, np.arange(first, first + count), {}, self.table.records), columns
             first += count
 
 
@@ -170,16 +166,16 @@ def _kind(column: Column) -> str:
     return "<i4" if isinstance(column, CategoryColumn) else "<f8"
 
 
-def _content(column: Column) -> NDArray[Any]:
+def content(column: Column) -> NDArray[Any]:
     return column.codes if isinstance(column, CategoryColumn) else column.values
 
 
-def _like(like: Column, content: NDArray[Any]) -> Column:
+def _at_position(like: Column, position: NDArray[np.float64]) -> NDArray[Any]:
+    """The inverse of `Column.position`."""
+    return like.order[position.astype(np.intp)] if isinstance(like, CategoryColumn) else position
+
+
+def filled_like(like: Column, found: NDArray[Any]) -> Column:
     if isinstance(like, CategoryColumn):
-        return replace(like, codes=content)
-    return replace(like, values=content)
-
-
-def _unranked(like: Column, key: NDArray[np.float64]) -> NDArray[Any]:
-    """Individual ranking sorts by what the column holds: numbers, or the place of a label in its order."""
-    return like.order[key.astype(np.intp)] if isinstance(like, CategoryColumn) else key
+        return replace(like, codes=found.astype(np.int32, copy=False))
+    return replace(like, values=found)

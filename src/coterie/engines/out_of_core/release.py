@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
+from coterie.chain.kernel import released_table
 from coterie.engines.out_of_core.chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import Scratch, told
@@ -146,17 +147,12 @@ def _tables(chain: LargeChain, most: int) -> Iterator[pa.Table]:
         while start < end:
             beside = next(kept) if kept is not None else None
             count = end if beside is None else len(beside)
-            arrays: list[Any] = []
-            fields = []
-            for attribute in table.schema.attributes:
-                name = attribute.name
-                if attribute.role is Role.PROTECT:
-                    arrays.append(released[name].slice(start, count))
-                    fields.append(likes[name].field)
-                elif attribute.role is Role.KEEP and beside is not None:
-                    arrays.append(beside.column(name))
-                    fields.append(pa.field(name, arrays[-1].type))
-            yield pa.Table.from_arrays(arrays, schema=pa.schema(fields)).combine_chunks()
+            part = {n: (array.slice(start, count), likes[n].field) for n, array in released.items()}
+            yield released_table(
+                table.schema,
+                part,
+                {} if beside is None else dict(zip(beside.column_names, beside.columns, strict=True)),
+            )
             start += count
 
 

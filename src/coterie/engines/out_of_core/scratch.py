@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import OutputError, ParameterError
+from coterie.errors import CoterieError, OutputError, ParameterError
+from coterie.table.address import is_database
 
 _OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
 _held: dict[Path, int] = {}  # folders that this process has locked; the operating system lets go when it ends
@@ -87,6 +88,43 @@ def _lock(folder: Path) -> None:
     except OSError:
         pass  # a file system without locks
     _held[place] = handle
+
+
+@contextmanager
+def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
+    """A place for intermediate files: gone after success or an error, kept by an interrupted run for the next."""
+    if is_database(output):
+        raise ParameterError("A release larger than memory is written to a file.", "Name a .parquet file.")
+    folder = _beside(output, chosen)
+    if not folder.parent.is_dir():
+        raise ParameterError(f"There is no folder {folder.parent}.", "Make it, or choose another place.")
+    # Locked before anything else: an error of this run must not remove what another one works on.
+    scratch = Scratch.make(folder)
+    try:
+        yield scratch
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(
+            f"Stopped. What is done is kept in {folder}: the same command goes on from there. It may hold original "
+            "values: remove it if you do not go on."
+        )
+        raise
+    except Exception:
+        scratch.discard()
+        raise
+    scratch.discard()
+
+
+def forget_scratch(output: str) -> None:
+    """The release is there: what a killed run with a memory limit kept to go on with, original values, is not needed."""
+    folder = _beside(output, None)
+    if "://" not in output and folder.is_dir():
+        with suppress(CoterieError):  # another run works there, or somebody else's files lie there
+            Scratch.make(folder).discard()
+
+
+def _beside(output: str, chosen: Path | None) -> Path:
+    target = Path(output).resolve()
+    return (chosen or target.parent) / f".{target.name}.coterie-work"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The compiled loop of the external sort: which bucket a record belongs to."""
+"""Ranking of records that wait on disk: buckets of rising keys, each ranked in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition import engine as local
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition.clustering import Clustering, Piece, Ranking, Shape
 from coterie.chain.partition.individual_ranking import individual_ranking
@@ -54,7 +53,7 @@ class InMemorySort:
     def pieces(self) -> Iterator[Piece]:
         records = np.concatenate(self._batches)
         self._batches.clear()
-        clustering = local.rank(np.ascontiguousarray(records["key"]), self.k)
+        clustering = individual_ranking(np.ascontiguousarray(records["key"]), self.k)
         fields = {name: np.ascontiguousarray(records[name]) for name in records.dtype.names or ()}
         assert clustering.shape == Shape.ranked(len(records), self.k)
         yield Piece(0, clustering, np.arange(len(records)), fields)
@@ -152,15 +151,13 @@ class ExternalSort:
         return sampled[cuts], numbers[cuts]
 
     def _distribute(self, buckets: int) -> list[str]:
-        from coterie.engines.out_of_core import sorting as _external_loops
-
         names = [f"bucket-{number}" for number in range(buckets)]
         split_keys, split_rows = self._splitters(buckets)
         chosen = np.empty(_BATCH, dtype=np.uint16)
         for start, batch in self._batches():
             bucket = chosen[: len(batch)]
             keys = np.ascontiguousarray(batch["key"])
-            _external_loops.choose_buckets(keys, start, split_keys, split_rows, bucket)
+            choose_buckets(keys, start, split_keys, split_rows, bucket)
             order = np.argsort(bucket, kind="stable")  # a radix sort: the numbers are short
             sorted_ = _number(batch, start, self._numbered)[order]
             ends = np.searchsorted(bucket[order], np.arange(buckets + 1))

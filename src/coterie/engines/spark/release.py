@@ -12,23 +12,19 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from coterie.chain.partition.clustering import Clustering, Piece, Shape
-from coterie.engines.out_of_core.chain import SamplerAt, check_grouping, sampler_from
+from coterie.engines.out_of_core.chain import SamplerAt, alone, check_grouping, filled_like, sampler_from
 from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numbered, wider
 from coterie.engines.spark.worker import (
     check_rows,
     faults_in_words,
-    filled_like,
     kept_names,
     protect_piece,
     told,
 )
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods import get_method
-from coterie.methods.grouping import EACH_ALONE, INSENSITIVE_MDAV, corner_key
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import Role, Schema, Source
@@ -138,12 +134,12 @@ class _Plan:
         # Of the records as they are kept: asking a frame that is sorted or joined would do that work once more.
         partitions = max(base.rdd.getNumPartitions(), 2)
         values = self._fields("v")
-        if self.method.grouping is EACH_ALONE:
+        if self.method.grouping.alone:
             joined = self._alone(base, records, work, values)
         else:
             ranking = SparkRanking(records, k, partitions)
             groups: list[list[int]] = [[place] for place in range(len(self.likes))]
-            if self.method.grouping is INSENSITIVE_MDAV:
+            if self.method.grouping.multivariate:
                 groups = [list(range(len(self.likes)))]
             parts = []
             for places in groups:
@@ -163,15 +159,14 @@ class _Plan:
         """ROW, KEY and the fields of the attributes that are ranked together."""
         fields = [self._fields("f")[place] for place in places]
         likes = [self.likes[place] for place in places]
-        shared = self.method.grouping is INSENSITIVE_MDAV
+        key = self.method.grouping.key
+        assert key is not None  # `check_grouping` has seen to it
 
         def keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 contents = [batch.column(name).to_numpy(zero_copy_only=False) for name, _ in fields]
                 columns = [filled_like(like, content) for like, content in zip(likes, contents, strict=True)]
-                yield batch.append_column(
-                    KEY, pa.array(corner_key(columns) if shared else columns[0].position)
-                )
+                yield batch.append_column(KEY, pa.array(key(columns)))
 
         chosen = base.select(ROW, *(name for name, _ in fields))
         layout = ", ".join([f"{ROW} bigint", *(f"{name} {kind}" for name, kind in fields), f"{KEY} double"])
@@ -179,19 +174,18 @@ class _Plan:
 
     def _alone(self, base: Any, records: int, work: Any, values: Sequence[Kind]) -> Any:
         """k = 1: every record is its own cluster, so nothing moves."""
-        whole, likes = Shape(records, records, 1, 1), list(self.likes)
+        likes = list(self.likes)
         names = [name for name, _ in values]
 
         def released(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                rows, count = batch.column(ROW).to_numpy(), len(batch)
-                if not count:
+                if not len(batch):
                     continue
-                clusters = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
+                rows = batch.column(ROW).to_numpy()
                 fields = {
                     f"f{n}": batch.column(f"f{n}").to_numpy(zero_copy_only=False) for n in range(len(likes))
                 }
-                for name, column in work(likes, names, Piece(int(rows[0]), clusters, rows, fields)).items():
+                for name, column in work(likes, names, alone(int(rows[0]), rows, fields, records)).items():
                     batch = batch.append_column(name, pa.array(column))
                 yield batch
 

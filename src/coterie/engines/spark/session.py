@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from coterie.engines.spark.worker import told
 from coterie.errors import MissingExtra, ParameterError
 from coterie.table.address import without_credentials
 
@@ -39,6 +40,20 @@ def session(master: str | None) -> Any:
             "Write --master local[2], spark://host:7077, yarn or k8s://https://host:port, and see that the cluster "
             "answers. What Spark itself says stands above.",
         ) from None
+
+
+def read_parquet(spark: Any, address: str) -> Any:
+    """The rows of several files one file after the other, by name.
+
+    Spark itself takes the largest first and cuts them by the number of cores, so the order of the release, and the
+    groups of equal values, would depend on the cluster.
+    """
+    with told():
+        frame = spark.read.parquet(address)
+        if len(frame.inputFiles()) < 2:
+            return frame
+        where = frame.metadataColumn("_metadata")
+        return frame.orderBy(where["file_path"], where["row_index"])
 
 
 def check_java() -> None:

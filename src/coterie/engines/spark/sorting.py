@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering, Piece, Shape
+from coterie.chain.partition.individual_ranking import ranks
 
 ROW = "__coterie_row"
 KEY = "__coterie_key"
@@ -177,9 +178,7 @@ def cut(
     """A bucket whose first record has rank `offset`: the clusters inside it, and the records of those it shares."""
     table = table.sort_by(ROW)  # record order, which a shuffle does not keep
     keys = table.column(KEY).to_numpy()
-    ranks = np.empty(len(keys), dtype=np.int64)
-    ranks[np.argsort(keys, kind="stable")] = np.arange(offset, offset + len(keys))
-    cluster = np.minimum(ranks // k, shape.clusters - 1)
+    cluster = np.minimum((ranks(keys) + np.int64(offset)) // k, shape.clusters - 1)
     first, end = -(-offset // k), (offset + len(keys)) // k
     # The last cluster, which takes the remainder, is whole only at the end of the table.
     end = shape.clusters if offset + len(keys) == shape.records else min(end, shape.clusters - 1)

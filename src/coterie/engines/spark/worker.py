@@ -9,13 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie import errors
 from coterie.chain.partition.clustering import Piece
-from coterie.engines.out_of_core.chain import SamplerAt, chain
+from coterie.engines.out_of_core.chain import SamplerAt, content, filled_like, piece_values
 from coterie.errors import CoterieError, DataError, OutputError
 from coterie.methods.recipe import Method
 from coterie.schema.attributes import Role, Schema
@@ -64,7 +63,7 @@ def protect_piece(
     for like, name in zip(likes, names, strict=True):
         column = filled_like(like, piece.fields[name.replace("v", "f")])
         epsilon = shares[like.attribute.name]
-        released[name] = chain(piece.clustering, column, method, k, epsilon, sampler(piece.first))
+        released[name] = piece_values(piece, column, method, k, epsilon, sampler)
     return released
 
 
@@ -90,7 +89,7 @@ def check_rows(
         before += len(table)
         out = {short: checked.kept[name].combine_chunks() for name, short in kept.items()}
         for place, like in enumerate(likes):
-            out[f"f{place}"] = pa.array(_content(checked.columns[like.attribute.name]))
+            out[f"f{place}"] = pa.array(content(checked.columns[like.attribute.name]))
         yield pa.RecordBatch.from_pydict(out)
 
 
@@ -99,16 +98,6 @@ def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
     if isinstance(like, CategoryColumn):
         return replace(like, codes=categories.further_codes(column, like))
     return column_of(column, like.attribute, schema)
-
-
-def _content(column: Column) -> NDArray[Any]:
-    return column.codes if isinstance(column, CategoryColumn) else column.values
-
-
-def filled_like(like: Column, content: NDArray[Any]) -> Column:
-    if isinstance(like, CategoryColumn):
-        return replace(like, codes=content.astype(np.int32, copy=False))
-    return replace(like, values=content)
 
 
 def faults_in_words(

@@ -1,1 +1,2 @@
-"""The aggregator κ of 003: asks, checks, collects, joins, releases. It never sees a raw row or a real id."""
+"""The aggregator κ of Del Vasto-Terrientes et al.: asks, checks, collects, joins, releases. It never sees a raw row or
+a real id."""

@@ -12,8 +12,7 @@ from coterie.federation.aggregator.faults import Fault, unauthorised
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.documents import wire
 from coterie.federation.secrets.keys import fingerprint, verify
-from coterie.federation.storage.audit import note
-from coterie.federation.storage.parties import Owner, current_session, fresh, hold_session, owner_by_key
+from coterie.federation.storage.parties import Owner, current_session, fresh, hold_session, note, owner_by_key
 
 _NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")

@@ -10,9 +10,8 @@ from typing import Any
 
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.documents.canonical import canonical, sha256
-from coterie.federation.documents.states import StudyState
-from coterie.federation.storage.parcels import parcels_there
-from coterie.federation.storage.parties import Owner
+from coterie.federation.documents.wire import StudyState
+from coterie.federation.storage.parties import Owner, parcels_there
 from coterie.federation.storage.studies import contributions_by, study_row
 
 

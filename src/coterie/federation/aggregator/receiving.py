@@ -12,11 +12,18 @@ from sqlalchemy import Connection, Select, insert, select
 
 from coterie.federation.aggregator.faults import Fault, not_found
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import Answer, Manifest, Receipt, opened_group_key
+from coterie.federation.documents.answers import Answer, Manifest, Parcel, Receipt, Step, opened_group_key
 from coterie.federation.documents.canonical import Signed, sha256, signed_from
-from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
-from coterie.federation.documents.wire import now, stamp
-from coterie.federation.storage.parties import Owner
+from coterie.federation.documents.wire import (
+    SHOWN,
+    STUDY,
+    ContributionState,
+    StudyState,
+    may_follow,
+    now,
+    stamp,
+)
+from coterie.federation.storage.parties import Owner, keep_parcel, owner_by_key, parcel_text
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -33,7 +40,8 @@ _C = ContributionState
 
 
 def answer(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-    """Step 2 of 003, or a refusal at any point before the noise is drawn. Repeating an answer changes nothing."""
+    """Step 2 of Del Vasto-Terrientes et al., or a refusal at any point before the noise is drawn. Repeating an answer
+    changes nothing."""
     signed = signed_from(body)
     opened = signed.opened("answer", Answer, key=owner.key)
     if opened.study != study or opened.owner != owner.name:
@@ -250,3 +258,45 @@ def withdraw_all(aggregator: Aggregator, owner: Owner) -> None:
         for mine in contributions_by(connection, owner.id):
             if may_follow(mine.state, _C.WITHDRAWN):
                 move_contribution(connection, mine, _C.WITHDRAWN)
+
+
+# Between two owners of a blinded study: the aggregator carries sealed parcels, and can neither read nor forge them.
+
+_EXCHANGING = (ContributionState.APPROVED, ContributionState.RESERVED)
+
+
+def give(
+    aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: Step, number: int
+) -> dict[str, object]:
+    """One parcel for the other owner. Sending it again changes nothing."""
+    signed = signed_from(body)
+    parcel = signed.opened("parcel", Parcel, key=owner.key)
+    with aggregator.database.writing() as connection:
+        row, contribution = own_part(connection, owner, study)
+        _require_blinded(row.study.blinded)
+        place = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
+        expected = (study, owner.name, row.study.other(owner.name).owner, step, number)
+        if place != expected or parcel.number >= parcel.count:
+            raise Fault(422, "unacceptable", "The parcel is for another study, owner, step or place.")
+        require_collecting(row)
+        if contribution.state not in _EXCHANGING:
+            raise Fault(409, "conflict", f"A contribution that is {contribution.state} exchanges nothing.")
+        keep_parcel(connection, owner.id, signed, parcel)
+    return {"step": step.value, "number": number}
+
+
+def take(aggregator: Aggregator, owner: Owner, study: str, step: Step, number: int) -> dict[str, object]:
+    """One parcel of the other owner."""
+    with aggregator.database.reading() as connection:
+        row, _ = own_part(connection, owner, study)
+        _require_blinded(row.study.blinded)
+        other = owner_by_key(connection, row.study.other(owner.name).key)
+        text = parcel_text(connection, study, other.id, step, number) if other else None
+    if text is None:
+        raise Fault(404, "not found", "The other owner has sent no such parcel.")
+    return signed_from(text).content()
+
+
+def _require_blinded(blinded: bool) -> None:
+    if not blinded:
+        raise Fault(409, "conflict", "The owners of this study exchange no parcels.")

@@ -11,7 +11,8 @@ from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
 from coterie._version import __version__
-from coterie.federation.aggregator import receiving, relaying
+from coterie.federation.aggregator import receiving
+from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator.authentication import signed_by
 from coterie.federation.aggregator.faults import Fault
 from coterie.federation.aggregator.home import Aggregator
@@ -22,13 +23,13 @@ from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Step
 from coterie.federation.documents.canonical import Document, Signed, parsed, validated
 from coterie.federation.documents.invitation import Enrolment
-from coterie.federation.documents.states import ContributionState
 from coterie.federation.documents.wire import (
     LARGEST_CHUNK,
     LARGEST_DOCUMENT,
     LARGEST_ENROLMENT,
     MOST_CHUNKS,
     MOST_PARCELS,
+    ContributionState,
 )
 from coterie.federation.storage.parties import Owner, enrol, leave
 

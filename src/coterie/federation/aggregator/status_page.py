@@ -18,8 +18,7 @@ from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate
 from coterie.federation.documents.wire import now, stamp
-from coterie.federation.storage.audit import entries
-from coterie.federation.storage.parties import known_token
+from coterie.federation.storage.parties import entries, known_token
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,

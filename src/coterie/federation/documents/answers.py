@@ -25,7 +25,7 @@ Text = Annotated[str, Field(max_length=2000)]
 
 
 class Answer(Document):
-    """Step 2 of 003: which attributes an owner is willing to share; or why it is not.
+    """Step 2 of Del Vasto-Terrientes et al.: which attributes an owner is willing to share; or why it is not.
 
     `disjoint` is a statement about people, signed: they are at no other owner of this study, and who is here does
     not depend on the attributes. Only then does the composed ε stay the largest instead of the sum.

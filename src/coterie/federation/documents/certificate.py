@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Literal
 
 from coterie._version import __version__
+from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.chain.noise.secure import SecureSampler
+from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.canonical import Document, Signed
 from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.wire import now, stamp
+from coterie.methods import get_method
+from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.certificate import Certificate, Digest, Promised
 from coterie.promise.signing import check_signature
+from coterie.promise.terms import facts_of
 from coterie.schema.exact import as_text, parse_epsilon
 
-# What the joined release promises, from what each owner promised (003 §3.2, Theorems 1 and 2).
+# What the joined release promises, from what each owner promised (Del Vasto-Terrientes et al., §3.2, Theorems 1 and 2).
 #
 # Owners protect under *replace one record*: each owner's number of records is fixed. So nothing is proved about a change
 # that moves a person from one owner to another, and every joined promise rests on the condition that which owner holds
@@ -53,9 +60,14 @@ def nominal(study: Study, owners: Mapping[str, bool]) -> tuple[Fraction, str]:
     """ε of the whole for the owners that took part (name → signed disjointness), and the rule that gives it."""
     charges = [study.charge(owner) for owner in owners]
     if study.vertical:
-        return sum(charges, Fraction(0)), "Σ ε_j: sequential composition (003 Theorem 1)"
+        return sum(
+            charges, Fraction(0)
+        ), "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
     if owners and all(owners.values()):
-        return max(charges), "max ε_j: parallel composition (003 Theorem 2), disjointness signed by all"
+        return (
+            max(charges),
+            "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all",
+        )
     return (
         sum(charges, Fraction(0)),
         "Σ ε_j: not every owner signed that its people are at no other owner",
@@ -95,7 +107,7 @@ def composed(
         scope=weakest.scope,
         label=label + (f"; only if: {condition}" if condition else ""),
         assumptions=(*assumptions, *((condition,) if condition else ())),
-        citation=f"{weakest.citation}; composition: 003 Theorems 1 and 2",
+        citation=f"{weakest.citation}; composition: Del Vasto-Terrientes et al., Theorems 1 and 2",
         neighbours=_AT_ITS_OWNER if parallel else _AT_ALL_OWNERS,
         rests_on_noise=weakest.rests_on_noise,
     )
@@ -299,3 +311,41 @@ def _wrong(reason: str) -> CertificateError:
     return CertificateError(
         f"The certificate contradicts itself: {reason}.", "Do not rely on it; ask its issuer."
     )
+
+
+# What one owner's part promises, in words that do not tell how many rows it has.
+
+WITHHELD = "depends on the number of rows of this owner, which is not published"
+
+
+def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
+    """Follows from public facts, before any noise is drawn. One group shows nothing, but saying so would tell the rows."""
+    return settle(
+        get_method(study.method).promise,
+        facts_of(
+            study.schema_for(owner),
+            get_method(study.method),
+            study.share(owner),
+            max(records, 2 * study.k),
+            study.k,
+            SecureSampler() if study.seed is None else SeededSampler(owner_seed(study.seed, owner)),
+            shuffled=not study.vertical,
+        ),
+    )
+
+
+def part_promise(study: Study, owner: str, records: int) -> Promised:
+    """Every entry that would differ for another number of rows is withheld, whichever method wrote it."""
+    found = asdict(part_guarantee(study, owner, records))
+    others = [asdict(part_guarantee(study, owner, number)) for number in (2 * study.k, 2 * records + study.k)]
+    for other in others:
+        found = _common(found, other)
+    return Promised.model_validate(found)
+
+
+def _common(one: Any, other: Any) -> Any:
+    if isinstance(one, dict):
+        return {name: _common(value, other[name]) for name, value in one.items()}
+    if isinstance(one, tuple | list) and len(one) == len(other):
+        return tuple(_common(*pair) for pair in zip(one, other, strict=True))
+    return one if one == other else WITHHELD

@@ -29,7 +29,7 @@ from coterie.schema.attributes import (
 from coterie.schema.exact import as_text, parse_epsilon
 
 KIND = "study"
-SMALLEST_K = 3  # 003 §4.2, step 4 of both protocols
+SMALLEST_K = 3  # Del Vasto-Terrientes et al., §4.2, step 4 of both protocols
 
 
 def _epsilon(text: str) -> str:
@@ -233,7 +233,7 @@ class Study(Document):
         return Schema(attributes=tuple(attribute.as_attribute() for attribute in self.asked_of(owner)))
 
     def share(self, owner: str) -> Fraction:
-        """ε of one owner: the same for all (003 Theorem 2), or split over them (Theorem 1)."""
+        """ε of one owner: the same for all (Del Vasto-Terrientes et al., Theorem 2), or split over them (Theorem 1)."""
         total = parse_epsilon(self.epsilon)
         if not self.vertical:
             return total

@@ -14,9 +14,8 @@ from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
-from coterie.schema.document import shown_bound
+from coterie.schema.document import parse_yaml, shown_bound
 from coterie.schema.exact import as_text, parse_epsilon
-from coterie.schema.strict_yaml import parse_yaml
 
 _ENTRIES = {
     "title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "identifier", "join", "lead",
@@ -43,7 +42,7 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     for entry in ("title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "deadline"):
         if entry not in content:
             raise FederationError(f"The study has no entry '{entry}'.", "See docs/how-to/federate.md.")
-    schema = Schema.from_dict({"attributes": content["attributes"]})
+    schema = Schema.load({"attributes": content["attributes"]})
     roster = _roster(content["owners"], find)
     document = {
         "title": content["title"],

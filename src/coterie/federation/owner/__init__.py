@@ -1,1 +1,2 @@
-"""An owner φ_j of 003: decides, protects its own table, sends only the protected one. Connects outward only."""
+"""An owner φ_j of Del Vasto-Terrientes et al.: decides, protects its own table, sends only the protected one. Connects
+outward only."""

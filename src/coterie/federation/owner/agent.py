@@ -9,9 +9,10 @@ from typing import Any
 
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.states import STUDY, StudyState
+from coterie.federation.documents.wire import STUDY, StudyState
 from coterie.federation.errors import Conflict, NotAccepted, Unreachable, Untrusted
-from coterie.federation.owner import answering, delivering
+from coterie.federation.owner import answering
+from coterie.federation.owner import client as delivering
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.home import Home
 from coterie.federation.owner.refusal import Refusal

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from coterie.errors import BudgetExceeded, CoterieError, LedgerError
 from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
 from coterie.federation.documents.canonical import Signed, validated
-from coterie.federation.documents.part_promise import part_guarantee, part_promise
+from coterie.federation.documents.certificate import part_guarantee, part_promise
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
@@ -61,7 +61,7 @@ def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
 
 
 def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
-    """Step 2 of 003: look at the table and the budget, then say which attributes are shared."""
+    """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
     # Budget first: whoever cannot pay says nothing about the table.
     require_budget(home, study, source)
     prepared = prepare_table(study, home.owner, source)

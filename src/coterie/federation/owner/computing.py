@@ -1,4 +1,5 @@
-"""Steps 5 and 6 of 003 at one owner: protect once, charge once, keep the bytes. A retry only ever resends them.
+"""Steps 5 and 6 of Del Vasto-Terrientes et al. at one owner: protect once, charge once, keep the bytes. A retry only
+ever resends them.
 
 The ledger is charged and the chunks become visible in one go (coterie.publication.ledger): chunks first, the
 manifest last. A

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.federation.documents.states import ContributionState, StudyState
+from coterie.federation.documents.wire import ContributionState, StudyState
 from coterie.federation.errors import Conflict, Refused
 from coterie.federation.owner.answering import approve, opened_study
 from coterie.federation.owner.computing import finished

@@ -8,10 +8,11 @@ from typing import Any
 
 from coterie.federation.documents.answers import opened_group_key
 from coterie.federation.documents.canonical import Signed, validated
-from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
+from coterie.federation.documents.wire import STUDY, ContributionState, StudyState
 from coterie.federation.errors import FederationError, Unreachable
-from coterie.federation.owner import answering, computing, delivering
+from coterie.federation.owner import answering, computing
+from coterie.federation.owner import client as delivering
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.exchanging import Exchange
 from coterie.federation.owner.home import Home

@@ -2,17 +2,65 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from coterie.federation.documents.answers import Parcel, Step
+from coterie.federation.documents.canonical import Signed, canonical
 from coterie.federation.documents.invitation import token_hash
-from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
+from coterie.federation.documents.wire import (
+    CLOCK_TOLERANCE_SECONDS,
+    SESSION_SECONDS,
+    StudyState,
+    is_final,
+    moment,
+    now,
+    stamp,
+)
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.audit import note
-from coterie.federation.storage.tables import invitations, nonces, owners, tokens
+from coterie.federation.storage.tables import audit, invitations, nonces, owners, parcels, studies, tokens
+from coterie.publication.ledger.book import seal
+
+# The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
+
+GENESIS = hashlib.sha256(b"coterie audit, version 1").hexdigest()
+
+
+def note(connection: Connection, event: str, **content: Any) -> None:
+    """Inside a writing transaction: what is noted and what is done are committed together."""
+    last = connection.execute(
+        select(audit.c.number, audit.c.seal).order_by(audit.c.number.desc()).limit(1)
+    ).first()
+    number, previous = (last.number, last.seal) if last else (0, GENESIS)
+    text = canonical({"event": event, "at": stamp(now()), **content}).decode()
+    connection.execute(insert(audit).values(number=number + 1, content=text, seal=seal(previous, text)))
+
+
+def entries(connection: Connection, *, study: str | None = None, last: int = 200) -> list[dict[str, Any]]:
+    rows = connection.execute(select(audit).order_by(audit.c.number.desc()).limit(5000 if study else last))
+    found = []
+    for row in rows:
+        content = json.loads(row.content)
+        if study is None or content.get("study") == study:
+            found.append({"number": row.number, "seal": row.seal, **content})
+    return found[:last][::-1]
+
+
+def first_broken(connection: Connection) -> int | None:
+    """The number of the first line that does not fit the one before it, or None."""
+    previous = GENESIS
+    rows = connection.execute(select(audit).order_by(audit.c.number))
+    for expected, row in enumerate(rows, start=1):
+        if row.number != expected or seal(previous, row.content) != row.seal:
+            return expected
+        previous = row.seal
+    return None
 
 
 @dataclass(frozen=True)
@@ -122,3 +170,76 @@ def known_token(connection: Connection, token: str) -> bool:
         connection.execute(select(tokens.c.label).where(tokens.c.token_hash == token_hash(token))).first()
         is not None
     )
+
+
+# Parcels of blinded studies: kept while two owners exchange them, forgotten when the study has ended.
+
+
+def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parcel) -> None:
+    """Once: another parcel in the same place is refused, and sending the same one again changes nothing."""
+    there = parcel_text(connection, parcel.study, owner, parcel.step, parcel.number)
+    if there is not None:
+        if there != signed.text():
+            raise Conflict("Another parcel was given for this place.", "Send the first one again.")
+        return
+    place = (parcels.c.study == parcel.study) & (parcels.c.owner == owner) & (parcels.c.step == parcel.step)
+    counts = set(connection.execute(select(parcels.c.count).where(place)).scalars())
+    if counts - {parcel.count}:
+        raise Conflict(
+            "The parcels of one step differ about how many they are.", "Send the first ones again."
+        )
+    connection.execute(
+        insert(parcels).values(
+            study=parcel.study,
+            owner=owner,
+            step=parcel.step.value,
+            number=parcel.number,
+            count=parcel.count,
+            signed=signed.text(),
+        )
+    )
+
+
+def parcel_text(connection: Connection, study: str, owner: int, step: Step, number: int) -> str | None:
+    query = select(parcels.c.signed).where(
+        parcels.c.study == study,
+        parcels.c.owner == owner,
+        parcels.c.step == step.value,
+        parcels.c.number == number,
+    )
+    return connection.execute(query).scalar()
+
+
+def parcels_there(connection: Connection, study: str) -> dict[str, dict[str, dict[str, int]]]:
+    """owner → step → how many are here, of how many."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    query = (
+        select(
+            owners.c.name,
+            parcels.c.step,
+            func.count().label("there"),
+            func.max(parcels.c.count).label("count"),
+        )
+        .join(owners, owners.c.id == parcels.c.owner)
+        .where(parcels.c.study == study)
+        .group_by(owners.c.name, parcels.c.step)
+        .order_by(owners.c.name, parcels.c.step)
+    )
+    for name, step, there, count in connection.execute(query):
+        found.setdefault(name, {})[step] = {"there": there, "count": count}
+    return found
+
+
+def ended_with_parcels(connection: Connection) -> list[str]:
+    ended = [state.value for state in StudyState if is_final(state)]
+    query = (
+        select(parcels.c.study)
+        .distinct()
+        .join(studies, studies.c.id == parcels.c.study)
+        .where(studies.c.state.in_(ended))
+    )
+    return list(connection.execute(query).scalars())
+
+
+def forget_parcels(connection: Connection, study: str) -> None:
+    connection.execute(delete(parcels).where(parcels.c.study == study))

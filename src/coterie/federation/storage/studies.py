@@ -10,11 +10,10 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from coterie.federation.documents.answers import Answer, Manifest
 from coterie.federation.documents.canonical import Signed, signed_from
-from coterie.federation.documents.states import ContributionState, StudyState, may_follow
 from coterie.federation.documents.study import KIND, Study
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import ContributionState, StudyState, may_follow, now, stamp
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.audit import note
+from coterie.federation.storage.parties import note
 from coterie.federation.storage.tables import clock, contributions, owners, parcels, studies
 
 

@@ -8,7 +8,10 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from uuid import uuid4
+
+import pyarrow as pa
 
 from coterie.errors import LedgerError, ParameterError
 from coterie.promise.loss import ROW, Relation, epsilon_of
@@ -27,10 +30,17 @@ from coterie.publication.ledger.files import Lock
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.table.address import without_credentials
+from coterie.table.frames import to_kind
 
 
 class Ledger:
-    """An open ledger. `recovered` tells what earlier, interrupted releases came to when it was opened."""
+    """What populations have spent so far, and the refusal to spend more than their lifetime budgets.
+
+    Attributes
+    ----------
+    recovered : tuple
+        What earlier, interrupted releases came to when the ledger was opened.
+    """
 
     def __init__(self, storage: Storage, recovered: tuple[Recovered, ...]) -> None:
         self._storage = storage
@@ -38,7 +48,36 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> Ledger:
-        """Open for writing, after settling what dead processes left."""
+        """Open a ledger for writing, after settling what dead processes left.
+
+        Parameters
+        ----------
+        path : str or Path
+            The ledger's file.
+
+        Returns
+        -------
+        Ledger
+            To be used with `with`, or closed.
+
+        Raises
+        ------
+        LedgerError
+            Where it is locked, damaged or no ledger.
+
+        Examples
+        --------
+        >>> import coterie, tempfile
+        >>> people = coterie.demo_population(people=100)
+        >>> release = coterie.protect(people, coterie.demo_schema(), method="laplace", epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     book = f"{folder}/ledger.sqlite"
+        ...     promised = coterie.Ledger.add_population(book, "people", 3)
+        ...     done = release.write(f"{folder}/out.csv", ledger=book, population="people")
+        ...     with coterie.Ledger.open(book) as ledger:
+        ...         print(ledger.balance("people").remaining)
+        2
+        """
         storage = Storage.open(_resolved(path))
         try:
             storage.require_writable()
@@ -71,11 +110,48 @@ class Ledger:
     ) -> Balance:
         """Promise a population that its releases never add up to more than `lifetime`.
 
-        Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised
-        protects nobody. Without `delta` the account takes releases in pure ε only. A unit other than the row has at
-        most `rows_per_unit` rows. The total of individual differential privacy, which holds the differentially private
-        releases too, is limited to `lifetime` unless another limit is given. A second account of the same population
-        counts for another unit or relation.
+        Makes the ledger if need be. The promise cannot be changed later: a lifetime that can be raised protects
+        nobody. A second account of the same population counts for another unit or relation.
+
+        Parameters
+        ----------
+        path : str or Path
+            The ledger's file.
+        population : str
+            A name for the people, such as patients-2026.
+        lifetime : int, str, float or Fraction
+            The ε that all their releases together may never pass.
+        delta : int, str, float or Fraction, optional
+            The lifetime δ. Without it the account takes releases in pure ε only.
+        relation : {"replace-one", "add-remove"}, default "replace-one"
+            Which tables count as neighbours.
+        unit : str, default "row"
+            Whom the promise is about: row, person, household.
+        rows_per_unit : int, default 1
+            At most so many rows belong to one unit.
+        individual_lifetime : int, str, float or Fraction, optional
+            Another limit for the total of individual differential privacy, which holds the differentially private
+            releases too. Default: `lifetime`.
+        refuse_unproved : bool, default False
+            Take no release without a proof.
+
+        Returns
+        -------
+        Balance
+            The new account.
+
+        Raises
+        ------
+        LedgerError
+            Where the population has such an account already.
+
+        Examples
+        --------
+        >>> import coterie, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     account = coterie.Ledger.add_population(f"{folder}/ledger.sqlite", "patients", 3)
+        >>> account.remaining
+        Fraction(3, 1)
         """
         terms = Terms(
             population,
@@ -123,7 +199,36 @@ class Ledger:
         """What the ledger says now; it does not change with later charges."""
         return self._storage.book().copy()
 
+    def __repr__(self) -> str:
+        book = self._storage.book()
+        return (
+            f"<Ledger: {self._storage.path}, {len(book.lifetimes)} populations, {len(book.entries)} releases>"
+        )
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per release: population, method, status, state, target and what it costs.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        entries = list(self._storage.book().entries.values())
+        columns = {
+            "release": [entry.release for entry in entries],
+            "population": [entry.purpose.population for entry in entries],
+            "method": [entry.purpose.method for entry in entries],
+            "status": [str(entry.purpose.status) for entry in entries],
+            "state": [str(entry.state) for entry in entries],
+            "target": [entry.purpose.target for entry in entries],
+            "cost": [str(entry.purpose.loss) for entry in entries],
+        }
+        return to_kind(
+            pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}), kind
+        )
+
     def balance(self, population: str) -> Balance:
+        """What is spent, held and left of a population's lifetime budget."""
         return self._storage.book().balance(population)
 
     @contextmanager

@@ -21,7 +21,7 @@ def adult(attribute: str) -> Taxonomy:
 
 
 def adult_wordnet(attribute: str, folder: Path | None = None) -> Taxonomy:
-    """The hypernym tree of the same labels in the WordNet of this machine, as 001 §4.1 has it."""
+    """The hypernym tree of the same labels in the WordNet of this machine, as Sánchez et al. 2016, §4.1 has it."""
     with as_file(_shipped(attribute, "wordnet.yaml")) as path:
         return read_wordnet(path, folder)
 

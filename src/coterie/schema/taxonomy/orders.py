@@ -65,11 +65,11 @@ def _two_opt(distance: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[
     return order
 
 
-# Categories as ranks: encode by an order, work with numbers, decode by rounding (003 §5.1).
+# Categories as ranks: encode by an order, work with numbers, decode by rounding (Del Vasto-Terrientes et al., §5.1).
 
 
 def frequency_order(codes: NDArray[np.integer], categories: int) -> NDArray[np.int32]:
-    """The order of 003 §5.1: most frequent category first, ties by code.
+    """The order of Del Vasto-Terrientes et al., §5.1: most frequent category first, ties by code.
 
     It is a function of the data: the table that decodes rank 1 tells which label is the most frequent, at
     every ε. A release that uses it is not differentially private. The honest twin gives `encode` and
@@ -80,7 +80,7 @@ def frequency_order(codes: NDArray[np.integer], categories: int) -> NDArray[np.i
 
 
 def encode(codes: NDArray[np.integer], order: NDArray[np.integer]) -> NDArray[np.float64]:
-    """The rank of each code, 0 … len(order)-1. (003 counts from 1; a shift changes nothing.)"""
+    """The rank of each code, 0 … len(order)-1. (Del Vasto-Terrientes et al. counts from 1; a shift changes nothing.)"""
     if len(set(order.tolist())) < len(order):
         raise ParameterError("The order names a category twice.", "List each code once.")
     size = 1 + max(int(codes.max(initial=-1)), int(order.max(initial=-1)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.schema.taxonomy.tree import Taxonomy
 
-# Semantic distance between categories (001 eq. 3), computed once for the whole domain.
+# Semantic distance between categories (Sánchez et al. 2016, eq. 3), computed once for the whole domain.
 
 # Distances are multiples of this. Sums of up to 2^23 of them are then exact doubles, whatever the order of
 # addition, so scores of neighbouring tables differ by what the proofs say and not by rounding as well.
@@ -35,7 +35,7 @@ def distance_matrix(taxonomy: Taxonomy) -> NDArray[np.float64]:
     return distance
 
 
-# How far a category lies from the centre (001 eq. 4), and the total order that follows from it.
+# How far a category lies from the centre (Sánchez et al. 2016, eq. 4), and the total order that follows from it.
 
 # Beyond this many records a sum of distances could leave the grid of exact doubles (2^53 · GRID = 2^23).
 LARGEST_CLUSTER = int(2**53 * GRID)
@@ -51,7 +51,7 @@ def cluster_counts(
 
 
 def marginality(counts: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """m(S_j, a) = Σ_{s ∈ S_j} δ(s, a) for every cluster j and category a (001 eq. 4; δ(a, a) = 0).
+    """m(S_j, a) = Σ_{s ∈ S_j} δ(s, a) for every cluster j and category a (Sánchez et al. 2016, eq. 4; δ(a, a) = 0).
 
     Exact: counts are whole numbers, distances lie on a grid, and clusters are small enough.
     """
@@ -72,9 +72,9 @@ def domain_marginality(distance: NDArray[np.float64]) -> NDArray[np.float64]:
 def marginality_order(
     distance: NDArray[np.float64], present: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:
-    """Codes by rising distance to the most marginal category (001 §3.4); ties keep the order of the tree.
+    """Codes by rising distance to the most marginal category (Sánchez et al. 2016, §3.4); ties keep the order of the tree.
 
-    Without `present` the order is of the domain alone, hence public. 001 sorts "values present in the data
+    Without `present` the order is of the domain alone, hence public. Sánchez et al. 2016 sorts "values present in the data
     set": with `present` (does any record hold this code?) the most marginal of those comes first and only
     those are listed. That order is a function of the data, and a release that uses it must say so.
     """
@@ -87,7 +87,7 @@ def marginality_order(
     return order.astype(np.int32)
 
 
-# The category that stands for a cluster (001 eq. 5), for all clusters at once.
+# The category that stands for a cluster (Sánchez et al. 2016, eq. 5), for all clusters at once.
 
 # Rows of the (clusters × nodes) work matrices that are held at a time.
 _BLOCK = 1 << 15
@@ -98,7 +98,7 @@ def marginality_centroids(
 ) -> NDArray[np.int32]:
     """Per cluster the category of its minimum taxonomy with the least marginality; ties: the lowest code.
 
-    Notes: 001 lets any node of the minimum taxonomy τ(S) be the centroid. A released value must be one
+    Notes: Sánchez et al. 2016 lets any node of the minimum taxonomy τ(S) be the centroid. A released value must be one
     that a record may hold, so candidates here are the categories inside τ(S): for a domain of leaves these
     are the values in the cluster, and inner concepts join in where the domain lists them.
     """

@@ -118,7 +118,7 @@ class Taxonomy:
         return sha256(text.encode()).hexdigest()
 
     def ancestors(self, label: str) -> tuple[str, ...]:
-        """φ of 001 eq. (3): the label itself, then upwards to the root."""
+        """φ of Sánchez et al. 2016, eq. (3): the label itself, then upwards to the root."""
         if label not in self.nodes:
             raise SchemaError(
                 f"The taxonomy has no label '{label}'.", f"Nearest: {_near(label, self.nodes)}."

@@ -146,8 +146,8 @@ class WordNet:
 #     Prof-specialty: professional.n.01     # lemma.n.sense, sense 01 being the most used
 #     Sales: salesperson@10548681           # or lemma@offset, where the very record matters
 #
-# The tree reaches up to WordNet's root `entity`, since φ of 001 eq. (3) counts all ancestors. Categories are
-# named by their labels, inner concepts by `lemma.n.sense`. A label whose concept lies above another label's
+# The tree reaches up to WordNet's root `entity`, since φ of Sánchez et al. 2016, eq. (3) counts all ancestors.
+# Categories are named by their labels, inner concepts by `lemma.n.sense`. A label whose concept lies above another label's
 # becomes an inner category.
 #
 # Sense numbers belong to one WordNet: `farmer.n.01` works the land in Debian's 3.0 and is a civil rights leader

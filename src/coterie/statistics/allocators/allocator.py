@@ -39,7 +39,7 @@ class Problem:
         return np.array([float(quantity.law.power) for quantity in self.metric.quantities])
 
     def acceptable(self) -> Feasible:
-        """Floors raised to the acceptable budget of each statistic (Bai et al., in 002 §3.1).
+        """Floors raised to the acceptable budget of each statistic (Bai et al., in Nunes 2024, §3.1).
 
         A statistic with a tolerance is unusable when its noise scale is above it: Δ/ε ≤ tolerance. The
         budget this asks for depends on each statistic's own sensitivity, which is the point of normalising.

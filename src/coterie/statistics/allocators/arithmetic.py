@@ -1,4 +1,4 @@
-"""Arithmetic progression: shares n, n − 1, …, 1 or the other way round (used for random forests, 002 §3.2)."""
+"""Arithmetic progression: shares n, n − 1, …, 1 or the other way round (used for random forests, Nunes 2024, §3.2)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def rising(problem: Problem) -> Array:
 
 
 ALLOCATORS = (
-    Allocator("arithmetic", "arithmetic progression, falling", "002 §3.2", falling, order=24),
-    Allocator("arithmetic-rising", "arithmetic progression, rising", "002 §3.2", rising, order=25),
+    Allocator("arithmetic", "arithmetic progression, falling", "Nunes 2024, §3.2", falling, order=24),
+    Allocator("arithmetic-rising", "arithmetic progression, rising", "Nunes 2024, §3.2", rising, order=25),
 )

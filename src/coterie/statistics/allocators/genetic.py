@@ -1,4 +1,4 @@
-"""A genetic algorithm, as 002's outlook suggests; here for comparison with the gradient.
+"""A genetic algorithm, as Nunes 2024's outlook suggests; here for comparison with the gradient.
 
 Seeded, so that a plan can be repeated; a plan never sees data, so the seed gives nothing away.
 """
@@ -44,4 +44,4 @@ def _tournament(scores: Array, generator: np.random.Generator) -> NDArray[np.int
     return np.asarray(np.where(scores[pairs[0]] < scores[pairs[1]], pairs[0], pairs[1]))
 
 
-ALLOCATORS = (Allocator("genetic", "genetic algorithm", "002 §6.4 (suggested)", allocate, order=60),)
+ALLOCATORS = (Allocator("genetic", "genetic algorithm", "Nunes 2024, §6.4 (suggested)", allocate, order=60),)

@@ -1,4 +1,4 @@
-"""Geometric series (Bai et al., in 002 §3.1): k_i = (1 − r)·r^(i−1) with r = (n − 1)/n, calibrated to sum to 1."""
+"""Geometric series (Bai et al., in Nunes 2024, §3.1): k_i = (1 − r)·r^(i−1) with r = (n − 1)/n, calibrated to sum to 1."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def rising(problem: Problem) -> Array:
 
 
 ALLOCATORS = (
-    Allocator("geometric", "geometric series, falling", "Bai et al.; 002 §3.1", falling, order=20),
-    Allocator("geometric-rising", "geometric series, rising", "Bai et al.; 002 §3.1", rising, order=21),
+    Allocator("geometric", "geometric series, falling", "Bai et al.; Nunes 2024, §3.1", falling, order=20),
+    Allocator(
+        "geometric-rising", "geometric series, rising", "Bai et al.; Nunes 2024, §3.1", rising, order=21
+    ),
 )

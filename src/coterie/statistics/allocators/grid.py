@@ -1,4 +1,4 @@
-"""The paper's tree of all splits in equal steps (002 §5.4.1), without walking it.
+"""The paper's tree of all splits in equal steps (Nunes 2024, §5.4.1), without walking it.
 
 Targets fall into blocks that share no measurement, and the score is a sum over blocks. So each block is
 scored once for each way of spending up to all steps inside it, and the blocks are joined by spending: the
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from coterie.statistics.allocators.allocator import Allocator, Array, NotApplicable, Problem
 from coterie.statistics.prediction.metric import Metric
 
-STEPS = 12  # as in 002: the budget above the floors in twelve equal parts
+STEPS = 12  # as in Nunes 2024: the budget above the floors in twelve equal parts
 MOST_SPLITS = 250_000
 
 
@@ -105,6 +105,10 @@ def score_block(
 
 ALLOCATORS = (
     Allocator(
-        "grid", "best of all splits in twelve steps", "002 §5.4, without simulation", allocate, order=40
+        "grid",
+        "best of all splits in twelve steps",
+        "Nunes 2024, §5.4, without simulation",
+        allocate,
+        order=40,
     ),
 )

@@ -1,6 +1,6 @@
-"""Taylor series (Bai et al., in 002 §3.1): k_i = t·(ln 1/t)^(i−1)/(i−1)! with t = e^(1−⌈n/2⌉), calibrated.
+"""Taylor series (Bai et al., in Nunes 2024, §3.1): k_i = t·(ln 1/t)^(i−1)/(i−1)! with t = e^(1−⌈n/2⌉), calibrated.
 
-002 prints (i − 1) without the factorial; only with it do the terms add up to 1 and give 002's own numbers.
+Nunes 2024 prints (i − 1) without the factorial; only with it do the terms add up to 1 and give Nunes 2024's own numbers.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def rising(problem: Problem) -> Array:
 
 
 ALLOCATORS = (
-    Allocator("taylor", "Taylor series", "Bai et al.; 002 §3.1", falling, order=22),
-    Allocator("taylor-reversed", "Taylor series, reversed", "Bai et al.; 002 §3.1", rising, order=23),
+    Allocator("taylor", "Taylor series", "Bai et al.; Nunes 2024, §3.1", falling, order=22),
+    Allocator("taylor-reversed", "Taylor series, reversed", "Bai et al.; Nunes 2024, §3.1", rising, order=23),
 )

@@ -1,4 +1,4 @@
-"""The same budget for every measurement: what one does without a plan, and the benchmark of 002."""
+"""The same budget for every measurement: what one does without a plan, and the benchmark of Nunes 2024."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ def allocate(problem: Problem) -> Array:
     return problem.feasible.fill(np.ones(problem.feasible.count))
 
 
-ALLOCATORS = (Allocator("uniform", "the same for all", "002 §5.4", allocate, order=10),)
+ALLOCATORS = (Allocator("uniform", "the same for all", "Nunes 2024, §5.4", allocate, order=10),)

@@ -1,4 +1,4 @@
-"""Planning as 002 does it: sensitivities by leaving one record out, and the split tuned on the true values.
+"""Planning as Nunes 2024 does it: sensitivities by leaving one record out, and the split tuned on the true values.
 
 Refuted as differential privacy. The leave-one-out sensitivity of a table says nothing about its neighbours
 (a far-off record can move their statistics much further), and both it and the tuned split are functions of
@@ -32,11 +32,11 @@ from coterie.statistics.specification.specification import (
 )
 
 Array = NDArray[np.float64]
-WARNING = "Refuted: sensitivities and the split were taken from the data, as in 002; this is not differential privacy."
+WARNING = "Refuted: not differentially private. Sensitivities and the split were taken from the data, as in Nunes 2024."
 
 
 def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
-    """The statistic, and the most it changes when one record is left out (002 §5.4), without a loop."""
+    """The statistic, and the most it changes when one record is left out (Nunes 2024, §5.4), without a loop."""
     n = len(values)
     if n < 3:
         raise ParameterError("A group has fewer than three records.", "Leaving one out needs more.")
@@ -57,7 +57,7 @@ def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
 def plan_as_in_paper(specification: Specification, records: Records, allocator: str) -> Plan:
     """Every statistic measured directly, one after the other, with the paper's sensitivities."""
     if specification.budget.notion is not Notion.PURE:
-        raise ParameterError("002 uses pure differential privacy only.", "Give the budget as epsilon.")
+        raise ParameterError("Nunes 2024 uses pure differential privacy only.", "Give the budget as epsilon.")
     routes = {statistic.name: Route.DIRECT for statistic in specification.statistics}
     build_design(specification, routes, _truth_unknown(specification))  # refuses what cannot be planned
     people, kinds = read_people(specification, records)
@@ -79,9 +79,13 @@ def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
     if s.kind is StatisticKind.COUNT:
         return float(kinds.count(s.where)), 1.0
     if s.kind not in (StatisticKind.MEAN, StatisticKind.SUM, StatisticKind.VARIANCE, StatisticKind.STD):
-        raise ParameterError(f"002 has no {s.kind.value}.", "Leave it out, or plan without --as-in-paper.")
+        raise ParameterError(
+            f"Nunes 2024 has no {s.kind.value}.", "Leave it out, or plan without --as-in-paper."
+        )
     if len(s.columns) != 1:
-        raise ParameterError("002 has no sums of products.", "Leave it out, or plan without --as-in-paper.")
+        raise ParameterError(
+            "Nunes 2024 has no sums of products.", "Leave it out, or plan without --as-in-paper."
+        )
     return leave_one_out(people.numbers(s.columns[0])[kinds.mask(s.where)], s.kind)
 
 
@@ -93,7 +97,9 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
     measurements, quantities = [], []
     for m, quantity in zip(design.measurements, design.metric.quantities, strict=True):
         size = 1.0 if m.kind is Kind.COUNT else by_measurement[m.name]
-        bound = SensitivityBound(size, size, "Δ = max |f(D) − f(D∖{i})| on these data (002 §5.4)", WARNING)
+        bound = SensitivityBound(
+            size, size, "Δ = max |f(D) − f(D∖{i})| on these data (Nunes 2024, §5.4)", WARNING
+        )
         measurements.append(replace(m, bound=bound))
         law = scale_law(quantity.family, size)
         quantities.append(Quantity(quantity.name, quantity.value, quantity.family, law))

@@ -77,7 +77,7 @@ def _maximal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 # Which splits of the budget are allowed: Σ share(row, i)·budget_i ≤ total, for every row.
 #
-# One row with shares 1 is sequential composition (002 eq. 5.6). Statistics of disjoint groups cannot all be
+# One row with shares 1 is sequential composition (Nunes 2024, eq. 5.6). Statistics of disjoint groups cannot all be
 # touched by one record, which gives one row for each kind of change a single record can make.
 
 Array = NDArray[np.float64]

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import yaml
 
 from coterie.errors import ParameterError
@@ -18,6 +19,7 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.predicted_error import PredictedError
 from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.specification.specification import Specification
+from coterie.table.frames import to_kind
 
 _ADVICE = (
     "Write one line for each thing measured, as `coterie stats plan --json` names it: 'count | all': 0.5"
@@ -70,8 +72,20 @@ class GuessLoss:
     worst_loss: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
+    """A split of the budget, and the errors to expect under it.
+
+    Attributes
+    ----------
+    split : dict
+        The budget of each thing that is measured, by its name.
+    errors : tuple
+        For each target: mean, median and 95 % point of |released − true|.
+    score : float
+        The weighted mean of the errors, each divided by its unit. Smaller is better.
+    """
+
     design: Design
     allocator: str
     budgets: tuple[Fraction, ...]
@@ -110,6 +124,29 @@ class Plan:
         """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
         pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
         return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
+
+    def __repr__(self) -> str:
+        count = len(self.budgets)
+        budget = self.specification.budget
+        measured = f"{count} measurement{'s' if count > 1 else ''} by {self.allocator}"
+        return f"<Plan of {self.specification.release}: {budget}, {measured}>"
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per target: the error to expect.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        columns = {
+            "target": [error.name for error in self.errors],
+            "mean_error": [error.mean for error in self.errors],
+            "standard_error": [error.standard_error for error in self.errors],
+            "median": [error.median for error in self.errors],
+            "p95": [error.p95 for error in self.errors],
+        }
+        return to_kind(pa.table(columns), kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a program needs; no number here comes from the data (unless as_in_paper)."""

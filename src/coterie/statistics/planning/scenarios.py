@@ -11,7 +11,7 @@ from coterie.statistics.planning.optimise import minimise
 from coterie.statistics.planning.plan import GuessLoss
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.prediction.sobol import points
+from coterie.statistics.prediction.predicted_error import points
 from coterie.statistics.specification.expectations import Expectations
 
 INNER_POINTS = 8

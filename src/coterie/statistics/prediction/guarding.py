@@ -1,7 +1,7 @@
 """Keep equations away from division by zero and roots of negative numbers, and say so.
 
 The expected absolute error of a ratio is infinite as long as its noisy denominator can come arbitrarily
-near zero: that is the source of the spikes in 002's figures. So a denominator that can reach zero is held
+near zero: that is the source of the spikes in Nunes 2024's figures. So a denominator that can reach zero is held
 at a small public distance from it, on the side where it is expected; this is post-processing and costs
 nothing. What cannot be cured that way is refused."""
 

@@ -123,7 +123,8 @@ def std_bound(domain: Wide, at_least: int) -> SensitivityBound:
 
 
 def rank_bound(quantile: float) -> SensitivityBound:
-    """Of the exponential mechanism's utility (002 has no quantiles; ours). See coterie.statistics.prediction.value_grid."""
+    """Of the exponential mechanism's utility (Nunes 2024 has no quantiles; ours). See
+    coterie.statistics.prediction.value_grid."""
     return SensitivityBound(
         max(quantile, 1.0 - quantile) * _UP,
         1.0,

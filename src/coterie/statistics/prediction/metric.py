@@ -1,4 +1,4 @@
-"""The metric of 002 (eq. 5.13): how large the error of each statistic and each equation will be.
+"""The metric of Nunes 2024 (eq. 5.13): how large the error of each statistic and each equation will be.
 
 A *quantity* is what gets noise; a *target* is what analysts read: a statistic or an equation, as an
 expression over quantities. One noise, clamped or not, and sums of noises have closed forms; all else is a
@@ -13,11 +13,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.prediction.batches import Batch, make_batches
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw, from_uniform
 from coterie.statistics.prediction.predicted_error import PredictedError
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.target_error import TargetError
+from coterie.statistics.prediction.target_error import Batch, TargetError, make_batches
 from coterie.statistics.specification.equations import Expression
 
 Array = NDArray[np.float64]

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.statistics.prediction.noise_model import Array
-from coterie.statistics.prediction.predicted_error import Tabled
-from coterie.statistics.prediction.sobol import SEED
+from coterie.statistics.prediction.predicted_error import SEED, Tabled
 from coterie.statistics.prediction.value_grid import Candidates, distances
 from coterie.statistics.specification.shape import Shape
 

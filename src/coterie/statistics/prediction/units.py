@@ -1,4 +1,4 @@
-"""What an error is measured against, so that a count and an income can stand in one score (002, end of §5.3)."""
+"""What an error is measured against, so that a count and an income can stand in one score (Nunes 2024, end of §5.3)."""
 
 from __future__ import annotations
 

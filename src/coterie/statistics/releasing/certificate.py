@@ -111,7 +111,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         label = f"not {model}: {', '.join(from_data)} taken from the data"
     if as_in_paper:
         status = Status.REFUTED
-        label = f"not {model}: sensitivities and the split were taken from the data, as in 002"
+        label = f"not {model}: sensitivities and the split were taken from the data, as in Nunes 2024"
     if not private_noise:
         status, label, model, value = Status.NONE, "reproducible: not private", "none", "none"
     return Guarantee(
@@ -121,7 +121,7 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
         scope="all released statistics and everything computed from them",
         label=label,
         assumptions=(*assumptions, *conditions, CHOSEN_BLIND),
-        citation="docs/guarantees/statistics.md; 002 chapter 5",
+        citation="docs/guarantees/statistics.md; Nunes 2024, chapter 5",
         neighbours=_NEIGHBOURS[specification.neighbours],
     )
 

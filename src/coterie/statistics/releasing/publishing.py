@@ -17,6 +17,7 @@ from coterie.publication.staged_files import StagedFile
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.planning.plan import read_split
 from coterie.statistics.planning.request import Request
 from coterie.statistics.releasing.accounting import loss_of
 from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, promise
@@ -33,10 +34,12 @@ from coterie.statistics.releasing.release_store import (
     my_turn,
     on_disk,
     open_store,
+    outdated,
     refuse_existing,
     require_ending,
 )
 from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
+from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
 
 _OTHER_DATA = (
@@ -46,7 +49,7 @@ _OTHER_DATA = (
 
 
 def release(
-    specification: Specification,
+    specification: Specification | str | Path | Mapping[str, Any],
     data: Any,
     output: str | Path,
     *,
@@ -54,18 +57,83 @@ def release(
     allocator: str = DEFAULT,
     seed: int | None = None,
     ledger: str | Path | None = None,
-    key: str | Path | None = None,
+    sign: str | Path | None = None,
     as_in_paper: bool = False,
     solve: bool = False,
-    split: Mapping[str, Number] | None = None,
+    split: Mapping[str, Number] | str | Path | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> Published:
-    """Publish the statistics with their certificate; charge the ledger once.
+    """Compute the statistics, add noise, write them with intervals and a certificate; charge once.
 
-    The same specification, allocator and data give the stored release again, with a ledger or without one.
-    With `solve` the budget is not the specification's but the smallest that meets its tolerances, split as
-    `solve_budget` splits it; that budget is charged and certified. `split` gives budgets by hand (see `resplit`).
+    Asking again with the same specification and data returns the stored release and spends nothing, with a ledger or
+    without one.
+
+    Parameters
+    ----------
+    specification : Specification, str, Path or dict
+        What goes out: a specification file, or its content.
+    data : frame, str or Path
+        A frame, a file, or the address of a database (with `table`).
+    output : str or Path
+        The released file, .csv or .json. The certificate goes beside it.
+    table : str, optional
+        The table to read, where `data` is the address of a database.
+    allocator : str
+        The rule for the split of the budget (`allocators()` lists them).
+    seed : int, optional
+        Noise that can be repeated, for experiments. Not private; the certificate says so.
+    ledger : str or Path, optional
+        The ledger to charge. The specification names the population.
+    sign : str or Path, optional
+        An Ed25519 key file to sign the certificate with.
+    as_in_paper : bool, default False
+        As the paper does it, with sensitivities from the data. Not differentially private.
+    solve : bool, default False
+        Spend not the specification's budget but the smallest that meets its tolerances.
+    split : dict, str or Path, optional
+        Budgets by hand, as for `plan`.
+    progress : callable, optional
+        Called with what is being done.
+
+    Returns
+    -------
+    Published
+        The released figures, where they are, and the certificate.
+
+    Raises
+    ------
+    ParameterError
+        For a changed plan under a name that is published already: that would be a second draw.
+    BudgetExceeded
+        Where the population's lifetime budget would be passed.
+    OutputError
+        Where something is in the way.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 4,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = coterie.statistics.release(
+    ...         specification, {"wage": [10, 20, 20, 30]}, f"{folder}/wages.csv", seed=1
+    ...     )
+    >>> done.to_frame().column("name").to_pylist()
+    ['average']
     """
+    if not isinstance(specification, Specification):
+        specification = read_specification(specification)
+    if isinstance(split, str | Path):
+        split = read_split(Path(split))
     target = Path(output)
     if target.suffix.lower() not in (".csv", ".json"):
         raise OutputError("The release is written as .csv or .json.", "Choose such a name for the output.")
@@ -77,14 +145,31 @@ def release(
         )
     request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
     source = open_records(data, table)
-    if seed is not None:  # the same noise whenever it is asked for: nothing to keep
+    published = _once(request, source, target, None if ledger is None else Path(ledger), sign, progress)
+    if not published.again:
+        return published
+    note = outdated(published.certificate, request.paid, as_in_paper=as_in_paper)
+    return replace(published, outdated=note)
+
+
+def _once(
+    request: Request,
+    source: Records,
+    target: Path,
+    ledger: Path | None,
+    sign: str | Path | None,
+    progress: Callable[[str], None],
+) -> Published:
+    """The stored release, or a new one: never a second draw."""
+    specification = request.specification
+    if request.seed is not None:  # the same noise whenever it is asked for: nothing to keep
         return on_disk(target, request.digest, specification) or _published(
-            _finished(request, source, target, key, progress), target, again=False
+            _finished(request, source, target, sign, progress), target, again=False
         )
     if ledger is None:
-        return _through_store(request, source, target, key, progress)
+        return _through_store(request, source, target, sign, progress)
     purpose = _purpose(request, source, target)
-    turn = my_turn(Path(ledger), purpose.population, purpose.method)
+    turn = my_turn(ledger, purpose.population, purpose.method)
     with (
         turn,
         open_store(request.name, request.place(source), required=False) as store,
@@ -97,7 +182,7 @@ def release(
         book.book().afford(purpose)
         made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
         if made is None:
-            made = _finished(request, source, target, key, progress)
+            made = _finished(request, source, target, sign, progress)
             store.keep(made)
         with book.charge(purpose) as charge:
             # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.

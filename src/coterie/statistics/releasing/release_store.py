@@ -15,7 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from coterie._version import __version__
 from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
 from coterie.publication.hidden_files import names
 from coterie.publication.ledger import Ledger, Purpose, State
@@ -23,6 +27,7 @@ from coterie.publication.staging import stage_bytes
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
+from coterie.table.frames import to_kind
 
 
 @contextmanager
@@ -62,16 +67,71 @@ def _locked(path: Path) -> int:
 # What lies on disk already: asked twice, a release returns its own bytes; a changed plan is refused.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Published:
-    """What lies on disk now. `again` says that it was there before and nothing was spent."""
+    """Released statistics, as they lie on disk.
+
+    Attributes
+    ----------
+    path, certificate_path : Path
+        Where they are.
+    certificate : StatisticsCertificate
+        What was promised.
+    content : bytes
+        The bytes of the file.
+    again : bool
+        Whether it was there before, and nothing was spent.
+    warning : str
+        For the publisher; the certificate is about this release alone.
+    outdated : str
+        What today's version would say of a release that an earlier one drew; empty where there is nothing to say.
+    """
 
     path: Path
     certificate_path: Path
     certificate: StatisticsCertificate
     content: bytes
     again: bool
-    warning: str = ""  # for the publisher; the certificate is about this release alone
+    warning: str = ""
+    outdated: str = ""
+
+    def __repr__(self) -> str:
+        promise, again = self.certificate.guarantee, ", stored already" if self.again else ""
+        return f"<Published: {self.path}, {promise.status}: {promise.label}{again}>"
+
+    @property
+    def values(self) -> list[dict[str, str | float]]:
+        """The released figures: name, what, value, lower_95, upper_95, expected_absolute_error."""
+        text = self.content.decode()
+        if self.path.suffix.lower() == ".json":
+            return list(json.loads(text)["values"])
+        rows = csv.DictReader(io.StringIO(text))
+        return [
+            {name: value if name in ("name", "what") else float(value) for name, value in row.items()}
+            for row in rows
+        ]
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per released figure, with its 95 % interval.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        return to_kind(pa.Table.from_pylist(self.values), kind)
+
+
+def outdated(certificate: StatisticsCertificate, specification: Specification, *, as_in_paper: bool) -> str:
+    """A release that was drawn earlier keeps the words of the version that drew it: say so."""
+    tool = f"coterie {__version__}"
+    today = promise(specification, as_in_paper, not certificate.reproducible)
+    written = certificate.guarantee
+    if certificate.tool == tool and written.status == today.status:
+        return ""
+    same = written.status == today.status
+    now = "which is today's too" if same else f"today's version says '{today.status}': {today.label}"
+    return f"this release was drawn by {certificate.tool}, and its status '{written.status}' is that version's; {now}"
 
 
 def certificate_path(target: Path) -> Path:

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.autodiff import Tape
-from coterie.statistics.prediction.linear import Linear
+from coterie.statistics.prediction.linear import Linear, ratio_form
 from coterie.statistics.prediction.metric import Quantity
 from coterie.statistics.prediction.noise_model import absolute_quantile
-from coterie.statistics.prediction.predicted_error import PredictedError, from_draws
+from coterie.statistics.prediction.predicted_error import REPLICATES, PredictedError, from_draws, points
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.ratio import ratio_form
-from coterie.statistics.prediction.sobol import REPLICATES, points
 from coterie.statistics.releasing.consistency import Constraint, constraints_of, reconcile
 from coterie.statistics.specification.equations import Expression, Op, name
 from coterie.statistics.specification.ranges import range_of
@@ -149,9 +147,12 @@ class _Drawn:
         middle = min(max(a / b, limits.lower), limits.upper)
         first, last = _tails(a_moved - middle * b_moved, level)
 
+        beyond = _beyond(len(a_moved), level)
+
         def within(ratio: float) -> bool:
-            low, high = _tails(a_moved - ratio * b_moved, level)
-            return low <= (middle - ratio) * b <= high
+            """Does (middle − ratio)·b lie between the tails? Counting is cheaper than finding the tails."""
+            draws, at = a_moved - ratio * b_moved, (middle - ratio) * b
+            return bool(np.count_nonzero(draws <= at) > beyond and np.count_nonzero(draws >= at) > beyond)
 
         ends = []
         for side, limit in ((-1.0, limits.lower), (1.0, limits.upper)):
@@ -180,10 +181,14 @@ class _Drawn:
 
 def _tails(draws: Array, level: float) -> tuple[float, float]:
     """The two ends that hold this share of the draws, rounded outwards where draws are tied."""
-    beyond = int((1.0 - level) / 2.0 * len(draws))
+    beyond = _beyond(len(draws), level)
     last = len(draws) - 1 - beyond
     parted = np.partition(draws, (beyond, last))
     return float(parted[beyond]), float(parted[last])
+
+
+def _beyond(draws: int, level: float) -> int:
+    return int((1.0 - level) / 2.0 * draws)
 
 
 def _reach(quantity: Quantity, budget: float, level: float) -> float:

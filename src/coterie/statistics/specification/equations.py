@@ -279,7 +279,7 @@ READY_MADE: Mapping[str, ReadyMade] = {
     ),
     "percent_change": ReadyMade("100·(new/old − 1)", ("new", "old"), "100 * ({new} / {old} - 1)"),
     "t_test": ReadyMade(
-        "two-sample t with unequal variances (002 §5.4.2)",
+        "two-sample t with unequal variances (Nunes 2024, §5.4.2)",
         ("mean1", "std1", "n1", "mean2", "std2", "n2"),
         "({mean1} - {mean2}) / sqrt({std1} ** 2 / {n1} + {std2} ** 2 / {n2})",
     ),

@@ -9,8 +9,8 @@ from typing import Any
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
+from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
-from coterie.schema.strict_yaml import parse_yaml
 from coterie.statistics.prediction.measurement import Neighbours
 from coterie.statistics.prediction.metric import Summary
 from coterie.statistics.specification.asked_values import check_asked_values
@@ -163,9 +163,9 @@ def _disjoint(content: object, filters: Mapping[str, Filter]) -> tuple[tuple[Fil
 def _schema(document: Mapping[str, Any], folder: Path) -> Schema:
     content = document.get("schema")
     if isinstance(content, dict):
-        return Schema.from_dict(content)
+        return Schema.load(content)
     if isinstance(content, str):
-        return Schema.from_yaml(folder / content)
+        return Schema.load(folder / content)
     raise SchemaError(
         "The specification names no schema.",
         "Write schema: FILE (relative to the specification), or the schema itself under `schema:`.",

@@ -44,11 +44,11 @@ class Route(StrEnum):
 
 
 class RelativeTo(StrEnum):
-    """What an error is divided by before errors are averaged into the score (002, end of §5.3)."""
+    """What an error is divided by before errors are averaged into the score (Nunes 2024, end of §5.3)."""
 
     SCALE = "scale"  # the tolerance, else the expected size, else the width of the domain
     SENSITIVITY = "sensitivity"
-    NOTHING = "nothing"  # as 002 evaluates its own scenario
+    NOTHING = "nothing"  # as Nunes 2024 evaluates its own scenario
 
 
 class Notion(StrEnum):

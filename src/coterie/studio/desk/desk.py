@@ -181,7 +181,7 @@ def specification_text(project: Project, document: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=8)
 def _specification(text: str, schema_path: Path, described: str) -> Specification:
     """Parsed once, not at every step of a slider; `described` is what the schema's file holds now."""
-    return read_specification(text, Schema.from_yaml(schema_path))
+    return read_specification(text, Schema.load(schema_path))
 
 
 _plans: OrderedDict[str, Plan] = OrderedDict()

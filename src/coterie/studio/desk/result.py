@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import CoterieError
+from coterie.report.charts import Figure, Interval, intervals
 from coterie.schema.exact import as_text
 from coterie.statistics import Plan
 from coterie.statistics.allocators import DEFAULT
@@ -21,8 +22,6 @@ from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.prediction.predicted_error import Basis, PredictedError
 from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.releasing.certificate import StatisticsCertificate
-from coterie.studio.charts.drawing import Figure
-from coterie.studio.charts.intervals import Bar, interval_bars
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
 
@@ -212,8 +211,8 @@ def figures_of(result: Result) -> list[Figure]:
         if bracket:
             families.setdefault(base, []).append(value)
     return [
-        interval_bars(
-            [Bar(_label(value.name), value.value, value.lower, value.upper) for value in values],
+        intervals(
+            [Interval(_label(value.name), value.value, value.lower, value.upper) for value in values],
             axis=base,
             caption=f"{base}, as released, with the 95 % interval of each group.",
             first="Group",

@@ -9,9 +9,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
+from coterie.report.audit_figure import AREA, attacks_figure
+from coterie.report.charts import Figure, Interval
 from coterie.studio.asking import Opened, Running
-from coterie.studio.charts.drawing import Figure
-from coterie.studio.charts.intervals import Bar, interval_bars
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import step_page
@@ -20,7 +20,6 @@ from coterie.studio.same_in_code import audit_lines
 from coterie.studio.sampling import ROWS
 
 router = APIRouter()
-_SERIES = {"nothing found": 3, "some risk": 5, "severe risk": 2}
 
 
 @router.get("/p/{project}/audit")
@@ -121,27 +120,9 @@ def _stale(project: Project, last: dict[str, Any] | None) -> bool:
 
 
 def _figure(findings: list[dict[str, Any]]) -> Figure | None:
-    bars = [
-        Bar(
-            f"{finding['title']}{' (area)' if finding['area'] else ''}",
-            value,
-            low,
-            high,
-            mark,
-            series=_SERIES.get(finding["level"], 7),
-        )
-        for finding in findings
-        if finding["drawn"]
-        for value, low, high, mark in [finding["bar"]]
-        if value is not None
+    shown = [finding for finding in findings if finding["drawn"] and finding["bar"][0] is not None]
+    rows = [
+        Interval(f"{finding['title']}{f' ({AREA})' if finding['area'] else ''}", *finding["bar"])
+        for finding in shown
     ]
-    if not bars:
-        return None
-    return interval_bars(
-        bars,
-        axis="what the attacker gets",
-        mark="what they would get without the release",
-        caption="Each attack with its 95 % interval, beside its baseline. An area of 50 % is blind guessing.",
-        shares=True,
-        first="attack",
-    )
+    return attacks_figure(rows, [finding["level"] for finding in shown])

@@ -130,7 +130,7 @@ def _reasoned(schema: Schema, because: str) -> Schema:
     if schema.parameters is None:
         return schema
     said = {"source": schema.parameters.source, "public_because": because or None}
-    return Schema.from_dict({**schema.to_dict(), "parameters": said})
+    return Schema.load({**schema.to_dict(), "parameters": said})
 
 
 def _shown(project: Project, asked: Asked, problem: CoterieError | None = None) -> Response:

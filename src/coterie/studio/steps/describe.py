@@ -114,7 +114,7 @@ def take_in(project: Opened, jobs: Running, form: Form) -> Response:
     try:
         if not text:
             raise SchemaError("No schema was given.", "Choose a file, or paste its text.")
-        schema = Schema.from_yaml(text + "\n")
+        schema = Schema.load(text + "\n")
         same_columns(project.table().column_names, schema)
         for error in unusable(project, list(schema.attributes)).values():
             raise error

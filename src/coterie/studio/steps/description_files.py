@@ -31,7 +31,7 @@ def download(project: Opened) -> Response:
         named = (entries.get("categories") or {}).get("taxonomy")
         if named and not named.startswith("adult:"):
             entries["categories"]["taxonomy"] = str((project.folder / named).resolve())
-    text = Schema.from_dict(content).to_yaml()
+    text = Schema.load(content).to_yaml()
     headers = {"Content-Disposition": 'attachment; filename="schema.yaml"'}
     return Response(text, media_type="application/yaml", headers=headers)
 
@@ -78,7 +78,7 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
         "",
         f"dialect = guess_dialect({source!r})",
         f"draft = draft_schema(read_table({source!r}{given}, dialect=dialect), dialect=dialect)",
-        f"schema = Schema.from_yaml({schema!r})",
+        f"schema = Schema.load({schema!r})",
         f"table = read_table({source!r}{given}, schema=schema)",
     ]
     return [("Command", "\n".join(command)), ("Python", "\n".join(python))]

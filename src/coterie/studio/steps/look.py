@@ -8,14 +8,11 @@ from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
+from coterie.report.charts import Figure, correlation_matrix, histogram, label_bars
 from coterie.schema.attributes import Parameters, Source
 from coterie.studio import comparing
 from coterie.studio import words as sliders
 from coterie.studio.asking import Opened, Running
-from coterie.studio.charts.drawing import Figure
-from coterie.studio.charts.heatmap import heatmap
-from coterie.studio.charts.histogram import histogram
-from coterie.studio.charts.labels import label_bars
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import step_page
@@ -162,12 +159,12 @@ def _shown(
 
 def _attribute(one: dict[str, Any]) -> Figure:
     if one["kind"] == "labels":
-        return label_bars(one["name"], one["labels"], one["before"], one["after"])
+        return label_bars(one["name"], one["labels"], one["before"], {"after": one["after"]})
     return histogram(
         one["name"],
         one["edges"],
         one["before"],
-        one["after"],
+        {"after": one["after"]},
         unit=one["unit"],
         dates=one["dates"],
     )
@@ -183,9 +180,9 @@ def _correlations(found: dict[str, Any] | None) -> list[Figure]:
     left_out = f" {found['left_out']} more attributes are left out." if found["left_out"] else ""
     reach = max(0.1, *(abs(value) for line in change for value in line))
     return [
-        heatmap("Correlation before", names, before, note=left_out.strip()),
-        heatmap("Correlation after", names, after, note=left_out.strip()),
-        heatmap(
+        correlation_matrix("Correlation before", names, before, note=left_out.strip()),
+        correlation_matrix("Correlation after", names, after, note=left_out.strip()),
+        correlation_matrix(
             "Change of the correlation",
             names,
             change,

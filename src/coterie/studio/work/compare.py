@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from coterie.comparison.comparison import Comparison, compare
@@ -50,18 +50,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         "errors": {
             name: _errors(comparison, name) for name in _MEASURES if name in comparison.results.values
         },
-        "map": [
-            {
-                "name": point.name,
-                "status": point.status,
-                "promise": "" if point.promise == point.status else point.promise,
-                "loss": point.loss,
-                "risk": point.risk,
-                "low": point.risk_low,
-                "high": point.risk_high,
-            }
-            for point in points
-        ],
+        "map": [asdict(point) for point in points],
     }
 
 

@@ -43,14 +43,14 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     new: list[str] = []
     gone: list[str] = []
     if project.schema_path.exists():
-        draft, new, gone = fitted(project.schema(), Schema.from_yaml(draft))
+        draft, new, gone = fitted(project.schema(), Schema.load(draft))
     project.change(loaded=loaded, schema=draft)
     columns = [_column(name, table[name]) for name in table.column_names]
     return {
         "columns": columns,
         "new": new,
         "gone": gone,
-        "guessed": _guessed(Schema.from_yaml(draft).dialect),
+        "guessed": _guessed(Schema.load(draft).dialect),
     }
 
 

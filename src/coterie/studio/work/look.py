@@ -12,10 +12,12 @@ from coterie.evaluation.correlation_error import correlations
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
-from coterie.report.ranking import UNITS, WORDS, readable
-from coterie.studio.counts import counted
+from coterie.report.charts import number
+from coterie.report.counting import counted
+from coterie.report.ranking import UNITS, WORDS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED, drawn_sample
+from coterie.table.columns.column import Column
 
 Tell = Callable[[float | None, str], None]
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
@@ -49,7 +51,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     # Not shuffled, whatever was chosen: the order of the rows changes no figure here, and errors need it.
     synthetic = get_method(choice.method).synthetic
     pair = bring_together(sample.table, release.table, sample.schema, shuffled=synthetic)
-    attributes = [counted(column, pair.released[name]) for name, column in pair.original.items()]
+    attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.
     wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
     measures = []
@@ -65,6 +67,16 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         # The rows of a preview keep their order, so only one of the two reasons that the command names is left.
         "notes": [_DROWNED if "--shuffled" in note else note for note in pair.notes],
     }
+
+
+def _counted(before: Column, after: Column) -> dict[str, Any]:
+    """What the page draws, as it is kept in the project."""
+    found = counted(before, [after])
+    kept = {"name": found.name, "before": found.before, "after": found.after[0]}
+    if found.edges is None:
+        return {"kind": "labels", "labels": found.labels, **kept}
+    moments = {"mean": found.means, "deviation": found.deviations}
+    return {"kind": "bins", "edges": found.edges, "unit": found.unit, "dates": found.dates, **kept, **moments}
 
 
 def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
@@ -93,7 +105,7 @@ def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
         if measure["name"] in ranked and values:
             error = sum(values) / len(values)
             words = next(words for least, words in WORDS[measure["name"]] if error >= least)
-            said.append(f"{words} ({UNITS[measure['name']]}: {readable(error)})")
+            said.append(f"{words} ({UNITS[measure['name']]}: {number(error)})")
     return "; ".join(said)
 
 

@@ -41,7 +41,7 @@ class NumericColumn:
 
 @dataclass(frozen=True, slots=True)
 class CategoryColumn:
-    """Codes of a public domain of labels, with δ between them computed once (001 eq. 3)."""
+    """Codes of a public domain of labels, with δ between them computed once (Sánchez et al. 2016, eq. 3)."""
 
     attribute: Attribute
     codes: Codes

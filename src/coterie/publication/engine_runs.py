@@ -1,0 +1,269 @@
+"""Where a release is made: in memory, out of core or on Spark. Publishing asks the same three things of each.
+
+make     read the table and run the chain
+stage    write the rows under a hidden name
+again    take up rows that a killed run had charged and staged
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Thread
+from typing import Any, ClassVar, Protocol
+
+from coterie.engines.in_memory import protect as protect_table
+from coterie.engines.out_of_core.chain import warm_up
+from coterie.engines.out_of_core.release import LargeRelease, protect_file
+from coterie.engines.out_of_core.scratch import Scratch
+from coterie.engines.spark.release import SparkRelease, protect_frame
+from coterie.engines.spark.session import read_parquet, session
+from coterie.errors import ParameterError, nearest
+from coterie.methods import get_method
+from coterie.methods.recipe import Method
+from coterie.publication.ledger import StagedRecord
+from coterie.publication.publishing import Destination, stage_rows, table_again
+from coterie.publication.spark_staging import (
+    RemoteFolder,
+    file_system,
+    refuse_early,
+    refuse_within,
+    stage_parts,
+)
+from coterie.publication.staging import Staged
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import Number
+from coterie.table.address import Address, is_database
+from coterie.table.memory_limit import keep_what_is_freed, parse_memory
+from coterie.table.reading import as_table
+
+ENGINES = ("local", "spark")
+Progress = Callable[
+    [str, float, float], None
+]  # what is being done, how much of it is done, how much there is
+
+_LARGE = 10**7  # bytes of a file whose table will need compiled code
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: a table, its schema, and a method with its parameters."""
+
+    data: Any  # a path or an address; or a frame
+    schema: Schema
+    method: str
+    epsilon: Number | None = None
+    k: int | None = None
+    grouping: str = "equal"
+    seed: int | None = None
+    shuffle: bool = False
+    clip: bool = True
+    table: str | None = None
+    query: str | None = None
+    delta: Number | None = None
+    rows: int | None = None
+    target: str | None = None
+    progress: Progress = field(default=lambda what, done, total: None, repr=False, compare=False)
+
+    @property
+    def source(self) -> str | None:
+        """The file or address that is read; None for a frame."""
+        return str(self.data) if isinstance(self.data, str | Path) else None
+
+    @property
+    def recipe(self) -> Method:
+        return get_method(self.method).grouped(self.grouping)
+
+
+class Run(Protocol):
+    """One request on one engine."""
+
+    parts: ClassVar[bool]  # the release is a folder of part files
+    streamed: ClassVar[bool]  # the release is written piece by piece
+
+    @property
+    def request(self) -> Request: ...
+    def refuse_early(self, where: Destination) -> None: ...
+    def make(self, *, forget: bool) -> Any: ...
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged: ...
+    def again(self, where: Destination, record: StagedRecord) -> Staged: ...
+
+
+@dataclass(frozen=True)
+class InMemory:
+    request: Request
+    parts: ClassVar[bool] = False
+    streamed: ClassVar[bool] = False
+
+    def refuse_early(self, where: Destination) -> None:
+        """A file or table says so itself."""
+
+    def make(self, *, forget: bool) -> Any:
+        asked, source = self.request, self.request.source
+        if source is not None and Path(source).is_file() and Path(source).stat().st_size > _LARGE:
+            keep_what_is_freed()
+            Thread(target=warm_up).start()  # the compiled code is loaded while Arrow reads
+        # In a list, so that nobody else holds the table. A frame goes in as it is: the same kind comes out.
+        table = [asked.data]
+        if source is not None or asked.table or asked.query:
+            table = [as_table(asked.data, asked.schema, table=asked.table, query=asked.query)]
+        done, total = iter(range(1, len(asked.schema.protected) + 1)), len(asked.schema.protected)
+        return protect_table(
+            table.pop(),
+            asked.schema,
+            method=asked.method,
+            epsilon=asked.epsilon,
+            k=asked.k,
+            grouping=asked.grouping,
+            seed=asked.seed,
+            shuffle=asked.shuffle,
+            clip=asked.clip,
+            forget=forget,
+            progress=lambda _: asked.progress("Protecting", next(done), total),
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
+        )
+
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
+        return stage_rows(release, where, temporary)
+
+    def again(self, where: Destination, record: StagedRecord) -> Staged:
+        return table_again(where, record)
+
+
+@dataclass(frozen=True)
+class OutOfCore(InMemory):
+    streamed: ClassVar[bool] = True
+    memory: int | str
+    folder: Path | None = None  # for intermediate files
+    scratch: Scratch | None = None  # None: a private place in that folder, gone with the release
+
+    def make(self, *, forget: bool) -> LargeRelease:
+        asked, done = self.request, 0.0
+        total = len(asked.schema.protected)
+
+        def advance(share: float) -> None:
+            nonlocal done
+            done += share
+            asked.progress("Protecting", done, total)
+
+        place = self.scratch or Scratch.make(Path(tempfile.mkdtemp(prefix="coterie-", dir=self.folder)))
+        release = protect_file(
+            str(asked.source),
+            asked.schema,
+            method=asked.method,
+            epsilon=asked.epsilon,
+            k=asked.k,
+            seed=asked.seed,
+            memory=self.memory,
+            scratch=place,
+            advance=advance,
+        )
+        if self.scratch is None:
+            weakref.finalize(release, place.discard)
+        return release
+
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
+        written = 0
+
+        def advance(rows: int) -> None:
+            nonlocal written
+            written += rows
+            self.request.progress("Writing", written, release.records)
+
+        return stage_rows(release.watched(advance), where, temporary)
+
+
+@dataclass(frozen=True)
+class OnSpark:
+    """A Spark frame, or Parquet at a path or address, in; a folder of part files out."""
+
+    request: Request
+    master: str | None = None
+    parts: ClassVar[bool] = True
+    streamed: ClassVar[bool] = False
+
+    @cached_property
+    def spark(self) -> Any:
+        return self.request.data.sparkSession if self.request.source is None else session(self.master)
+
+    def refuse_early(self, where: Destination) -> None:
+        if self.request.source is not None:
+            refuse_within(where.data, self.request.source)
+        refuse_early(self.spark, where.data, force=where.force)
+
+    def make(self, *, forget: bool) -> SparkRelease:
+        asked, frame = self.request, self.request.data
+        if asked.source is not None:
+            if "://" in asked.source:
+                file_system(self.spark, asked.source)
+            frame = read_parquet(self.spark, asked.source)
+        return protect_frame(
+            frame, asked.schema, method=asked.method, epsilon=asked.epsilon, k=asked.k, seed=asked.seed
+        )
+
+    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
+        return stage_parts(self.spark, release.data, where.data, force=where.force, temporary=temporary)
+
+    def again(self, where: Destination, record: StagedRecord) -> Staged:
+        """A folder in a remote storage that was charged before its driver died."""
+        return RemoteFolder(
+            where.data.rstrip("/"), record.temporary, record.sha256, 0, where.force, self.spark
+        )
+
+
+def run_of(
+    request: Request,
+    *,
+    engine: str = "local",
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    master: str | None = None,
+) -> Run:
+    """The engine that was asked for, or a sentence about what it cannot do."""
+    source = request.source
+    if source is None and type(request.data).__module__.startswith("pyspark."):
+        engine = "spark"
+    if engine not in ENGINES:
+        raise ParameterError(f"There is no engine '{engine}'.", nearest(engine, ENGINES))
+    if master is not None and engine != "spark":
+        raise ParameterError("--master belongs to Spark.", "Add --engine spark, or leave it out.")
+    if memory is None and engine == "local":
+        if scratch is not None:
+            raise ParameterError("--scratch belongs to --memory.", "Give both, or leave it out.")
+        return InMemory(request)
+    if memory is not None:
+        if engine == "spark":
+            raise ParameterError(
+                "--memory limits the local engine.", "Spark's own settings limit its executors."
+            )
+        parse_memory(memory)
+    for given, name in (
+        (request.shuffle, "--shuffle"),
+        (request.grouping != "equal", "--grouping"),
+        (not request.clip, "--no-clip"),
+    ):
+        if given:
+            raise ParameterError(
+                f"{name} needs the whole table in memory.", f"Leave out {name}, or --memory and --engine."
+            )
+    if source is not None and is_database(source) and (engine != "spark" or Address.knows(source)):
+        raise ParameterError("A database table is read into memory.", "Leave out --memory and --engine.")
+    if engine == "spark":
+        if request.table or request.query:
+            raise ParameterError(
+                "Spark reads and writes Parquet, no tables of databases.",
+                "Leave out --table, --query and --output-table, or --engine.",
+            )
+        return OnSpark(request, master)
+    if source is None:
+        raise ParameterError(
+            "A frame is in memory already.", "Leave out the limit, or give the path of a Parquet file."
+        )
+    assert memory is not None
+    return OutOfCore(request, memory, None if scratch is None else Path(scratch))

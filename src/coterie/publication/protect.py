@@ -1,0 +1,281 @@
+"""protect() and publish(): a table in, a release out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from coterie.engines.out_of_core.scratch import forget_scratch, scratch_beside
+from coterie.errors import OutputError, ParameterError
+from coterie.publication.engine_runs import OutOfCore, Progress, Request, run_of
+from coterie.publication.ledger import Ledger
+from coterie.publication.release import (
+    Release,
+    Written,
+    destination_of,
+    put_out,
+    request_fingerprint,
+    require_both,
+)
+from coterie.schema.attributes import Schema
+from coterie.schema.document import as_schema
+from coterie.schema.exact import Number
+from coterie.table.address import Address, is_database
+
+AnySchema = Schema | str | Path | Mapping[str, Any]
+
+
+def protect(
+    data: Any,
+    schema: AnySchema,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    k: int | None = None,
+    grouping: str = "equal",
+    seed: int | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
+    shuffle: bool = False,
+    clip: bool = True,
+    table: str | None = None,
+    query: str | None = None,
+    engine: str = "local",
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    master: str | None = None,
+    forget: bool = False,
+    progress: Progress | None = None,
+) -> Release:
+    """Protect a table.
+
+    The released frame is of the same kind as the one that went in. A pandas index does not pass: it may name
+    people, so released rows are numbered anew.
+
+    Parameters
+    ----------
+    data : frame, str or Path
+        A pandas or polars DataFrame, a pyarrow Table, a dict of lists or a Spark frame; the path of a CSV, Parquet,
+        Arrow or Excel file; or the address of a database (`postgresql://…`, `sqlite:///…`).
+    schema : Schema, str, Path or dict
+        Types, roles and public bounds of the columns: a `Schema`, a schema file, or its content.
+    method : str
+        A method's name, such as "laplace". `list_methods()` lists them. There is no default.
+    epsilon : int, str, float or Fraction, optional
+        The total privacy budget, split over the protected attributes by their weights. Methods without noise need
+        none.
+    k : int, optional
+        Records per group, for methods that group records.
+    grouping : {"equal", "optimal"}, default "equal"
+        Ranked groups of equal size, or optimal groups of k to 2k−1 records.
+    seed : int, optional
+        Noise that can be repeated, for experiments. It protects nobody, and the certificate says so.
+    delta : int, str, float or Fraction, optional
+        For `dp-synthetic`: (ε, δ)-DP instead of pure ε-DP, with less noise. Well below one over the number of records.
+    rows : int, optional
+        For `dp-synthetic`: how many rows to draw. Default: as many as came in.
+    target : str, optional
+        For `dp-synthetic`: the attribute that others will predict. Its relation to each of them is measured first.
+    shuffle : bool, default False
+        Release the rows in random order.
+    clip : bool, default True
+        Cut released numbers to their public domain.
+    table, query : str, optional
+        The table (or sheet) to read, or a query, where `data` is a database (or a workbook).
+    engine : {"local", "spark"}, default "local"
+        Where to work. A Spark frame is always protected on its cluster.
+    memory : int or str, optional
+        Stay below so much memory, such as "2GB": for a Parquet file that is larger than memory.
+    scratch : str or Path, optional
+        A folder for intermediate files, with `memory`. They are removed together with the release.
+    master : str, optional
+        Spark's master, such as "spark://host:7077".
+    forget : bool, default False
+        Let go of each original column once it is protected. This halves the memory, and `internal` is gone.
+    progress : callable, optional
+        Called as progress(what, done, total).
+
+    Returns
+    -------
+    Release
+        The rows, the promise and the certificate; its `write` method writes them.
+
+    Raises
+    ------
+    SchemaError
+        Where the schema is wrong or does not fit the table.
+    DataError
+        Where the table holds something that cannot be protected.
+    ParameterError
+        For an impossible choice of method, epsilon, k or engine.
+
+    See Also
+    --------
+    publish : protect and write in one step, with the ledger asked first.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> release = coterie.protect(
+    ...     {"age": [31, 45, 62, 28], "income": [30_000, 52_000, 47_000, 18_000]},
+    ...     {
+    ...         "attributes": {
+    ...             "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},
+    ...             "income": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 200_000}},
+    ...         }
+    ...     },
+    ...     method="laplace",
+    ...     epsilon=2,
+    ... )
+    >>> release.guarantee.status.value
+    'proved'
+    >>> len(release.data["age"])
+    4
+    """
+    asked = Request(
+        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
+        *(delta, rows, target),
+    )
+    if progress is not None:
+        asked = replace(asked, progress=progress)
+    asked.recipe  # noqa: B018 (a misspelt name should not cost the time of reading the table)
+    run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
+    fingerprint = uuid4().hex if forget else ""
+    if asked.source is not None:
+        fingerprint = request_fingerprint(asked)
+    made = run.make(forget=forget)
+    if forget and asked.source is None:
+        run = replace(run, request=replace(asked, data=None))  # type: ignore[type-var]
+    return Release(made, run, fingerprint)
+
+
+def publish(
+    data: Any,
+    schema: AnySchema,
+    output: str | Path,
+    *,
+    method: str,
+    epsilon: Number | None = None,
+    k: int | None = None,
+    grouping: str = "equal",
+    seed: int | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
+    shuffle: bool = False,
+    clip: bool = True,
+    table: str | None = None,
+    query: str | None = None,
+    engine: str = "local",
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    master: str | None = None,
+    output_table: str | None = None,
+    certificate: str | Path | None = None,
+    internal: str | Path | None = None,
+    measurements: str | Path | None = None,
+    sign: str | Path | None = None,
+    ledger: str | Path | Ledger | None = None,
+    population: str | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Written:
+    """Protect a table and write the release in one step. This is what `coterie protect` does.
+
+    The same as `protect(…).write(…)`, with three differences that matter for long runs. Outputs that are in the way
+    and budgets that are used up are refused before the table is read. A run that was killed after its charge is
+    finished without drawing noise again. A run with `memory` that was interrupted goes on where it stopped.
+
+    Parameters
+    ----------
+    data, schema, method, epsilon, k, grouping, seed, delta, rows, target, shuffle, clip, table, query, engine, memory, master, progress
+        As for `protect`.
+    output : str or Path
+        A file (.csv, .parquet, .arrow), a database address, or for Spark a folder of Parquet files.
+    scratch : str or Path, optional
+        A folder for intermediate files, with `memory`. Default: beside the output.
+    output_table : str, optional
+        The table to write, where `output` is the address of a database.
+    certificate, internal, measurements, sign, ledger, population, force
+        As for `Release.write`.
+
+    Returns
+    -------
+    Written
+        Where the release and its certificate are.
+
+    Raises
+    ------
+    OutputError, BudgetExceeded, SchemaError, DataError, ParameterError
+        As `protect` and `Release.write`.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = coterie.publish(
+    ...         coterie.demo_population(people=100),
+    ...         coterie.demo_schema(),
+    ...         f"{folder}/released.parquet",
+    ...         method="laplace",
+    ...         epsilon=1,
+    ...     )
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['released.parquet', 'released.parquet.certificate.json']
+    >>> written.certificate.release.rows
+    100
+    """
+    require_both(ledger, population)
+    asked = Request(
+        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
+        *(delta, rows, target),
+    )
+    if progress is not None:
+        asked = replace(asked, progress=progress)
+    source = asked.source
+    if engine == "spark" and (table or query or output_table):
+        raise ParameterError(
+            "Spark reads and writes Parquet, no tables of databases.",
+            "Leave out --table, --query and --output-table, or --engine.",
+        )
+    if (
+        query
+        and force
+        and source is not None
+        and is_database(output)
+        and Address.parse(str(output)).same_database(Address.parse(source))
+    ):
+        raise OutputError(
+            "A query may read any table of the database, so --force could overwrite what it reads.",
+            "Write to a new table without --force, or read with --table instead of --query.",
+        )
+    # A misspelt name should not cost the time of reading the table.
+    recipe = asked.recipe
+    if epsilon is None and recipe.adds_noise:
+        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
+    run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
+    inputs = (schema,) if isinstance(schema, str | Path) else ()
+    where = destination_of(
+        run, output, output_table, certificate, internal, sign, force, inputs, measurements=measurements
+    )
+    beside = nullcontext(None)
+    if isinstance(run, OutOfCore):
+        beside = scratch_beside(str(output), run.folder)  # type: ignore[assignment]
+    with beside as place:
+        if place is not None:
+            run = replace(run, scratch=place)  # type: ignore[type-var]
+
+        def make() -> Any:
+            run.refuse_early(where)
+            return run.make(forget=internal is None)
+
+        written = put_out(run, make, where, ledger, population, lambda: request_fingerprint(asked))
+    if not run.streamed:
+        forget_scratch(str(output))
+    return written

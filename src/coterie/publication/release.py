@@ -1,0 +1,392 @@
+"""A release: the protected rows and what they promise. It writes itself, with its certificate, charged once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from coterie.engines.internal_figures import InternalFigures
+from coterie.errors import ParameterError
+from coterie.methods.guarantee import Guarantee
+from coterie.promise.certificate import Certificate, Digest
+from coterie.promise.certifying import warnings_on
+from coterie.promise.loss import Loss
+from coterie.publication.engine_runs import Request, Run
+from coterie.publication.ledger import Ledger
+from coterie.publication.publishing import (
+    Destination,
+    Make,
+    fingerprint_of,
+    publish_charged,
+    publish_uncharged,
+    purpose_of,
+)
+from coterie.publication.spark_staging import check_address
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import as_text, parse_epsilon
+from coterie.table.digest import table_digest
+from coterie.table.frames import to_arrow, to_kind
+
+AnySchema = Schema | str | Path | Mapping[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Written:
+    """Where a release went.
+
+    Attributes
+    ----------
+    path : str
+        The file, or the database and its table, without credentials.
+    certificate : Certificate
+        As it was written, with the digest of the written bytes.
+    certificate_path : Path
+        Where it is.
+    internal : Path or None
+        The figures that must not be published, where they were asked for.
+    warnings : tuple of str
+        What the certificate notes about a budget that is too large or too small to be of use.
+    """
+
+    path: str
+    certificate: Certificate
+    certificate_path: Path
+    internal: Path | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return warnings_on(self.certificate)
+
+    def __repr__(self) -> str:
+        promise = self.certificate.guarantee
+        return f"<Written: {self.path}, {self.certificate.release.rows:,} rows, {promise.status}: {promise.label}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A protected table and what it promises.
+
+    `protect` makes one. Publish `data` (or let `write` do it) together with the certificate. Never publish
+    `internal`, which is computed from the original table.
+
+    Attributes
+    ----------
+    data : frame
+        The released rows, of the kind that went in: pandas, polars, Arrow, a dict of lists, or a lazy Spark frame.
+        A stream of record batches where the table was larger than memory.
+    table : pyarrow.Table
+        The same rows as an Arrow table.
+    method : str
+        The name of the method.
+    records : int
+        The number of released rows.
+    guarantee : Guarantee
+        What is promised: status, model, value and assumptions.
+    loss : Loss
+        What a ledger is charged.
+    certificate : Certificate
+        The promise, its assumptions and the digest of the rows.
+    internal : InternalFigures
+        What the protection cost in accuracy. From the original data: do not publish it.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> release = coterie.protect(
+    ...     coterie.demo_population(), coterie.demo_schema(), method="laplace", epsilon=1
+    ... )
+    >>> release
+    <Release: 5,000 rows, method laplace, proved: 1-DP (replace-one; n and bounds public)>
+    >>> release.to_frame().column_names[:3]
+    ['age', 'schooling', 'hours']
+    """
+
+    _made: Any = field(compare=False)  # what the engine gave back
+    _run: Run = field(compare=False)
+    _fingerprint: str = field(
+        compare=False
+    )  # "": that of the frame, which is hashed when a ledger asks for it
+
+    def __repr__(self) -> str:
+        promise = self.guarantee
+        return (
+            f"<Release: {self.records:,} rows, method {self.method}, {promise.status.value}: {promise.label}>"
+        )
+
+    @property
+    def data(self) -> Any:
+        return self._made.table if self._run.streamed else self._made.data
+
+    @property
+    def table(self) -> pa.Table:
+        if self._run.parts:
+            raise ParameterError(
+                "The rows are on a cluster.",
+                "Write them, or collect `data` if they fit this machine's memory.",
+            )
+        return self._made.table
+
+    @property
+    def method(self) -> str:
+        name: str = self._made.method
+        return name
+
+    @property
+    def records(self) -> int:
+        made = self._made
+        return int(made.records if hasattr(made, "records") else made.table.num_rows)
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the rows were drawn anew, so that none of them belongs to a person."""
+        return self._run.request.recipe.synthetic
+
+    @property
+    def guarantee(self) -> Guarantee:
+        stated: Guarantee = self._made.guarantee
+        return stated
+
+    @property
+    def loss(self) -> Loss:
+        cost: Loss = self._made.loss
+        return cost
+
+    @property
+    def certificate(self) -> Certificate:
+        if self._run.parts or self._run.streamed:
+            raise ParameterError(
+                "A release larger than memory is certified when it is written.", "Call its write method."
+            )
+        certificate: Certificate = self._made.certificate
+        return certificate
+
+    @property
+    def internal(self) -> InternalFigures:
+        if self._run.parts:
+            raise ParameterError(
+                "Internal figures need the whole table in memory.", "Leave them out, or the engine."
+            )
+        figures: InternalFigures = self._made.internal
+        return figures
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that the rows of `dp-synthetic` were drawn from. Safe to publish with them."""
+        counts: pa.Table = self._made.measurements
+        return counts
+
+    def certify(self, digest: Digest) -> Certificate:
+        """The certificate over other bytes than those of `table`, such as those of a file."""
+        certificate: Certificate = self._made.certify(digest)
+        return certificate
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """The released rows as a frame of the kind you name.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+
+        Returns
+        -------
+        pyarrow.Table, pandas.DataFrame or polars.DataFrame
+
+        Raises
+        ------
+        ParameterError
+            For an unknown kind, and for rows that are on a cluster.
+        MissingExtra
+            Where that library is not installed.
+
+        Examples
+        --------
+        >>> import coterie
+        >>> people = coterie.demo_population(people=100)
+        >>> release = coterie.protect(people, coterie.demo_schema(), method="laplace", epsilon=1)
+        >>> release.to_frame("pandas").shape
+        (100, 8)
+        """
+        table = self.table
+        return to_kind(table.read_all() if isinstance(table, pa.RecordBatchReader) else table, kind)
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        table: str | None = None,
+        certificate: str | Path | None = None,
+        internal: str | Path | None = None,
+        measurements: str | Path | None = None,
+        sign: str | Path | None = None,
+        ledger: str | Path | Ledger | None = None,
+        population: str | None = None,
+        force: bool = False,
+    ) -> Written:
+        """Write the rows and their certificate: both, or nothing.
+
+        With a ledger the release is charged before it can be seen. Written twice, it is charged once; a run that was
+        killed in between is finished by whoever opens the ledger next.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file (.csv, .parquet, .arrow), a database address, or for Spark a folder of Parquet files.
+        table : str, optional
+            The table to write, where `path` is the address of a database.
+        certificate : str or Path, optional
+            Where the certificate goes. Default: beside the file, as PATH.certificate.json.
+        internal : str or Path, optional
+            Also write what the protection cost. Do not publish that file.
+        measurements : str or Path, optional
+            Also write the noisy counts that the rows of `dp-synthetic` were drawn from (.parquet, .csv).
+        sign : str or Path, optional
+            An Ed25519 key file to sign the certificate with.
+        ledger : str, Path or Ledger, optional
+            The ledger to charge; `population` says whose lifetime budget.
+        population : str, optional
+            Whose budget the ledger charges.
+        force : bool, default False
+            Replace files that exist already.
+
+        Returns
+        -------
+        Written
+            Where the release and its certificate are.
+
+        Raises
+        ------
+        OutputError
+            Where something is in the way, or the disk is full. Nothing is left then.
+        BudgetExceeded
+            Where the population's lifetime budget would be passed.
+        ParameterError
+            For a seeded release with a ledger: it protects nobody, so it is not charged.
+
+        Examples
+        --------
+        >>> import coterie, tempfile
+        >>> people = coterie.demo_population(people=100)
+        >>> release = coterie.protect(people, coterie.demo_schema(), method="laplace", epsilon=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = release.write(f"{folder}/released.csv")
+        ...     coterie.verify(f"{folder}/released.csv")
+        <Verification: the release has the bytes that were certified; not signed>
+        """
+        where = destination_of(
+            self._run, path, table, certificate, internal, sign, force, measurements=measurements
+        )
+
+        def make() -> Any:
+            self._run.refuse_early(where)
+            return self._made
+
+        identity = self._fingerprint or partial(request_fingerprint, self._run.request)
+        return put_out(self._run, make, where, ledger, population, identity)
+
+
+def put_out(
+    run: Run,
+    make: Make,
+    where: Destination,
+    ledger: str | Path | Ledger | None,
+    population: str | None,
+    identity: str | Callable[[], str],
+) -> Written:
+    require_both(ledger, population)
+    if ledger is None:
+        return _written(publish_uncharged(make, where, run.stage), where)
+    assert population is not None
+    asked = run.request
+    if asked.seed is not None:
+        raise ParameterError(
+            "A seeded release protects nobody, so it is not charged to a ledger.",
+            "Leave out --seed or --ledger.",
+        )
+    purpose = purpose_of(
+        asked.recipe,
+        parse_epsilon(asked.epsilon or "1"),
+        asked.schema,
+        asked.k,
+        population=population,
+        target=where.shown,
+        fingerprint=identity if isinstance(identity, str) else identity(),
+        shuffled=asked.shuffle,
+        clipped=asked.clip,
+        delta=asked.delta,
+    )
+    with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger) as book:
+        return _written(publish_charged(make, where, book, purpose, run.stage, run.again), where)
+
+
+def _written(certificate: Certificate, where: Destination) -> Written:
+    return Written(where.shown, certificate, where.certificate_path, where.internal)
+
+
+def require_both(ledger: object, population: str | None) -> None:
+    if (ledger is None) != (population is None):
+        raise ParameterError("--ledger and --population belong together.", "Give both, or neither.")
+
+
+def destination_of(
+    run: Run,
+    path: str | Path,
+    table: str | None,
+    certificate: str | Path | None,
+    internal: str | Path | None,
+    sign: str | Path | None,
+    force: bool,
+    inputs: tuple[str | Path, ...] = (),
+    *,
+    measurements: str | Path | None = None,
+) -> Destination:
+    asked = run.request
+    if measurements is not None and asked.recipe.whole_table is None:
+        raise ParameterError(
+            f"Method '{asked.method}' does not draw rows from noisy counts.",
+            "Leave out --measurements, or choose dp-synthetic.",
+        )
+    if internal is not None and (run.parts or run.streamed):
+        raise ParameterError(
+            "--internal needs the whole table in memory.", "Leave out --internal, or --memory and --engine."
+        )
+    if run.parts:
+        for address in (str(path), *([asked.source] if asked.source else [])):
+            check_address(address)
+    source: tuple[Any, ...] = ()
+    if asked.source is not None:
+        source = ((asked.source, asked.table) if asked.table else asked.source,)
+    return Destination(
+        data=str(path),
+        table=table,
+        certificate=None if certificate is None else Path(certificate),
+        internal=None if internal is None else Path(internal),
+        measurements=None if measurements is None else Path(measurements),
+        key=None if sign is None else Path(sign),
+        parts=run.parts,
+        streamed=run.streamed,
+        inputs=(*source, *inputs),
+        force=force,
+    )
+
+
+def request_fingerprint(asked: Request) -> str:
+    """Tells one request from another, so that one that is made again after a kill is recognised."""
+    epsilon = asked.epsilon
+    if epsilon is not None and not isinstance(epsilon, str):
+        epsilon = as_text(parse_epsilon(epsilon))
+    source = asked.source
+    if source is None:
+        source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
+    named = (asked.method, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
+    request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
+    options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
+    if options != (None, None, None):  # without them, a request of an older version stays the same request
+        request = (*request, *options)
+    return fingerprint_of(source, request)

@@ -1,0 +1,162 @@
+"""Fields of colour: a triangle of correlations, or an error over two settings. The style sheet has nine steps of colour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from coterie.report.charts.figure import NARROW, Drawing, Figure, Key, Panel, table
+from coterie.report.charts.scale import number
+from coterie.report.charts.svg import Svg, box, cut, text, text_width, together
+
+STEPS = 9
+_LARGEST, _SMALLEST, _WRITTEN = (
+    44.0,
+    9.0,
+    33.0,
+)  # pixels: fields, and from which size on numbers stand in them
+_NAMES = 96.0
+
+
+def correlation_matrix(
+    title: str, names: Sequence[str], values: Sequence[Sequence[float]], *, reach: float = 1.0, note: str = ""
+) -> Figure:
+    """Each pair once. Orange is negative, purple positive; `reach` is the value of the darkest colour."""
+    room = min(_NAMES, max((text_width(name) for name in names), default=0.0)) + 8
+    size = min(_LARGEST, max(_SMALLEST, (NARROW - room - 4) / max(1, len(names) - 1)))
+    every = math.ceil(12.0 / size)  # of a wide table, every second or third is named
+    parts = [text(2, 13, title, width=NARROW - 4, class_="name")]
+    top = 24.0
+    for place, name in enumerate(names):
+        if place % every == 0:
+            middle = top + (place - 0.5) * size
+            if place:
+                parts.append(text(room - 6, middle + 4, name, anchor="end", width=room - 6))
+            if place < len(names) - 1:
+                x, y = room + (place + 0.5) * size + 4, top + (len(names) - 1) * size + 6
+                written = cut(name, room - 6)
+                turned = f"translate({x:.1f} {y:.1f}) rotate(-90)"
+                parts.append(text(0, 0, written, anchor="end", transform=turned))
+    for row in range(1, len(names)):
+        for column in range(row):
+            value = values[row][column]
+            x, y = room + column * size, top + (row - 1) * size
+            words = f"{names[column]} and {names[row]}\n{correlation(value)}"
+            shade = diverging_step(value / reach)
+            parts += _field(
+                x, y, size, size, f"d{shade}", correlation(value) if size >= _WRITTEN else "", words
+            )
+    width = room + max(1, len(names) - 1) * size + 4
+    low = max((text_width(cut(name, room - 6)) for name in names[:-1]), default=0.0)
+    drawing = Drawing(max(width, NARROW), top + (len(names) - 1) * size + low + 10, together(parts))
+    caption = f"{title}. Orange is negative, purple positive.{f' {note}' if note else ''}"
+    rows = table((name, *map(correlation, line)) for name, line in zip(names, values, strict=True))
+    key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
+    return Figure((Panel(f"{title}: correlation matrix", drawing),), caption, ("", *names), rows, (key,))
+
+
+def correlation(value: float) -> str:
+    """Two decimals; what rounds to nothing has no sign."""
+    shown = f"{value:.2f}"
+    return "–" if math.isnan(value) else "0.00" if shown == "-0.00" else shown.replace("-", "−")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A panel of values over rows and columns; NaN where nothing was measured."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[float]]
+
+
+def heatmap(
+    grids: Sequence[Grid],
+    *,
+    row: str,
+    column: str,
+    value: str,
+    caption: str,
+    log: bool = True,
+    title: str = "",
+) -> Figure:
+    """All panels on one colour scale, the values written into the fields where there is room. Dark is large."""
+    known = [
+        v for grid in grids for line in grid.values for v in line if math.isfinite(v) and (not log or v > 0)
+    ]
+    low, high = (min(known), max(known)) if known else (1.0, 1.0)
+    panels = [_grid(grid, row, column, value, _shade(low, high, log=log)) for grid in grids]
+    rows = table(
+        (grid.title, one, other, number(found))
+        for grid in grids
+        for one, line in zip(grid.rows, grid.values, strict=True)
+        for other, found in zip(grid.columns, line, strict=True)
+    )
+    key = Key(f"{number(low)} to {number(high)}: {value}{', log scale' if log else ''}", _ramp("q"))
+    return Figure(tuple(panels), caption, ("", row, column, value), rows, (key,), title)
+
+
+def _grid(grid: Grid, row: str, column: str, value: str, shade: Callable[[float], int]) -> Panel:
+    room = min(_NAMES, max(text_width(words) for words in grid.rows)) + 12
+    width = min(64.0, (NARROW - room - 6) / len(grid.columns))
+    height = 26.0 if width >= _WRITTEN else 22.0
+    every = math.ceil((min(_NAMES, max(text_width(words) for words in grid.columns)) + 6) / width)
+    top = 44.0
+    parts = [
+        text(2, 13, grid.title, width=NARROW - 4, class_="name"),
+        text(2, 34, row, width=NARROW - 4, class_="title"),
+    ]
+    for place, words in enumerate(grid.rows):
+        parts.append(
+            text(room - 8, top + place * height + height / 2 + 4, words, anchor="end", width=room - 8)
+        )
+        for other, found in enumerate(grid.values[place]):
+            x, y = room + other * width, top + place * height
+            if math.isnan(found):
+                parts.append(text(x + width / 2, y + height / 2 + 4, "–", anchor="middle", class_="tick"))
+                continue
+            short = number(float(f"{found:.2g}"))
+            short = short if text_width(short) <= width - 2 else ""
+            said = f"{row} = {words}, {column} = {grid.columns[other]}\n{value}: {number(found)}"
+            parts += _field(x, y, width, height, f"q{shade(found)}", short, said)
+    end = top + len(grid.rows) * height
+    for place, words in enumerate(grid.columns):
+        if place % every == 0:
+            middle = room + (place + 0.5) * width
+            parts.append(text(middle, end + 16, words, anchor="middle", width=_NAMES, class_="tick"))
+    last = room + len(grid.columns) * width
+    parts.append(text(last, end + 33, column, anchor="end", width=last - 2, class_="title"))
+    return Panel(f"{grid.title}: {value} over {row} and {column}", Drawing(NARROW, end + 40, together(parts)))
+
+
+def _field(
+    x: float, y: float, width: float, height: float, class_: str, written: str, words: str
+) -> list[Svg]:
+    gap = 1.0 if width > 14 else 0.5
+    parts = [box(x, y, width - gap, height - gap, class_, words)]
+    if written:
+        parts.append(text(x + width / 2, y + height / 2 + 4, written, anchor="middle", class_=f"on-{class_}"))
+    return parts
+
+
+def _shade(low: float, high: float, *, log: bool) -> Callable[[float], int]:
+    def step(value: float) -> int:
+        if log:
+            share = math.log(max(value, low) / low) / (math.log(high / low) or 1.0)
+        else:
+            share = (value - low) / ((high - low) or 1.0)
+        return min(STEPS - 1, int(share * STEPS))
+
+    return step
+
+
+def diverging_step(share: float) -> int:
+    """0 the darkest orange, 4 nothing, 8 the darkest purple."""
+    share = min(max(share, -1.0), 1.0) if math.isfinite(share) else 0.0
+    return round(4 + 4 * share)
+
+
+def _ramp(kind: str) -> Svg:
+    return together(box(place * 26 / STEPS, 1, 26 / STEPS, 12, f"{kind}{place}") for place in range(STEPS))

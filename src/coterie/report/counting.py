@@ -1,0 +1,102 @@
+"""One attribute before and after, counted: bins that all tables share, or labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.attributes import AttributeType
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+
+BINS = 30
+MOST_LABELS = 12
+_DAY = 86_400  # seconds
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts of every record. Numbers and dates have `edges`, other attributes `labels`."""
+
+    name: str
+    before: list[int]
+    after: list[list[int]]
+    labels: list[str] | None = None
+    edges: list[float] | None = None
+    unit: str = ""
+    dates: bool = False  # edges are days since 1970
+    means: tuple[float, ...] = ()  # of the numbers, before and after
+    deviations: tuple[float, ...] = ()
+
+
+def counted(before: Column, after: Sequence[Column]) -> Counted:
+    """`after`: the same attribute in one or several releases."""
+    attribute = before.attribute
+    if isinstance(before, CategoryColumn):
+        codes = [one.codes for one in after if isinstance(one, CategoryColumn)]
+        return _labels(attribute.name, before.taxonomy.categories, before.codes, codes, by_count=True)
+    assert isinstance(before, NumericColumn)
+    tables = [before.values, *(one.values for one in after if isinstance(one, NumericColumn))]
+    labels = attribute.categories.labels if attribute.categories else None
+    if attribute.type is AttributeType.ORDINAL and labels:
+        first, *others = (_ranks(values, labels) for values in tables)
+        return _labels(attribute.name, labels, first, others, by_count=False)
+    if attribute.type is AttributeType.TIMESTAMP:
+        tables = [values / _DAY for values in tables]
+    edges = shared_edges(tables, whole=attribute.type is AttributeType.INTEGER)
+    first_counts, *other_counts = (_binned(values, edges) for values in tables)
+    return Counted(
+        attribute.name,
+        first_counts,
+        other_counts,
+        edges=edges,
+        unit=attribute.unit or "",
+        dates=attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP),
+        means=tuple(float(values.mean()) for values in tables),
+        deviations=tuple(float(values.std()) for values in tables),
+    )
+
+
+def shared_edges(tables: Sequence[Floats], *, whole: bool) -> list[float]:
+    """Equal bins over all but the outermost half percent of each; whole numbers get bins of their own if they are few."""
+    ends = [np.quantile(values, share) for values in tables for share in (0.005, 0.995)]
+    low, high = float(min(ends)), float(max(ends))
+    if whole and high - low <= BINS:
+        return [edge - 0.5 for edge in range(math.floor(low), math.ceil(high) + 2)]
+    rough = (high - low) / BINS or abs(low) / BINS or 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    step = max(1.0, step) if whole else step
+    first = math.floor(low / step + 1e-9)
+    count = max(1, math.ceil(high / step - 1e-9) - first)
+    return [(first + place) * step for place in range(count + 1)]
+
+
+def _binned(values: Floats, edges: list[float]) -> list[int]:
+    """Values beyond the edges count in the outer bins, so that nobody is left out."""
+    return [int(count) for count in np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]]
+
+
+def _ranks(values: Floats, labels: tuple[str, ...]) -> NDArray[np.int32]:
+    return np.clip(np.rint(values), 0, len(labels) - 1).astype(np.int32)
+
+
+def _labels(
+    name: str, labels: Sequence[str], before: Any, after: Sequence[Any], *, by_count: bool
+) -> Counted:
+    """The commonest labels of the original; the others together."""
+    tables = [np.bincount(codes, minlength=len(labels)) for codes in (before, *after)]
+    order = np.argsort(-tables[0], kind="stable") if by_count else np.arange(len(labels))
+    shown, rest = order[:MOST_LABELS], order[MOST_LABELS:]
+    names = [str(labels[code]) for code in shown]
+    counts = [[int(count) for count in whole[shown]] for whole in tables]
+    if len(rest):
+        names.append(f"{len(rest)} other labels")
+        for found, whole in zip(counts, tables, strict=True):
+            found.append(int(whole[rest].sum()))
+    return Counted(name, counts[0], counts[1:], labels=names)

@@ -1,0 +1,112 @@
+"""write_report(): the pages, figures and tables of a comparison or an audit, in one folder."""
+
+from __future__ import annotations
+
+import json
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+from coterie.auditing.audit import Audit
+from coterie.comparison.comparison import Comparison
+from coterie.errors import OutputError, ParameterError
+from coterie.publication.staging import stage_bytes
+from coterie.report.audit_figure import audit_figure
+from coterie.report.audit_page import audit_page
+from coterie.report.comparison_report import write_comparison
+from coterie.report.verdict import Verdict
+
+_SECONDS = 30.0  # of attacks on the examples of a comparison
+AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
+
+
+def write_report(
+    result: Any, folder: str | Path, *, force: bool = False, audit_seconds: float | None = _SECONDS
+) -> Verdict | None:
+    """Write what a comparison or an audit found as a page that opens offline, with its figures and tables.
+
+    Parameters
+    ----------
+    result : Comparison or Audit
+        What `compare`, `audit` or `audit_method` returned.
+    folder : str or Path
+        A comparison writes report.html, results.csv, results.parquet, attributes.parquet and figures/ into it; an
+        audit audit.html, audit.json and audit.png. Do not publish the latter.
+    force : bool, default False
+        Replace the files of an earlier audit.
+    audit_seconds : float, optional
+        For how long to attack the example releases of a comparison, in all; None: not at all.
+
+    Returns
+    -------
+    Verdict or None
+        What to take from a comparison, in words.
+
+    Raises
+    ------
+    OutputError
+        Where files are in the way.
+    MissingExtra
+        Where the extra `report` is not installed.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> from pathlib import Path
+    >>> people, schema = coterie.demo_population(people=200), coterie.demo_schema()
+    >>> release = coterie.protect(people, schema, method="ir", k=5)
+    >>> found = coterie.audit(people, release, schema, attacks=["tie-linkage"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     coterie.write_report(found, folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['audit.html', 'audit.json', 'audit.png']
+    """
+    return _write(result, Path(folder), force, audit_seconds)
+
+
+@singledispatch
+def _write(result: Any, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
+    raise ParameterError(
+        f"There is no report of a {type(result).__name__}.", "Give a Comparison or an Audit."
+    )
+
+
+@_write.register
+def _(result: Comparison, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
+    if result.table is None:
+        raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
+    return write_comparison(
+        result,
+        result.table,
+        folder,
+        title=f"Comparison on {result.name}",
+        sample=result.sample,
+        settings=result.settings,
+        audit_seconds=audit_seconds,
+    )
+
+
+@_write.register
+def _(result: Audit, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
+    refuse_existing_audit(folder, force=force)
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    figure = audit_figure(result)
+    written = (audit_page(result).encode(), content.encode(), figure.png() if figure else b"")
+    for name, data in zip(AUDIT_FILES, written, strict=True):
+        if data:
+            stage_bytes(data, folder / name, force=force).publish()
+        else:  # of an earlier audit
+            (folder / name).unlink(missing_ok=True)
+    return None
+
+
+def refuse_existing_audit(folder: Path, *, force: bool) -> None:
+    """Say now, not after the attacks, that an output is in the way."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder} is not a folder.", "Choose another place.")
+    for name in AUDIT_FILES:
+        if (folder / name).exists() and not force:
+            raise OutputError(
+                f"{folder / name} exists already.", "Choose another folder, or replace it with --force."
+            )
