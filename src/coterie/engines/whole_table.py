@@ -41,7 +41,8 @@ class Synthesised:
 def measurements_of(found: Synthesised | None, method: str) -> pa.Table:
     if found is None:
         raise ParameterError(
-            f"Method '{method}' does not draw rows from noisy counts.", "Choose dp-synthetic, or leave them out."
+            f"Method '{method}' does not draw rows from noisy counts.",
+            "Choose dp-synthetic, or leave them out.",
         )
     return found.measurements
 
