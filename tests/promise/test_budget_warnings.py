@@ -49,7 +49,7 @@ def test_a_warning_says_what_would_help() -> None:
     (said,) = warnings("laplace", "0.5", 1, 10_000)
     assert "no ε up to 3" in said
     assert warnings("dp-ir", "1", 50, 10_000) == ()
-    assert warnings("dp-copula", "1", 200, 10_000) == ()
+    assert warnings("dp-synthetic", "1", 200, 10_000) == ()
     assert warnings("ir", "1e-9", 10, 10_000) == ()
 
 

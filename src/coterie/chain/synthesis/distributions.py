@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
+from coterie.chain.synthesis.marginal import onto_counts
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -101,6 +102,8 @@ def _expected(part: Part, cells: Cells, n: float) -> Part:
     )
     values = n * np.bincount(part.cell_of, weights=(by_width + by_cell) / 2)
     noise = part.reading.deviation
+    if noise > DROWNED * max(n, 1.0):
+        return Part(part.cell_of, Reading(values, 1.0))
     spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
     return Part(part.cell_of, Reading(values, float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6)))))
 
@@ -162,7 +165,7 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
             cell = atoms[:, i]
             off = np.bincount(cell, weights=ahead, minlength=len(part.reading.values)) - part.reading.values
             gradient += weights[i] / scale * off[cell]
-        new = onto_simplex(ahead - gradient / steepest, n)
+        new = onto_counts(ahead - gradient / steepest, n)
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = new + (momentum - 1) / following * (new - estimate)
         moved = np.abs(new - estimate).max()
@@ -177,13 +180,4 @@ def _start(parts: Sequence[Part], atoms: Whole, n: float, widths: Floats) -> Flo
     """The last histogram, spread evenly inside its cells."""
     cell = atoms[:, -1]
     within = np.bincount(cell, weights=widths)
-    return onto_simplex(parts[-1].reading.values[cell] * widths / within[cell], n)
-
-
-def onto_simplex(values: Floats, total: float) -> Floats:
-    """The nearest list of numbers from 0 up that add up to `total`."""
-    above = values - values.max()  # beside noise of 10^20, `total` would be lost in rounding
-    falling = np.sort(above)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
-    last = int(np.flatnonzero(falling > excess)[-1])
-    return np.asarray(np.maximum(above - excess[last], 0.0))
+    return onto_counts(parts[-1].reading.values[cell] * widths / within[cell], n)

@@ -12,6 +12,8 @@ import numpy as np
 from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.chain.synthesis.cells import Cells
 
+_HOPELESS = 0.01  # n over the noise on one count: below, nothing is read but distributions
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -72,7 +74,7 @@ def plan_for(
     levels = tuple(_levels(n / accountant.deviation(part), rule) for part in parts)
     attributes = len(cells)
     left = accountant.left - sum(parts, Fraction(0))
-    if attributes == 1:
+    if left == 0:
         return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
     scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
     matrix = left * _part(rule.matrix) if scored > 1 else Fraction(0)
@@ -100,12 +102,12 @@ def distribution_share(n: int, attributes: int, accountant: Accountant, rule: Ru
 
     Between the points of the rule, along the logarithm of n over the noise that an even split would put on one count.
     """
-    if attributes == 1:
+    signal = n / accountant.deviation(Fraction(1, attributes))
+    if attributes == 1 or signal < _HOPELESS:
         return Fraction(1)
     points = rule.marginals if accountant.currency is Currency.RHO else rule.pure_marginals
-    signal = math.log(max(n / accountant.deviation(Fraction(1, attributes)), 1e-9))
     places = [math.log(place) for place, _ in points]
-    return _part(float(np.interp(signal, places, [share for _, share in points])))
+    return _part(float(np.interp(math.log(signal), places, [share for _, share in points])))
 
 
 def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:

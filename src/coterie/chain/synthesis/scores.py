@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
-from coterie.chain.synthesis.copula import nearest_correlation
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
 
 Floats = NDArray[np.float64]
@@ -28,6 +27,8 @@ _LONGER = 1.15  # R² in units of what a record has on average
 _UNIFORM = 1 / 3  # variance of a number drawn evenly from -1 to 1
 _STRONGEST = 0.985  # no released correlation is closer to 1
 _MOST = 3.0  # no score is larger
+_ROUNDS = 500
+_NEAR = 1e-10
 _SPREAD = 0.08  # variance of correlations beside the common factors, at most
 
 
@@ -143,3 +144,19 @@ def copula_ranks(correlation: Floats, deviates: Floats) -> Floats:
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     root = root / np.linalg.norm(root, axis=1, keepdims=True)
     return np.asarray(ndtr(deviates @ root.T))
+
+
+def nearest_correlation(matrix: Floats) -> Floats:
+    """The nearest correlation matrix: Higham's alternating projections with Dykstra's correction (2002, Algorithm 3.3)."""
+    current, correction = matrix.copy(), np.zeros_like(matrix)
+    for _ in range(_ROUNDS):
+        before = current
+        shifted = current - correction
+        values, vectors = np.linalg.eigh(shifted)
+        positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        correction = positive - shifted
+        current = positive.copy()
+        np.fill_diagonal(current, 1.0)
+        if np.abs(current - before).max() < _NEAR:
+            break
+    return np.asarray(np.clip((current + current.T) / 2, -1.0, 1.0))
