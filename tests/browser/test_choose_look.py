@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.webdriver import ActionChains
 from studio_driving import Page, Studio, until
 
 from coterie.studio.home import Home
 from release_world import ready_project
 
-LEFT, SPACE, TAB = "\ue012", " ", "\ue004"
+LEFT, RIGHT, SPACE, TAB, ESCAPE = "\ue012", "\ue014", " ", "\ue004", "\ue00c"
 WIDTHS = ("phone", "desk", "wide")
 
 
@@ -142,12 +144,22 @@ def test_two_tabs_do_not_overwrite_each_other(chosen: Page, browser: Any) -> Non
     assert "another tab" in page.problem()
 
 
-def test_every_figure_has_its_numbers(chosen: Page) -> None:
+def test_every_figure_has_its_numbers_in_a_table_and_under_the_pointer(chosen: Page, browser: Any) -> None:
     page = looking(chosen)
     figures = page.all("figure.chart")
-    assert len(figures) == 8 + 3
+    assert len(figures) == 1 + 3
     for figure in figures:
         assert figure.find_elements("css selector", "table tbody tr")
+    bar = page.one("figure.chart rect.hit")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", bar)
+    ActionChains(browser).move_to_element(bar).perform()
+    first = until(lambda: page.one("figure.chart .tip").text, "a tooltip")
+    assert re.search(r"to .*\nbefore: [\d,]+; after: [\d,]+", first)
+    browser.execute_script("document.querySelector('figure.chart .panels svg').focus()")
+    page.press(RIGHT)  # by keyboard, from one bar to the next
+    until(lambda: page.one("figure.chart .tip").text not in ("", first), "another tooltip")
+    page.press(ESCAPE)
+    until(lambda: not page.one("figure.chart .tip").text, "no tooltip")
 
 
 def test_both_pages_are_accessible_and_fit(
@@ -165,9 +177,9 @@ def test_both_pages_are_accessible_and_fit(
             axe()
         page.size("desk")
 
-    pick(page, "dp-copula")
+    pick(page, "dp-synthetic")
     fits_and_is_accessible("choose")
-    looking(page, "dp-copula")
+    looking(page, "dp-synthetic")
     page.submit("Compare")
     page.sees("Risk and utility", 300)
     until(lambda: not page.all("#compared .job"), "the end of the comparison")

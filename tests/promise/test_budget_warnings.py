@@ -11,7 +11,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Facts, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import delta_too_large, release_warnings, too_large, too_small
+from coterie.promise.budget_warnings import release_warnings, too_large, too_small
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 
@@ -53,7 +53,7 @@ def test_a_warning_says_what_would_help() -> None:
     assert "no k would make it a tenth" in said
     assert "up to 3" not in said
     assert warnings("dp-ir", "1", 50, 10_000) == ()
-    assert warnings("dp-copula", "1", 200, 10_000) == ()
+    assert warnings("dp-synthetic", "1", 200, 10_000) == ()
     assert warnings("ir", "1e-9", 10, 10_000) == ()
 
 
@@ -78,16 +78,6 @@ def test_the_value_that_is_stated_is_looked_at_not_only_that_of_the_noise() -> N
     assert warnings("dp-ir", "1", 50, 10_000, labels=True) == ()  # refuted: no value is stated
     assert warnings("dp-ir", "1", 50, 10_000, labels=True, shuffled=True) == (too_large(Fraction(200)),)
     assert warnings("mdav", "1", 50, 10_000) == ()
-
-
-@pytest.mark.parametrize(
-    ("delta", "units", "bad"), [("0.05", 100, True), ("0.01", 100, True), ("0.0099", 100, False)]
-)
-def test_a_delta_that_permits_publishing_a_record(delta: str, units: int, bad: bool) -> None:
-    said = delta_too_large(Fraction(delta), units)
-    assert (said is not None) is bad
-    if said:
-        assert "permits publishing a random person's record" in said
 
 
 def test_the_certificate_notes_it_and_tells_it_from_other_notes() -> None:

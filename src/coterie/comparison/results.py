@@ -21,7 +21,6 @@ from coterie.promise.terms import Budget, facts_of
 from coterie.schema.attributes import Schema
 
 Floats = NDArray[np.float64]
-KEYS = ("method", "k", "epsilon", "run")
 
 
 @dataclass(frozen=True)

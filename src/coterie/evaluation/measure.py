@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -107,7 +107,7 @@ class ByAttribute:
         if one is None:
             return None
         places: Sequence[Any] = [slice(None)] * len(columns) if clusters is None else clusters
-        lines = zip(columns, values, places, strict=True)
+        lines: Iterable[tuple[Any, Any, Any]] = zip(columns, values, places, strict=True)
         return np.array(
             [[one(column, row[place], settings) for row in rows] for column, rows, place in lines]
         )

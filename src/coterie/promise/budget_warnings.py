@@ -59,16 +59,6 @@ def too_large(epsilon: Fraction) -> str | None:
     )
 
 
-def delta_too_large(delta: Fraction, units: int) -> str | None:
-    """δ must be below 1/n: a mechanism that publishes one random record in full is (0, 1/n)-DP."""
-    if delta * units < 1:
-        return None
-    return (
-        f"δ = {_short(delta)} is not below 1/n for n = {units:,}: such a δ permits publishing a random person's record in "
-        "full"
-    )
-
-
 def too_small(
     method: Method,
     cost: Fraction,

@@ -42,8 +42,3 @@ def list_sensitivity(distance: NDArray[np.float64], order: NDArray[np.integer], 
     if cluster_count < 1:
         raise ParameterError("There is no cluster.", "Give at least one record.")
     return min(path_length(distance, order), cluster_count * cluster_sensitivity(distance))
-
-
-def clusters_paying(cluster_count: int, categories: int) -> int:
-    """How many times ε the per-cluster mechanism may cost in total: min(q, C-1)."""
-    return min(cluster_count, categories - 1)

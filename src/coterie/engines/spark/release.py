@@ -222,10 +222,10 @@ class _Plan:
 
 def _send_along(packages: Iterable[str]) -> None:
     """Methods of other people's packages travel to the executors with the work: these need Coterie and nothing else."""
-    from pyspark.cloudpickle import register_pickle_by_value
+    from pyspark import cloudpickle
 
     for name in packages:
-        register_pickle_by_value(sys.modules[name])
+        cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
 
 
 def _arrow_type(field: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -121,9 +121,6 @@ class Figure:
         inner = element("div", element("table", table), class_="scroll", tabindex="0")
         summary = element("summary", "The numbers of this figure")
         return element("details", together([summary, inner]), class_="numbers")
-
-    def titled(self, title: str, caption: str | None = None) -> Figure:
-        return replace(self, title=title, caption=self.caption if caption is None else caption)
 
     def svg(self) -> str:
         """One picture that needs nothing else: panels in rows, the legend above them, light colours."""

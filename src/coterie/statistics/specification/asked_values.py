@@ -1,11 +1,14 @@
-"""The values that filters ask for, seen against the schema: what each means for its column, before any data are opened."""
+"""The values that filters ask for, seen against the schema: what each means for its column, before any data are opened.
+
+A misspelt label would be paid for and find nobody. Whether a value occurs in the data is not public, so the schema decides.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from coterie.errors import SchemaError
+from coterie.errors import SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
 from coterie.schema.moments import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
@@ -115,9 +118,11 @@ def _label(value: Value, attribute: Attribute, labels: tuple[str, ...] | None) -
     for label in labels:
         if canonical(label) == canonical(text):
             return label
+    tree = attribute.categories is not None and attribute.categories.taxonomy is not None
+    place = "categories of the taxonomy" if tree else "labels"
     raise SchemaError(
-        f"A filter asks for '{attribute.name}' = '{text}', which is not among its declared labels.",
-        "Correct the filter, or declare the label.",
+        f"A filter asks for '{attribute.name}' = '{text}', which is not among the {place} that the schema declares.",
+        nearest(text, labels),
     )
 
 

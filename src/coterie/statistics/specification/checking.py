@@ -1,6 +1,4 @@
-"""Are the values that filters ask for among the declared labels? A misspelt one would be paid for and find nobody.
-
-This is answered from the schema alone: whether a value occurs in the data is not public."""
+"""What must hold before a specification is planned: known names, known columns, bounds, room for the floors."""
 
 from __future__ import annotations
 
@@ -9,35 +7,10 @@ from collections.abc import Iterator
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Source
 from coterie.schema.exact import as_text
-from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.filters import Filter, OneOf, Value, reachable
-from coterie.statistics.specification.names import label_text
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
-
-
-def check_labels(specification: Specification) -> None:
-    """Refuse a value that the schema's list of labels, or its taxonomy, does not have."""
-    known: dict[str, tuple[str, ...]] = {}  # a taxonomy is a file: read it once
-    for statistic in specification.statistics:
-        for attribute, value in _asked(specification, statistic):
-            if attribute.categories is None:
-                continue
-            if attribute.name not in known:
-                known[attribute.name] = tuple(
-                    declared_taxonomy(attribute.categories, specification.schema.folder).categories
-                )
-            labels = known[attribute.name]
-            if _is_label(value, (*labels, *attribute.missing_marks)):
-                continue
-            shown = label_text(value)
-            place = "labels" if attribute.categories.taxonomy is None else "categories of the taxonomy"
-            raise SchemaError(
-                f"Statistic '{statistic.name}' asks for '{attribute.name}' = '{shown}', which is not among the "
-                f"{place} that the schema declares.",
-                nearest(shown, labels),
-            )
 
 
 def unchecked_columns(specification: Specification) -> list[str]:
@@ -65,21 +38,6 @@ def _asked(specification: Specification, statistic: Statistic) -> Iterator[tuple
                 yield specification.schema[column], value
 
 
-def _is_label(value: Value, labels: tuple[str, ...]) -> bool:
-    if isinstance(value, str):
-        return value in labels
-    return any(_number(label) == value for label in labels)  # 3 in a filter means the label "3"
-
-
-def _number(label: str) -> float | None:
-    try:
-        return float(label)
-    except ValueError:
-        return None
-
-
-# What must hold before a specification is planned: known names, known columns, bounds, room for the floors.
-
 _COLUMNS = {
     StatisticKind.COUNT: (0,),
     StatisticKind.PROPORTION: (0,),
@@ -96,7 +54,6 @@ def check(specification: Specification) -> None:
         raise ParameterError(f"Statistic '{twice[0]}' appears twice.", "Give each group its own label.")
     for statistic in specification.statistics:
         _check_statistic(specification, statistic)
-    check_labels(specification)
     called = [equation.name for equation in specification.equations]
     for equation in specification.equations:
         if called.count(equation.name) > 1:

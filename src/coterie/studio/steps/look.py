@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.charts import Figure, correlation_matrix, histogram, label_bars
+from coterie.report.charts import Figure, correlation_matrix, histogram, label_bars, side_by_side
 from coterie.schema.attributes import Parameters, Source
 from coterie.studio import comparing
 from coterie.studio import words as sliders
@@ -150,11 +150,15 @@ def _shown(
         stale=result is not None and result["key"] != key_of(project, "look", now),
         found=result["found"] if result else None,
         made_with=Choice.model_validate(result["parameters"]["choice"]) if result else None,
-        figures=[_attribute(one) for one in result["found"]["attributes"]] if result else [],
+        attributes=_attributes(result["found"]["attributes"]) if result else None,
         correlations=_correlations(result["found"]["correlation"]) if result else [],
         ways=preview_lines(project, choice, now["rows"]),
         **comparing.content(project, jobs, compared),
     )
+
+
+def _attributes(counted: list[dict[str, Any]]) -> Figure:
+    return side_by_side([_attribute(one) for one in counted], caption="Records, in equal bins or by label.")
 
 
 def _attribute(one: dict[str, Any]) -> Figure:
