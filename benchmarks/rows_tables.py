@@ -152,7 +152,7 @@ def schema_of(table: BenchmarkTable) -> dict[str, Any]:
             entries[name] = {"type": kind, "domain": {"lower": public.lower, "upper": public.upper}}
         entries[name]["role"] = "protect"
         if missing(table.columns[name]).any():
-            entries[name]["missing"] = "outcome"
+            entries[name]["missing"] = "own category"
     return {"attributes": entries}
 
 

@@ -136,7 +136,7 @@ def protect_command(
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
-    Example: coterie protect people.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
+    Example: coterie protect people.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
     """
     with (
         _notes_of_an_interrupt(),

@@ -39,6 +39,6 @@ def public_k(records: int, epsilon: Fraction) -> int:
     """2·√(n/ε_a): grouping error (about Δk/n) against noise (Δ/(kε_a)), from n, m and ε alone.
 
     √(n/ε_a) makes the two equal; measured, twice that was better, because neighbouring means differ less than evenly
-    spread ones would (docs/guarantees/dp-copula).
+    spread ones would.
     """
     return max(1, min(isqrt(int(4 * records / epsilon)), records // 2))
