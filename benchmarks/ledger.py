@@ -11,7 +11,7 @@ from time import process_time
 from uuid import uuid4
 
 from coterie.promise.loss import Loss
-from coterie.publication.hidden_files import temporary_for
+from coterie.table.hidden_files import temporary_for
 from coterie.publication.ledger import Ledger, Purpose
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import stage_bytes

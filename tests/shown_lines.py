@@ -39,6 +39,10 @@ def _commands(text: str) -> str:
 
 
 def _python(text: str) -> str:
+    imported = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
+    assert set(imported) <= {"import coterie", "from coterie.studio.sampling import sample_rows"}, (
+        "public names only"
+    )
     with redirect_stdout(io.StringIO()) as said:
         exec(compile(text, "shown", "exec"), {"__name__": "__main__"})
     return said.getvalue()

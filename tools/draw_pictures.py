@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie import Schema, demo_population, demo_schema, protect
-from coterie.auditing import audit_release
-from coterie.evaluation.evaluation import evaluate
+from coterie import Schema, audit, demo_population, demo_schema, evaluate, protect
 from coterie.methods import get_method
 from coterie.methods.listing import as_dict
 
@@ -267,14 +265,14 @@ def risk_utility() -> None:
     for name, k in SETTINGS:
         method = get_method(name)
         release = protect(people, schema, method=name, k=k, seed=1, epsilon=1 if method.adds_noise else None)
-        audit = audit_release(
+        attacked = audit(
             people,
             release.data,
             schema,
             certificate=release.certificate,
             attacks=["tie-linkage", "nearest-linkage"],
         )
-        linked = max(finding.estimate.value for finding in audit.findings)
+        linked = max(finding.estimate.value for finding in attacked.findings)
         worth = evaluate(people, release.table, schema, measures=["jensen-shannon"], shuffled=True)
         moved = worth.measures["jensen-shannon"].value
         promise = as_dict(method)

@@ -46,7 +46,7 @@ def test_a_clean_file_is_loaded_and_described(
     screenshot("describe-open")
     page.choose("Type of code", "categorical")  # the fields follow at once
     assert not page.field("Lower bound of code").is_displayed()
-    page.fill("Labels, one a line of code", "00\n01\n02")
+    page.fill("Labels, one per line of code", "00\n01\n02")
     page.fill("Lower bound of age", "0")
     page.fill("Upper bound of age", "120")
     page.sees("Not saved yet.")
@@ -57,7 +57,7 @@ def test_a_clean_file_is_loaded_and_described(
     page.size("phone")
     screenshot("describe-from-data-phone")
     page.size("desk")
-    page.fill("Labels, one a line of ward", "north\nsouth\nwest\neast")
+    page.fill("Labels, one per line of ward", "north\nsouth\nwest\neast")
     page.submit("Save")
     page.sees("labels from your data")  # typing does not change where it came from
     page.fill("Why ward is public", "the map of the town")
@@ -101,7 +101,7 @@ def test_a_dirty_file_gets_sentences_until_it_is_right(
     page.submit("Save and check the table")
     page.sees("holds text that is not a number. The first is in row 4")
     page.click("More about age")
-    page.fill("Texts that mean missing, one a line of age", "?")
+    page.fill("Texts that mean missing, one per line of age", "?")
     page.choose("Missing cells of age", "drop row")
     page.submit("Save and check the table")
     page.sees("values are outside its bounds")
@@ -209,7 +209,7 @@ def test_describe_with_the_keyboard_only(page: Page, people: Path) -> None:
     page.press("d")  # drop row
     tab_to("Role of code")
     page.press("k")  # keep
-    tab_to("Labels, one a line of ward")
+    tab_to("Labels, one per line of ward")
     page.press("north", Keys.ENTER, "south", Keys.ENTER, "west")
     before = page.one("html")
     tab_to("Save")

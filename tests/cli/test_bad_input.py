@@ -133,7 +133,7 @@ def test_an_unexpected_fault_shows_no_value(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the value 48151.6234 is odd")
 
-    monkeypatch.setattr("coterie.cli.protect.read_table", broken)
+    monkeypatch.setattr("coterie.table.reading.read_table", broken)
     monkeypatch.delenv("COTERIE_DEBUG", raising=False)
     stopped = run(*protect_arguments())
     assert stopped.code == 1

@@ -24,7 +24,7 @@ def test_a_table_of_a_database_gives_what_the_file_gives(run: Any, tmp_path: Pat
     database.close()
     schema = demo_schema().to_dict()
     del schema["attributes"]["person"]
-    (tmp_path / "schema.yaml").write_text(type(demo_schema()).from_dict(schema).to_yaml())
+    (tmp_path / "schema.yaml").write_text(type(demo_schema()).load(schema).to_yaml())
     described = ("--schema", tmp_path / "schema.yaml")
     stored = (f"sqlite:///{tmp_path / 'people.db'}", ("--table", "people"))
     released = tmp_path / "out.parquet"

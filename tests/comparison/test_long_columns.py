@@ -72,10 +72,10 @@ def test_few_rows_of_a_long_column_are_held_at_a_time(monkeypatch: pytest.Monkey
         return show(clusters, values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(engine, "Released", watched)
-    monkeypatch.setattr(engine, "_AT_ONCE", 400)
+    monkeypatch.setattr(engine, "_AT_ONCE", 2_000)
     compare(mixed_table(200), mixed_schema(), make_grid(["laplace"], ["1", "2", "3", "4"], [1], runs=5))
     assert held
-    assert max(held) <= 400
+    assert max(held) <= 2_000
 
 
 def test_a_column_that_is_long() -> None:

@@ -2,7 +2,8 @@
 
 In a console block a line that begins with `$ ` is a command and the lines below it are what it prints: `…` stands for
 anything, at the end of a line or as a line of its own. Blanks and line breaks do not count. All blocks of a page share
-one folder. A command must succeed unless its block is marked `<!-- run: exit N -->`.
+one folder; the package of a `pyproject.toml` among them is installed. A command must succeed unless its block is marked
+`<!-- run: exit N -->`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +54,19 @@ def matches(printed: str, expected: str) -> bool:
     return re.fullmatch(".*".join(parts), "".join(printed.split()), re.DOTALL) is not None
 
 
+def install(project: str, folder: Path) -> None:
+    """What `pip install -e .` leaves behind, as far as a page needs it: the entry points of a package."""
+    named = tomllib.loads(project)["project"]
+    place = folder / f"{named['name'].replace('-', '_')}-{named['version']}.dist-info"
+    place.mkdir()
+    (place / "METADATA").write_text(f"Name: {named['name']}\nVersion: {named['version']}\n", encoding="utf-8")
+    groups = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
+        for group, points in named["entry-points"].items()
+    )
+    (place / "entry_points.txt").write_text("\n".join(groups), encoding="utf-8")
+
+
 def run_console(block: Block, folder: Path) -> None:
     for command, expected in re.findall(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
         words = shlex.split(command.replace("\\\n", " "))
@@ -59,7 +74,12 @@ def run_console(block: Block, folder: Path) -> None:
         done = subprocess.run(
             [sys.executable, "-c", CONSOLE, *words[1:]],
             cwd=folder,
-            env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
+            env={
+                **os.environ,
+                "COLUMNS": "100",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(folder)]),
+                "NO_COLOR": "1",
+            },
             capture_output=True,
             text=True,
             timeout=300,
@@ -79,6 +99,8 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+            if block.file == "pyproject.toml":
+                install(block.text, tmp_path)
         elif block.kind == "python":
             with contextlib.chdir(tmp_path), contextlib.redirect_stdout(None):
                 exec(compile(block.text, str(page), "exec"), {})

@@ -15,7 +15,7 @@ import pytest
 from mixed_table import mixed_schema, mixed_table
 
 from coterie import Ledger, protect
-from coterie.cli.engines import forget_scratch
+from coterie.engines.out_of_core.scratch import forget_scratch
 
 # Little memory, so that every attribute goes through buckets on disk; and a stop once so many are noted in `finished.json`.
 SCRIPT = """

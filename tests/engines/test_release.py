@@ -25,7 +25,7 @@ REATTACHED = ["ir", "dp-ir", "dp-um", "idp-ls"]
 
 
 def test_the_chain_by_hand(one_attribute: MakeSchema) -> None:
-    """dp-ir written out: sort, groups of k, mean, Laplace(Δ/(kε)), one draw a group, back to the rows, clip."""
+    """dp-ir written out: sort, groups of k, mean, Laplace(Δ/(kε)), one draw per group, back to the rows, clip."""
     values = [0.9, 0.1, 0.4, 0.2, 0.8, 0.3, 0.7]
     released = protect({"x": values}, one_attribute(), method="dp-ir", epsilon="20", k=3, seed=9).data["x"]
     order = np.argsort(values)

@@ -15,9 +15,8 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Role, Schema
 from coterie.cli.app import app
-from coterie.cli.engines import scratch_beside
 from coterie.engines.out_of_core.release import protect_file
-from coterie.engines.out_of_core.scratch import RowFiles, Scratch
+from coterie.engines.out_of_core.scratch import RowFiles, Scratch, scratch_beside
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.table.memory_limit import parse_memory, room_for_work
 
@@ -87,12 +86,14 @@ def test_files_that_a_stopped_machine_lost_are_noticed(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_is_refused_before_the_work(
     out: str, problem: str, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coterie.cli.protect.protect_file", lambda *_, **__: pytest.fail("worked in vain"))
+    monkeypatch.setattr(
+        "coterie.publication.engine_runs.protect_file", lambda *_, **__: pytest.fail("worked in vain")
+    )
     with pytest.raises(OutputError, match=problem):
         CliRunner().invoke(app, command(source, out, "--force"), catch_exceptions=False)
 
 
-def test_who_stops_a_run_is_told_what_stays(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_stops_a_run_is_told_what_stays(source: Path) -> None:
     work = source.parent / ".out.parquet.coterie-work"
 
     def stopped() -> None:
@@ -100,11 +101,11 @@ def test_who_stops_a_run_is_told_what_stays(source: Path, capsys: pytest.Capture
             scratch.append("column", np.zeros(3))
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as interrupt:
         stopped()
-    said = "".join(capsys.readouterr().err.split())
+    [said] = interrupt.value.__notes__
     assert str(work) in said
-    assert "mayholdoriginalvalues" in said
+    assert "may hold original values" in said
     assert (work / "column").exists()
 
 

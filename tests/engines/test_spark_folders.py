@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.cli.app import app
-from coterie.cli.engines import in_order
+from coterie.engines.spark.session import read_parquet
 from coterie.engines.spark.worker import told
 from coterie.errors import DataError, OutputError
 from coterie.publication import spark_staging as folder_module
@@ -49,7 +49,7 @@ def test_several_files_come_in_the_order_of_their_names(spark: Any, tmp_path: Pa
     schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=DOMAIN), kept))
     spark.conf.set("spark.sql.files.maxPartitionBytes", largest)
     try:
-        frame = in_order(spark.read.parquet(str(tmp_path / "in")))
+        frame = read_parquet(spark, str(tmp_path / "in"))
         options = {"method": "dp-ir", "epsilon": 1, "k": 7, "seed": 3}
         released = protect(frame, schema, **options).data.toArrow()
     finally:

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from coterie import Attribute, Domain, Role, Schema
-from coterie.cli.engines import SparkRun
 from coterie.engines.spark.worker import told
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate
+from coterie.publication.engine_runs import OnSpark, Request
 from coterie.publication.publishing import Destination, publish_uncharged
 from coterie.publication.spark_staging import RemoteFolder, _Storage, check_address
 from coterie.table.digest import folder_digest
@@ -151,8 +151,9 @@ def test_an_earlier_release_and_its_certificate_survive_a_failed_replacement(
         where = Destination(
             f"file://{tmp_path}/out/", certificate=tmp_path / "c.json", parts=True, force=force
         )
-        made = SparkRun(f"file://{tmp_path}/in", schema, where, "local[2]", options)
-        return publish_uncharged(made.make, where, made.stage)
+        made = OnSpark(Request(f"file://{tmp_path}/in", schema, **options), "local[2]")
+        made.refuse_early(where)
+        return publish_uncharged(lambda: made.make(forget=True), where, made.stage)
 
     first = run(force=False)
     assert folder_digest(tmp_path / "out") == first.release.digest.value

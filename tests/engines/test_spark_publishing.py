@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from coterie import Attribute, Domain, Ledger, Role, Schema, protect
 from coterie.cli.app import app
-from coterie.cli.engines import SparkRun
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.promise.loss import Loss
+from coterie.publication.engine_runs import OnSpark, Request
 from coterie.publication.ledger import Purpose, State
 from coterie.publication.publishing import Destination, publish_charged
 
@@ -74,10 +74,10 @@ def test_a_release_on_spark_is_charged_once_and_refused_beyond_the_lifetime(spar
 
 def charge_and_die(
     spark: Any, folder: Path, target: str, monkeypatch: pytest.MonkeyPatch
-) -> tuple[SparkRun, Purpose]:
+) -> tuple[OnSpark, Destination, Purpose]:
     """As a driver that is killed between its charge and the rename: nothing is cleaned up."""
     destination = Destination(target, certificate=folder / "c.json", parts=True)
-    made = SparkRun(str(folder / "in.parquet"), SCHEMA, destination, "local[2]", OPTIONS)
+    made = OnSpark(Request(str(folder / "in.parquet"), SCHEMA, **OPTIONS), "local[2]")
     purpose = Purpose("people", Loss.pure(Fraction(1)), "laplace", "", destination.shown, "one request")
 
     class Killed(BaseException):
@@ -87,12 +87,14 @@ def charge_and_die(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("coterie.publication.hidden_files.StagedFolder.publish", die)
+        patch.setattr("coterie.publication.staged_files.StagedFolder.publish", die)
         patch.setattr("coterie.publication.spark_staging.RemoteFolder.publish", die)
         with Ledger.open(folder / "ledger.sqlite") as ledger, pytest.raises(Killed):
-            publish_charged(made.make, destination, ledger, purpose, made.stage, made.again)
+            publish_charged(
+                lambda: made.make(forget=True), destination, ledger, purpose, made.stage, made.again
+            )
     assert spent(folder) == 1
-    return made, purpose
+    return made, destination, purpose
 
 
 def test_a_folder_that_was_charged_is_put_in_place_by_the_ledger(
@@ -111,10 +113,12 @@ def test_elsewhere_the_same_command_finishes_it_without_a_new_charge(
     spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """file:// goes through Hadoop, as s3a:// and hdfs:// do."""
-    made, purpose = charge_and_die(spark, folder, f"file://{folder}/out", monkeypatch)
+    made, destination, purpose = charge_and_die(spark, folder, f"file://{folder}/out", monkeypatch)
     with Ledger.open(folder / "ledger.sqlite") as ledger:
         assert "Run the same command again" in ledger.recovered[0].message
-        publish_charged(made.make, made.destination, ledger, purpose, made.stage, made.again)
+        publish_charged(
+            lambda: pytest.fail("drawn again"), destination, ledger, purpose, made.stage, made.again
+        )
     assert spent(folder) == 1
     assert run("certificate", "verify", str(folder / "out"), str(folder / "c.json")).exit_code == 0
 

@@ -89,7 +89,7 @@ def test_both_scales_of_the_error_are_named(folder: Path, monkeypatch: pytest.Mo
         ["evaluate", f"{folder}/people.csv", f"{folder}/out.csv", "-s", f"{folder}/schema.yaml", "-m", "sse"],
     )
     assert f"{found['value']:.4g}" in done.output
-    assert f"Here m = {width}: {mean:.4g} variances an attribute" in " ".join(done.output.split())
+    assert f"Here m = {width}: {mean:.4g} variances per attribute" in " ".join(done.output.split())
 
 
 def test_a_misspelt_measure_is_refused_before_anything_is_read() -> None:

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.methods import all_methods
+from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Facts, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings, too_large
+from coterie.promise.budget_warnings import release_warnings, too_large, too_small
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 
@@ -48,8 +48,12 @@ def test_a_warning_says_what_would_help() -> None:
     assert "ε = 1 or k = 1,000 would make it about a tenth" in said
     (said,) = warnings("laplace", "0.5", 1, 10_000)
     assert "no ε up to 3" in said
+    said = too_small(get_method("laplace"), Fraction(5), {"x": Fraction(1, 2)}, frozenset(), 10_000, 1) or ""
+    assert said.startswith("Even at ε = 5 no single value of x survives")
+    assert "no k would make it a tenth" in said
+    assert "up to 3" not in said
     assert warnings("dp-ir", "1", 50, 10_000) == ()
-    assert warnings("dp-copula", "1", 200, 10_000) == ()
+    assert warnings("dp-synthetic", "1", 200, 10_000) == ()
     assert warnings("ir", "1e-9", 10, 10_000) == ()
 
 

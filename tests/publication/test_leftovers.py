@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from coterie.publication import hidden_files as hidden
-from coterie.publication.hidden_files import PARTS, StagedFolder, new_folder, sweep, take
-from coterie.publication.staged_files import stage_file
+from coterie.publication.staged_files import StagedFolder, stage_file
 from coterie.publication.staging import stage_bytes, temporary_for
+from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import PARTS, new_folder, sweep
 
 # Stages a file (and a folder, as Spark's driver does), says so, and waits to be killed.
 WRITER = """
 import sys
 from pathlib import Path
 from coterie.publication.staging import stage_bytes
-from coterie.publication.hidden_files import new_folder
+from coterie.table.hidden_files import new_folder
 staged = stage_bytes(b"noise drawn by a process that will die", sys.argv[1], force=True)
 around, hold = new_folder(Path(sys.argv[1]))
 (around / "parts").mkdir()
@@ -93,7 +93,7 @@ def test_published_and_discarded_files_are_let_go(tmp_path: Path) -> None:
         stage_bytes(b"x", tmp_path / "a", force=True).publish()
         stage_bytes(b"x", tmp_path / f"b{number}", force=False).discard()
     assert len(os.listdir("/proc/self/fd")) == open_files
-    assert take(tmp_path / "a") is not None
+    assert FileLock.take(tmp_path / "a") is not None
 
 
 def test_a_folder_killed_between_its_two_renames_keeps_the_earlier_release(tmp_path: Path) -> None:
@@ -122,22 +122,22 @@ def test_a_folder_takes_its_name_and_leaves_nothing(tmp_path: Path, earlier: boo
     StagedFolder(target, around / PARTS, "", 0, earlier, hold).publish()
     assert (target / "part-0.parquet").read_bytes() == b"new"
     assert hidden_names(tmp_path) == []
-    assert take(target) is not None
+    assert FileLock.take(target) is not None
 
 
 def test_swept_before_it_was_locked_it_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The moment between making a file and locking it: a sweeper may come, and the writer notices."""
     target = tmp_path / "out.csv"
-    lock, swept = hidden._locked, []
+    lock, swept = FileLock.on_new, []
 
-    def late(path: Path, descriptor: int) -> bool:
+    def late(path: Path, descriptor: int) -> FileLock | None:
         if not swept:
             swept.append(path)
             sweep(target)
             assert not path.exists()
         return lock(path, descriptor)
 
-    monkeypatch.setattr(hidden, "_locked", late)
+    monkeypatch.setattr(FileLock, "on_new", late)
     stage_bytes(b"whole", target, force=False).publish()
     around, hold = new_folder(target)
     assert around.is_dir()

@@ -156,7 +156,7 @@ def test_best_cells_are_the_least_of_their_method_and_epsilon(comparison: Compar
 def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     comparison: Comparison, page: str
 ) -> None:
-    """The headline gives variances an attribute; the small print, the sse that results.csv and `evaluate` give."""
+    """The headline gives variances per attribute; the small print, the sse that results.csv and `evaluate` give."""
     best = best_cells(comparison)
     top = verdict(comparison, best).top
     rows = comparison.results.by_run().to_pylist()
@@ -172,7 +172,7 @@ def test_the_error_in_words_and_the_number_of_evaluate_are_told_apart(
     assert "results.csv" not in headline
     small_print = " ".join(page[page.index('id="best"') : page.index('id="figures"')].split())
     assert f"sse = {number(float(np.mean(own)))} in results.csv and in coterie evaluate" in small_print
-    assert "divides by the 2 attributes that it measures once more" in small_print
+    assert "divide by the number of attributes (2) once more" in small_print
     assert "means gives 1/2" in small_print
 
 
@@ -413,7 +413,7 @@ def test_dates_are_shown_as_dates_and_ordinal_labels_by_name() -> None:
 
 
 def test_few_whole_numbers_have_a_bar_each() -> None:
-    one = Schema.from_yaml("attributes:\n  x: {type: integer, role: protect, domain: {lower: 0, upper: 100}}")
+    one = Schema.load("attributes:\n  x: {type: integer, role: protect, domain: {lower: 0, upper: 100}}")
     columns = check(pa.table({"x": np.arange(50) % 4}), one).columns
     figure = distributions(columns, {}, title="", caption="")
     assert [row[2] for row in figure.rows] == ["13", "13", "12", "12"]
@@ -424,7 +424,7 @@ def test_names_are_drawn_as_they_are() -> None:
     name = "price $ low\nor $ ^^ <b>high"
     entry = {"role": "protect", "domain": {"lower": 0, "upper": 100}, "unit": "$^"}
     labels = {"type": "categorical", "role": "protect", "categories": {"labels": ["$^$", "日本"]}}
-    wanted = Schema.from_dict({"attributes": {name: entry, "other": entry, "label": labels}})
+    wanted = Schema.load({"attributes": {name: entry, "other": entry, "label": labels}})
     values = np.linspace(0, 100, 60)
     people = pa.table({name: values, "other": values, "label": ["$^$", "日本"] * 30})
     columns = check(people, wanted).columns

@@ -63,7 +63,7 @@ def test_a_preview_is_attacked(world: World) -> None:
     assert "audit-DO-NOT-PUBLISH.html" in report.headers["content-disposition"]
     assert "DO NOT PUBLISH" in report.text
     project.change(choice=CHOICE.model_copy(update={"k": 20}))
-    assert "This is of older settings" in client.get(f"/p/{project.id}/audit").text
+    assert "Made with older settings" in client.get(f"/p/{project.id}/audit").text
 
 
 def test_a_control_file(world: World) -> None:

@@ -150,10 +150,10 @@ def test_a_further_release_says_that_it_spends_again(world: World) -> None:
 def test_without_a_ledger(world: World) -> None:
     client, project, folder = world
     plan = planned(client, project, folder, counted="none", internal="yes")
-    assert "No ledger counts this" in client.get(f"/p/{project.id}/release/confirm").text
+    assert "Not recorded in a ledger" in client.get(f"/p/{project.id}/release/confirm").text
     for _ in range(3):
         confirmed(client, project, plan)
-    assert "counted by no ledger" in ended(client, project).text
+    assert "not recorded in a ledger" in ended(client, project).text
     assert spent(folder) == 0
     assert (folder / "out.csv.internal.json").stat().st_mode & 0o077 == 0
     assert leftovers(folder) == []

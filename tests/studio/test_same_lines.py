@@ -99,7 +99,7 @@ def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Pro
 def test_the_words_say_what_attackers_gained(database: Project) -> None:
     asked = {"methods": ["laplace", "ir"], "epsilons": ["1"], "ks": [5], "rows": 60, "synthetic": False}
     found = compare_work.work(database, asked, lambda share, words: None)
-    assert found["points"][0].startswith("The most that any of our attacks gained (0 % is guessing")
+    assert found["points"][0].startswith("How much the best of our attacks learns (0 % is guessing")
     for point in found["map"]:
         assert f"{point['name']}: {100 * point['risk']:.0f} %" in found["points"][0]
 

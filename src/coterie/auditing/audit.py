@@ -145,13 +145,13 @@ class Audit:
         partial = "" if self.complete else " The time budget ended before all attacks were run."
         if self.level is Level.NOTHING:
             return (
-                f"{count} did no better than the baseline. "
+                f"{count} did not beat the baseline. "
                 f"That is a measurement, not a proof; a better attacker may find more.{partial}"
             )
         opening = (
             "This does not protect the people in it."
             if self.level is Level.SEVERE
-            else "An attacker gains something."
+            else "An attacker learns something."
         )
         return f"{opening} {' '.join(f.words for f in worst[:3])}{partial}"
 

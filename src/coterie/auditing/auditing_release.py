@@ -176,7 +176,7 @@ def _order(path: Path) -> list[int]:
         raise DataError(f"The order of rows cannot be read ({error.strerror}).", "Check the path.") from None
     except (ValueError, KeyError, TypeError):
         raise DataError(
-            "The order of rows is not a list of whole numbers.", "Write one number a line."
+            "The order of rows is not a list of whole numbers.", "Write one number per line."
         ) from None
 
 

@@ -94,7 +94,7 @@ def serve_command(
 ) -> None:
     """Serve owners and the status page until stopped. May be killed at any time: it resumes where it was.
 
-    With --json, one line when it listens, then one line an event; without, log lines on standard error.
+    With --json, one line when it listens, then one line per event; without, log lines on standard error.
 
     Example: coterie aggregator serve ./aggregator
     """

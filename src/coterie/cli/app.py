@@ -17,7 +17,7 @@ A first release takes four steps:
 
   2. coterie methods                                      what each method promises
 
-  3. coterie protect data.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
+  3. coterie protect data.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
 
   4. coterie certificate verify out.csv out.csv.certificate.json
 
@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "compare": Deferred(
         "coterie.cli.compare:compare_command",
-        "Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.",
+        "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
     ),
     "reproduce": Deferred(
         "coterie.cli.reproduce:reproduce_command",
@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "evaluate": Deferred(
         "coterie.cli.evaluate:evaluate_command",
-        "Measure a release against its original. The figures come from the original data: do not publish them.",
+        "Compare a release with its original. The figures come from the original data: do not publish them.",
     ),
     "studio": Deferred(
         "coterie.cli.studio:studio_command",

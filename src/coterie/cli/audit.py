@@ -43,14 +43,15 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Attack a release or a method, and say what an attacker still gets.\n\n"
     "coterie audit ORIGINAL RELEASED --schema S --output DIR\n\n"
-    "coterie audit method idp-cbls --epsilon 0.1 --k 10 --output DIR",
+    "coterie audit method dp-copula --epsilon 1 --output DIR",
 )
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for audit.html, audit.json and audit.png.")
 ]
 Known = Annotated[float, typer.Option(help="Share of people whose released row the attacker knows already.")]
 Seconds = Annotated[
-    float | None, typer.Option("--seconds", help="Time budget; what is not run within it is named.")
+    float | None,
+    typer.Option("--seconds", help="Time budget in seconds; attacks that did not fit are listed."),
 ]
 Only = Annotated[list[str] | None, typer.Option("--attack", help="Run only this attack; may be repeated.")]
 Seed = Annotated[int, typer.Option(help="For the attackers' samples: the same seed gives the same audit.")]
@@ -114,7 +115,7 @@ def method_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A method (`coterie methods`).")],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total privacy budget.")],
     output: Output,
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
     data: Annotated[str | None, typer.Option(help="A population to try it on; else the demo's.")] = None,
     schema_file: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of --data.")] = None,
     shuffle: Annotated[bool, typer.Option("--shuffle", help="Rows are released in random order.")] = False,

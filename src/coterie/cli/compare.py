@@ -37,18 +37,18 @@ def compare_command(
     ],
     epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results, figures and report.")],
-    k: Annotated[str, typer.Option("--k", "-k", help="Records a group, separated by commas.")] = "",
+    k: Annotated[str, typer.Option("--k", "-k", help="Records per group, separated by commas.")] = "",
     table_name: Annotated[
         str | None,
         typer.Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
     ] = None,
     query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs a cell; the figures are their mean.")] = 10,
+    runs: Annotated[int, typer.Option(help="Runs per setting; the figures are their mean.")] = 10,
     seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
     bins: Annotated[
         str,
         typer.Option(
-            help="Histograms: domain (1/100 of it), value (one bin a value where values are whole, else as domain) or auto."
+            help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
         ),
     ] = "auto",
     target: Annotated[
@@ -73,9 +73,9 @@ def compare_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Run every choice of method, k and ε over one table. An interrupted run goes on where it stopped.
+    """Try several methods, k and ε on one table. An interrupted run continues where it stopped.
 
-    Example: coterie compare people.csv -s schema.yaml -m laplace,dp-ir,idp-cbls -e 0.1,1 -k 5,10,50 -o comparison
+    Example: coterie compare people.csv -s schema.yaml -m dp-copula,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
     started = time.perf_counter()
     try:

@@ -33,7 +33,7 @@ def demo_command(
         "demo"
     ),
     epsilon: Annotated[str, typer.Option(help="Total privacy budget.")] = "1",
-    k: Annotated[int, typer.Option(help="Records a group.")] = 10,
+    k: Annotated[int, typer.Option(help="Records per group.")] = 10,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:

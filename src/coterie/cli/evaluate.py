@@ -44,7 +44,7 @@ def evaluate_command(
     bins: Annotated[
         str,
         typer.Option(
-            help="Histograms: domain (1/100 of it), value (one bin a value where values are whole, else as domain) or auto."
+            help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
         ),
     ] = "auto",
     target: Annotated[str | None, typer.Option(help="Class column, for classification.")] = None,
@@ -58,7 +58,7 @@ def evaluate_command(
     seed: Annotated[int, typer.Option(help="For the queries and the classifier.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Measure a release against its original. The figures come from the original data: do not publish them.
+    """Compare a release with its original. The figures come from the original data: do not publish them.
 
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """
@@ -89,7 +89,7 @@ def _in_variances(result: Measured, measure: Measure) -> str:
     if measure.name not in ("sse", "sse-matched") or not result.attributes:
         return ""
     width, mean = len(result.attributes), fmean(result.attributes.values())
-    return f". Here m = {width}: {mean:.4g} variances an attribute"
+    return f". Here m = {width}: {mean:.4g} variances per attribute"
 
 
 def _classes(result: Measured) -> str:

@@ -75,7 +75,7 @@ def init_command(
     rows_per_unit: Annotated[
         int,
         typer.Option(
-            help="At most so many rows belong to one unit. A release proved for rows counts so many times."
+            help="At most this many rows belong to one unit. A release proved for rows counts this many times."
         ),
     ] = 1,
     individual_lifetime: Annotated[

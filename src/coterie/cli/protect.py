@@ -59,7 +59,7 @@ def protect_command(
             "as published; ir and mdav add no noise and need none.)",
         ),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Records a group.")] = None,
+    k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
     grouping: Annotated[
         str,
         typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
@@ -93,7 +93,9 @@ def protect_command(
     population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option(help="Stay below so much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."),
+        typer.Option(
+            help="Stay below this much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."
+        ),
     ] = None,
     scratch: Annotated[
         Path | None, typer.Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
@@ -114,9 +116,13 @@ def protect_command(
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
-    Example: coterie protect people.csv --schema schema.yaml --method idp-cbls --epsilon 1 --k 10 --output out.csv
+    Example: coterie protect people.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
     """
-    with _Bars(quiet=as_json) as bars, _opened(ledger) as book:
+    with (
+        _notes_of_an_interrupt(),
+        _Bars(quiet=as_json) as bars,
+        _opened(ledger if population else None) as book,
+    ):
         written = coterie.publish(
             data,
             schema_file,
@@ -138,12 +144,22 @@ def protect_command(
             certificate=certificate,
             internal=internal,
             sign=sign_with,
-            ledger=book,
+            ledger=book or ledger,
             population=population,
             force=force,
             progress=bars.show,
         )
     _report(written, as_json=as_json)
+
+
+@contextmanager
+def _notes_of_an_interrupt() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        for note in getattr(interrupt, "__notes__", ()):
+            errors.print(f"[#E69F00]Note:[/] {escape(note)}")
+        raise
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import uuid
 from collections.abc import Sequence
@@ -23,13 +22,13 @@ from coterie.comparison.engine import Block
 from coterie.comparison.grid import Cell
 from coterie.comparison.results import block_to_table, table_to_blocks
 from coterie.errors import OutputError
+from coterie.table.hidden_files import write_whole
 
 MANIFEST = "comparison.json"
 PARTS = "cells"
 VISIBLE = ("report.html", "results.csv", "results.parquet", "attributes.parquet")
-_OURS = re.compile(
-    r"\.?[0-9a-f]{32}\.(parquet|tmp)"
-)  # what `keep` writes: other people's files are left alone
+# What `keep` writes, and what it left when it was killed: other people's files are left alone.
+_OURS = re.compile(r"\.?[0-9a-f]{32}\.(parquet|parquet\.coterie-alone-[0-9a-f]{16}\.tmp|tmp)")
 
 
 def fingerprint(content: dict[str, Any]) -> str:
@@ -61,10 +60,9 @@ class Checkpoint:
             return
         table = pa.concat_tables([block_to_table(block, self.attributes) for block in blocks])
         name = uuid.uuid4().hex
-        hidden = self.folder / PARTS / f".{name}.tmp"
         try:
-            pq.write_table(table, hidden)
-            os.replace(hidden, self.folder / PARTS / f"{name}.parquet")
+            path = self.folder / PARTS / f"{name}.parquet"
+            write_whole(path, lambda sink: pq.write_table(table, sink))
         except OSError as error:
             raise OutputError(
                 f"A finished part cannot be written ({error.strerror}).", "Check the folder and the disk."
@@ -101,9 +99,7 @@ def open_checkpoint(
             for part in (folder / PARTS).iterdir():
                 if _OURS.fullmatch(part.name):
                     part.unlink()
-            hidden = folder / f".{MANIFEST}.tmp"
-            hidden.write_text(json.dumps({"fingerprint": mark}) + "\n", encoding="utf-8")
-            os.replace(hidden, manifest)
+            write_whole(manifest, (json.dumps({"fingerprint": mark}) + "\n").encode())
     except OSError as error:
         raise OutputError(
             f"The folder {folder} cannot be used ({error.strerror}).", "Choose another one with --output."

@@ -29,7 +29,7 @@ from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method
 from coterie.schema.exact import split
-from coterie.table.columns.column import Column
+from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.memory_limit import keep_some_of_what_is_freed
 
 Floats = NDArray[np.float64]
@@ -88,40 +88,45 @@ class Section:
         """All methods of a section draw their rows, or none does."""
         return self.cells[0][1].synthesis is not None
 
-    def run(self, line: int, column: Column) -> None:
-        """One column through the kernel, for every cell and run."""
-        clustering, grouping = self.find(column), self.cells[0][1].grouping
+    def run(self, names: tuple[str, ...]) -> None:
+        """A batch of columns through the kernel, for every cell and run."""
+        columns = [self.table.columns[name] for name in names]
+        lines = [list(self.table.columns).index(name) for name in names]
+        found, grouping = [self.find(column) for column in columns], self.cells[0][1].grouping
+        grouped = {
+            method.name: [
+                Grouped.of(column, method.mechanism(column), clustering, self.k)
+                for column, clustering in zip(columns, found, strict=True)
+            ]
+            for method in {cell.method: method for cell, method, _ in self.cells}.values()
+        }
         if self.synthetic:
             # The ranks of an attribute are always 0 … n-1 in some order, which measures without linkage do not see: so the
             # dependence between attributes is never drawn.
-            alone = EACH_ALONE.prepare([column], 1)(column)
-            seen, width = self.table.clusters(column.attribute.name, EACH_ALONE, alone), self.table.records
-        else:
-            seen = self.table.clusters(column.attribute.name, grouping, clustering)
-            width = clustering.count
-        labels = None if self.synthetic or grouping.alone else clustering.labels
-        grouped: dict[str, Grouped] = {}
-        for cell, method, _ in self.cells:
-            if cell.method not in grouped:
-                grouped[cell.method] = Grouped.of(column, method.mechanism(column), clustering, self.k)
+            grouping, found = EACH_ALONE, [EACH_ALONE.prepare(columns, 1)(column) for column in columns]
+        seen = self.table.clusters(names, grouping, found)
+        labels = None if grouping.alone else [clustering.labels for clustering in found]
         noise = SharedNoise(
             self.table.draws, len(self.table.columns), self.seed, self.runs, slice(0, self.runs)
         )
-        for places, runs in self._chunks(width):
-            part = noise.only(runs)
-            rows = [
-                self._released(grouped[self.cells[place][0].method], column, place, part) for place in places
-            ]
-            values = rows[0] if len(rows) == 1 else np.concatenate(rows)
-            shown = Drawn(seen, values) if isinstance(seen, ClusteredLabels) else Released(seen, values[None])
+        for places, runs in self._chunks(len(names) * found[0].count):
+            part, width = noise.only(runs), runs.stop - runs.start
+            into = np.ix_(lines, places, range(runs.start, runs.stop))
+            values = np.empty((len(names), len(places) * width, found[0].count), dtype=_kind(columns[0]))
+            for number, place in enumerate(places):
+                rows = slice(number * width, (number + 1) * width)
+                for line, one in enumerate(grouped[self.cells[place][1].name]):
+                    values[line, rows] = self._released(one, self.cells[place][2], part)
+            shown = Drawn(seen, values[0]) if isinstance(seen, ClusteredLabels) else Released(seen, values)
             for measure in self.measures:
                 assert measure.attribute is not None
                 by_row = measure.attribute.by_row(shown, labels, self.settings)
                 if by_row is not None:
-                    self.found[measure.name][line, places, runs] = by_row.reshape(len(places), -1)
+                    self.found[measure.name][into] = by_row.reshape(len(lines), len(places), -1)
         for cells in self._quiet().values():
             for values in self.found.values():
-                values[line, cells] = values[line, cells[0], 0]
+                for line in lines:
+                    values[line, cells] = values[line, cells[0], 0]
 
     def _chunks(self, width: int) -> Iterator[tuple[list[int], slice]]:
         """Cells and runs that are worked on together. A method without noise has one row for all ε and runs."""
@@ -144,20 +149,20 @@ class Section:
                 found.setdefault(cell.method, []).append(place)
         return found
 
-    def _released(self, grouped: Grouped, column: Column, place: int, noise: SharedNoise) -> NDArray[Any]:
-        """A row per run: what is released for each cluster, or, of synthetic rows, for each rank."""
-        epsilon = self.cells[place][2][column.attribute.name]
+    def _released(self, grouped: Grouped, shares: Shares, noise: SharedNoise) -> NDArray[Any]:
+        """A row per run: what is released for each cluster, or, of synthetic rows, for each rank. One row stands for all."""
+        epsilon = shares[grouped.column.attribute.name]
         together = (noise,) if grouped.mechanism.many_runs else noise.each()
         drawn = [grouped.noisy(epsilon, sampler) for sampler in together]
         if self.synthetic:
-            ranks = np.arange(self.table.records)
-            rows = [np.atleast_2d(noisy.at_ranks(ranks)) for noisy in drawn]
+            rows = [noisy.at_ranks(np.arange(self.table.records)) for noisy in drawn]
         else:
-            rows = [np.atleast_2d(noisy.released) for noisy in drawn]
-        values = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        if len(values) < noise.width:  # nothing to draw: a category with one label
-            return np.broadcast_to(values, (noise.width, values.shape[1]))
-        return values
+            rows = [noisy.released for noisy in drawn]
+        return np.asarray(rows[0]) if len(rows) == 1 else np.stack(rows)
+
+
+def _kind(column: Column) -> type:
+    return np.float64 if isinstance(column, NumericColumn) else np.int32
 
 
 def run_cells(
@@ -182,7 +187,7 @@ def run_cells(
     long = {
         key
         for key, members in together.items()
-        if len(table.columns) > 1 and table.records // key[0] * len(members) * runs >= _WORTH_THREADS
+        if len(table.batches) > 1 and table.records // key[0] * len(members) * runs >= _WORTH_THREADS
     }
     with ThreadPoolExecutor(_CORES) if long else nullcontext() as pool:
         for key, members in together.items():
@@ -193,6 +198,6 @@ def run_cells(
             groups = table.grouped(members[0][1].grouping, k)
             section = Section(table, k, members, runs, seed, seen, settings, found, groups)
             run = pool.map if pool is not None and key in long else map
-            list(run(section.run, range(len(table.columns)), table.columns.values()))
+            list(run(section.run, table.batches))
             by_cell = {name: values.transpose(1, 2, 0) for name, values in found.items()}
             yield Block(tuple(cell for cell, _, _ in members), by_cell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +57,7 @@ class SharedNoise:
     def uniform_words(self, count: int, stream: str) -> Words:
         return self._drawn(_as_they_are, stream, count)
 
-    def _drawn(
-        self, make: Callable[[Words], NDArray[np.generic]], stream: str, count: int
-    ) -> NDArray[np.generic]:
+    def _drawn(self, make: Callable[[Words], NDArray[Any]], stream: str, count: int) -> NDArray[Any]:
         """A stream does not depend on how much of it is read, so larger k take the beginning of what smaller ones had."""
         key = (make, stream, self.seed, self.count)
         found = self.kept.get(key, self.own.get(key))
@@ -67,9 +66,7 @@ class SharedNoise:
             (self.kept if found.size * self.columns <= _KEPT else self.own)[key] = found
         return found[self.runs, :count]
 
-    def _draw(
-        self, make: Callable[[Words], NDArray[np.generic]], stream: str, count: int
-    ) -> NDArray[np.generic]:
+    def _draw(self, make: Callable[[Words], NDArray[Any]], stream: str, count: int) -> NDArray[Any]:
         of_one_run = _RUN.search(stream)
         first = self.seed + (int(of_one_run[1]) if of_one_run else 0)
         pairs = [(first + run, _RUN.sub("", stream)) for run in range(self.count)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,8 @@ from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 Key = Callable[[Sequence[Column]], Floats]
 Place = tuple[Key, str | None]  # what is sorted by; of which column (None: of all)
-Draws = dict[tuple[object, ...], NDArray[np.generic]]
+Draws = dict[tuple[object, ...], NDArray[Any]]
+_SIDE_BY_SIDE = 32_768  # records of all columns of a batch: its arrays stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class SortedTable:
     measured: Mapping[str, Column] | None = None
     draws: Draws = field(default_factory=dict, repr=False)  # kept by SharedNoise for reuse by later k
     _ranks: dict[Place, tuple[Floats, NDArray[np.int32]]] = field(default_factory=dict, repr=False)
-    _known: dict[tuple[str, Key | None], Arranged] = field(default_factory=dict, repr=False)
+    _numbers: dict[tuple[str, ...], Numbers] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[tuple[str, ...], Key | None], Arranged] = field(default_factory=dict, repr=False)
 
     @property
     def original(self) -> Mapping[str, Column]:
@@ -64,32 +67,48 @@ class SortedTable:
             known = self._ranks[place] = by, ranks(by)
         return known[1]
 
-    def clusters(self, name: str, grouping: Grouping, clustering: Clustering) -> Clusters | ClusteredLabels:
-        """What measures know of the groups of one column."""
-        original = self.original[name]
-        if isinstance(original, CategoryColumn):
-            return ClusteredLabels(original, *label_counts(original, clustering))
-        if grouping.alone:
-            alone = self._arranged(name, None)
-            return Clusters(alone, clustering.sizes, alone.values, alone=True)
-        arranged = self._arranged(name, None if grouping.multivariate else grouping.key)
-        values = original.values
-        if grouping.key is None or grouping.multivariate or not arranged.rising:
-            arranged = Arranged(arranged.numbers, local.by_cluster(values, clustering)[None])
-        return Clusters(arranged, clustering.sizes, local.summarise(values, clustering, 0).total[None])
+    @cached_property
+    def batches(self) -> list[tuple[str, ...]]:
+        """Columns that are measured together: numbers of a small table lie side by side, so that a step costs one call."""
+        numbers = [name for name, column in self.columns.items() if isinstance(column, NumericColumn)]
+        width = max(1, _SIDE_BY_SIDE // self.records)
+        batches = [tuple(numbers[first : first + width]) for first in range(0, len(numbers), width)]
+        return batches + [(name,) for name in self.columns if name not in numbers]
 
-    def _arranged(self, name: str, key: Key | None) -> Arranged:
+    def clusters(
+        self, names: tuple[str, ...], grouping: Grouping, found: Sequence[Clustering]
+    ) -> Clusters | ClusteredLabels:
+        """What measures know of the groups of a batch."""
+        first = self.original[names[0]]
+        if isinstance(first, CategoryColumn):
+            return ClusteredLabels(first, *label_counts(first, found[0]))
+        sizes = found[0].sizes
+        if grouping.alone:
+            alone = self._arranged(names, None)
+            return Clusters(alone, sizes, alone.values, alone=True)
+        key = None if grouping.multivariate else grouping.key
+        arranged = self._arranged(names, key)
+        records = arranged.numbers.records
+        if key is None or not arranged.rising:
+            arranged = Arranged(arranged.numbers, np.stack(list(map(local.by_cluster, records, found))))
+        total = np.stack(
+            [local.summarise(line, one, 0).total for line, one in zip(records, found, strict=True)]
+        )
+        return Clusters(arranged, sizes, total)
+
+    def _arranged(self, names: tuple[str, ...], key: Key | None) -> Arranged:
         """The original values in record order, or along a key: one arrangement for every k."""
-        if (name, key) not in self._known:
-            if key is None:
-                numbers = Numbers.of([_numeric(self.original[name])])
-                self._known[name, key] = Arranged(numbers, numbers.records + 0.0)
-            else:
-                numbers = self._arranged(name, None).numbers
-                along = np.empty_like(numbers.records)
-                along[0, self._ranked(key, self.columns[name])] = numbers.records[0] + 0.0
-                self._known[name, key] = Arranged(numbers, along)
-        return self._known[name, key]
+        if (names, key) not in self._known:
+            numbers = self._numbers.get(names)
+            if numbers is None:
+                numbers = self._numbers[names] = Numbers.of([_numeric(self.original[name]) for name in names])
+            along = numbers.records + 0.0  # no -0.0 is left
+            if key is not None:
+                for line, name in enumerate(names):
+                    along[line, self._ranked(key, self.columns[name])] = numbers.records[line]
+                along += 0.0
+            self._known[names, key] = Arranged(numbers, along)
+        return self._known[names, key]
 
 
 def _numeric(column: Column) -> NumericColumn:

@@ -76,10 +76,11 @@ def protect(
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
 
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
-    equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (001's and 004's
-    algorithms do not mention clipping; their experiments, and 000, clip). Without `seed` the noise is secure; with it
-    the release can be repeated and protects nobody, which the certificate says. `forget=True` lets go of each original
-    column once it is protected, and so of the figures in `internal`: half of the memory, if the caller lets go of the table.
+    equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (Sánchez et
+    al. 2016's and Sánchez et al. (univariate)'s algorithms do not mention clipping; their experiments, and Soria-Comas
+    et al., clip). Without `seed` the noise is secure; with it the release can be repeated and protects nobody, which
+    the certificate says. `forget=True` lets go of each original column once it is protected, and so of the figures in
+    `internal`: half of the memory, if the caller lets go of the table.
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)

@@ -27,13 +27,13 @@ class NoiseFigures:
 
 @dataclass(frozen=True, slots=True)
 class AttributeFigures:
-    """Numbers have an error in variances; categories a mean semantic distance (001 eq. 3).
+    """Numbers have an error in variances; categories a mean semantic distance (Sánchez et al. 2016, eq. 3).
 
     Synthetic columns are compared in sorted order.
     """
 
     mean_squared_error: float | None
-    variance_change: float | None  # 001 §4.2: |σ² − σ'²|/σ²
+    variance_change: float | None  # Sánchez et al. 2016, §4.2: |σ² − σ'²|/σ²
     mean_semantic_distance: float | None
     zero_noise_share: float
     effective_multiplier: float | None

@@ -1,9 +1,13 @@
-"""What a release is still worth: one measure a file. The registry finds every module here that defines MEASURE."""
+"""What a release is still worth: one measure per file.
+
+The registry finds every module here that defines MEASURE, and the entry points `coterie.measures`.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
@@ -20,6 +24,7 @@ def all_measures() -> dict[str, Measure]:
     names = [found.name for found in iter_modules(__path__) if not found.name.startswith("_")]
     modules = [import_module(f"{__name__}.{name}") for name in names]
     measures = [module.MEASURE for module in modules if hasattr(module, "MEASURE")]
+    measures += [point.load() for point in entry_points(group="coterie.measures")]
     return {measure.name: measure for measure in sorted(measures, key=lambda m: (m.rank, m.name))}
 
 

@@ -115,7 +115,7 @@ def _drawn(drawn: Drawn, settings: Settings) -> Floats:
 MEASURE = Measure(
     name="jensen-shannon",
     title="Jensen–Shannon divergence of the distributions",
-    meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin a value",
+    meaning="0: the same histogram, 1: nothing in common. Bins of 1/100 of the domain, or one bin per value",
     papers="Sánchez et al. 2016, §4.2",
     needs_linkage=False,
     attribute=ByAttribute(numbers=_numbers, labels=_labels, clusters=_clusters, drawn=_drawn),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -90,20 +90,27 @@ class ByAttribute:
         return self.labels is not None or self.drawn is not None
 
     def by_row(
-        self, released: Released | Drawn, cluster: NDArray[np.int32] | None, settings: Settings
+        self, released: Released | Drawn, clusters: Sequence[NDArray[np.int32]] | None, settings: Settings
     ) -> Floats | None:
-        """One number per (cell, run) of one attribute. `cluster` is that of each record; None: each is its own."""
+        """One number per attribute and (cell, run). `clusters` holds that of each record; None: each is its own."""
+        columns: Sequence[Any]
+        values: NDArray[Any]
+        one: Callable[[Any, Any, Settings], float] | None
         if isinstance(released, Drawn):
             if self.drawn is not None:
-                return self.drawn(released, settings)
-            column, rows, one = released.clustered.source, released.codes, self.labels
+                return self.drawn(released, settings)[None]
+            columns, values, one = (released.clustered.source,), released.codes[None], self.labels
         else:
             if self.clusters is not None:
-                return self.clusters(released, settings)[0]
-            column, rows, one = released.clusters.numbers.sources[0], released.values[0], self.numbers
+                return self.clusters(released, settings)
+            columns, values, one = released.clusters.numbers.sources, released.values, self.numbers
         if one is None:
             return None
-        return np.array([one(column, row if cluster is None else row[cluster], settings) for row in rows])
+        places: Sequence[Any] = [slice(None)] * len(columns) if clusters is None else clusters
+        lines = zip(columns, values, places, strict=True)
+        return np.array(
+            [[one(column, row[place], settings) for row in rows] for column, rows, place in lines]
+        )
 
     def compute(self, pair: Pair, settings: Settings) -> Measured:
         found: dict[str, float] = {}

@@ -141,7 +141,7 @@ def position(columns: Sequence[Column]) -> Floats:
 
 
 def corner_key(columns: Sequence[Column]) -> Floats:
-    """Insensitive MDAV: nothing but the public domain decides the order (001 §2.4)."""
+    """Insensitive MDAV: nothing but the public domain decides the order (Sánchez et al. 2016, §2.4)."""
     points, lower, upper = [], [], []
     for column in columns:
         if isinstance(column, CategoryColumn):

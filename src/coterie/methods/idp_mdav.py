@@ -41,7 +41,7 @@ METHOD = Method(
     categorical=PER_CLUSTER,
     promise=_promise,
     why=(
-        "k-anonymity is certain: one draw a group, shared by its k or more members. The noise covers one replaced record "
+        "k-anonymity is certain: one draw per group, shared by its k or more members. The noise covers one replaced record "
         "while the groups stay; MDAV's groups can change altogether when one record does, so nothing bounds the whole."
     ),
     attack="Nearest-neighbour linkage finds the group, never the record in it; attribute inference works inside groups.",

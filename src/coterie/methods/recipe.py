@@ -36,7 +36,7 @@ class Method:
     rank: int
     minimum_k: int = 1
     fixed_k: int | None = None
-    adds_noise: bool = True  # False: no ε describes it, and no ledger can count it
+    adds_noise: bool = True  # False: no ε describes it, and no ledger can record it
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
     synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
@@ -80,7 +80,8 @@ class Method:
             k = self.fixed_k
         if k is None:
             raise ParameterError(
-                f"Method '{self.name}' needs k, the number of records a group.", "Give k, for example --k 10."
+                f"Method '{self.name}' needs k, the number of records per group.",
+                "Give k, for example --k 10.",
             )
         if isinstance(k, bool) or not hasattr(k, "__index__"):  # NumPy's integers are welcome
             raise ParameterError("k is not a whole number.", "Give a whole number such as 10.")

@@ -108,7 +108,7 @@ def behind(scores: Scores, method: str, epsilon: str) -> float:
 
 
 def distance_findings(scores: Scores, method: str, published: dict[str, float]) -> tuple[Finding, ...]:
-    """One claim an ε: how far the method's best stays behind the bound."""
+    """One claim per ε: how far the method's best stays behind the bound."""
     return tuple(
         Finding(
             f"{LABELS[method]} at ε = {epsilon}: behind the upper bound (best k, mean of both classes)",

@@ -23,7 +23,7 @@ def _compute() -> Outcome:
         *distance_findings(scores, "idp-ls", {"0.01": 0.20, "0.1": 0.10, "1": 0.05}),
     )
     note = (
-        "The claims were split after a first run. First: one claim a method, to hold at every ε; then 0 of 2 held. One "
+        "The claims were split after a first run. First: one claim per method, to hold at every ε; then 0 of 2 held. One "
         "claim an ε, with the same tolerance of 5 percentage points, came second."
     )
     return outcome(task, scores, findings, "Soria-Comas et al., Fig. 5: Census, ERNVAL above 30,000", (note,))

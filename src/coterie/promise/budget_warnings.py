@@ -85,15 +85,18 @@ def too_small(
         # The noise falls as k rises.
         enough = [size for size in _sizes(k, records // 2) if widths(worst, size) <= _USEFUL]
         help_ += [f"k = {enough[0]:,}"] if enough else []
+    opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED} and no k"
+    if cost > _OFFERED:
+        opening, nothing = f"Even at ε = {_short(cost)}", "no k"
     advice = (
         f"{' or '.join(help_)} would make it about a tenth"
         if help_
-        else f"no ε up to {_OFFERED} and no k make it a tenth with {records:,} records: protect fewer attributes, or "
-        "publish statistics instead"
+        else f"{nothing} would make it a tenth with {records:,} records: protect fewer attributes, or publish statistics "
+        "instead"
     )
     return (
-        f"ε = {_short(cost)} is so small here that no single value of {_named(drowned)} survives: the noise is "
-        f"{_short(ratio)} times as wide as the domain; {advice}"
+        f"{opening} no single value of {_named(drowned)} survives: the noise is {_short(ratio)} times as wide as the "
+        f"domain; {advice}"
     )
 
 

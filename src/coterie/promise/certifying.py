@@ -192,7 +192,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")
     if facts.rows_may_drop:
-        notes.append("rows with missing values were dropped; their number is not disclosed here")
+        notes.append("rows with missing values, if any, were dropped; their number is not disclosed here")
     return tuple(notes)
 
 

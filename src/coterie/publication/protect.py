@@ -81,7 +81,7 @@ def protect(
     engine : {"local", "spark"}, default "local"
         Where to work. A Spark frame is always protected on its cluster.
     memory : int or str, optional
-        Stay below so much memory, such as "2GB": for a Parquet file that is larger than memory.
+        Stay below this much memory, such as "2GB": for a Parquet file that is larger than memory.
     scratch : str or Path, optional
         A folder for intermediate files, with `memory`. They are removed together with the release.
     master : str, optional
@@ -248,7 +248,7 @@ def publish(
         beside = scratch_beside(str(output), run.folder)  # type: ignore[assignment]
     with beside as place:
         if place is not None:
-            run = replace(run, scratch=place)  # type: ignore[type-var]
+            run = replace(run, scratch=place)
 
         def make() -> Any:
             run.refuse_early(where)

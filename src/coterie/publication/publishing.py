@@ -15,9 +15,9 @@ from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import load_private_key, sign
 from coterie.promise.terms import forecast, loss_of
-from coterie.publication.hidden_files import remove_any, temporary_address
-from coterie.publication.ledger import Charge, Entry, Ledger, Purpose, without_credentials
+from coterie.publication.ledger import Entry, Ledger, Purpose, without_credentials
 from coterie.publication.ledger.files import StagedRecord
+from coterie.publication.placing import Hidden, discard, place, place_charged
 from coterie.publication.staging import (
     Staged,
     refuse_overwriting,
@@ -25,7 +25,6 @@ from coterie.publication.staging import (
     resume_table,
     stage,
     stage_bytes,
-    temporary_for,
 )
 from coterie.schema.attributes import Schema
 from coterie.table.address import is_database
@@ -46,7 +45,7 @@ def purpose_of(
     """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
     if not recipe.adds_noise:
         raise ParameterError(
-            f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can count it.",
+            f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can record it.",
             "Leave out the ledger, or choose a method with noise.",
         )
     guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)
@@ -105,6 +104,16 @@ class Destination:
         return self.small_files if is_database(self.data) else [*self.small_files, Path(self.data)]
 
     @property
+    def place(self) -> Path | str:
+        """Of the data: a path, or an address."""
+        return self.data if is_database(self.data) else Path(self.data)
+
+    @property
+    def hidden(self) -> list[Path | str]:
+        """Everything that is staged under a hidden name; a table of a database has a name of its own there."""
+        return [*self.small_files, *([] if is_database(self.data) and not self.parts else [self.place])]
+
+    @property
     def small_files(self) -> list[Path]:
         return [*([self.internal] if self.internal is not None else []), self.certificate_path]
 
@@ -151,24 +160,8 @@ def table_again(where: Destination, record: StagedRecord) -> Staged:
 
 def publish_uncharged(make: Make, destination: Destination, stage_data: Stage = stage_rows) -> Certificate:
     destination.refuse_early()
-    certificate, staged = _stage_all(make(), destination, {}, None, stage_data)
-    replaced = {path.resolve(): path.read_bytes() for path in destination.small_files if path.is_file()}
-    visible: list[Staged] = []
-    try:
-        for part in staged:
-            part.publish()
-            visible.append(part)
-    except BaseException:
-        for part in visible:  # the data come last and undo themselves: these are the files beside them
-            path = Path(part.target).resolve()
-            private = destination.internal is not None and path == destination.internal.resolve()
-            if path in replaced:
-                stage_bytes(replaced[path], path, force=True, private=private).publish()
-            else:
-                remove_any(path)
-        for part in staged:
-            part.discard()
-        raise
+    certificate, staged = _stage_all(make(), destination, {}, stage_data)
+    place(staged)
     return certificate
 
 
@@ -200,58 +193,47 @@ def publish_charged(
     ledger.book().afford(purpose)
     release = make()
     stated = replace(purpose, status=release.guarantee.status, loss=release.loss)
-    with ledger.charge(stated) as charge:
-        certificate, staged = _stage_all(release, destination, *_announced(charge, destination), stage_data)
-        charge.publish(staged)
-    return certificate
+    certified: list[Certificate] = []
 
+    def stage_all(hidden: Hidden) -> list[Staged]:
+        certificate, staged = _stage_all(release, destination, hidden, stage_data)
+        certified.append(certificate)
+        return staged
 
-def _announced(charge: Charge, destination: Destination) -> tuple[dict[Path, Path], Path | str | None]:
-    """Hidden names, told to the ledger before they exist: a killed process leaves nothing that nobody removes."""
-    names = {path: temporary_for(path) for path in destination.small_files}
-    if not is_database(destination.data):
-        place: Path | str | None = temporary_for(destination.data)
-    else:
-        place = temporary_address(destination.data) if destination.parts else None
-    charge.staging(*names.values(), *([] if place is None else [place]))
-    return names, place
+    place_charged(ledger, stated, lambda: (destination.hidden, stage_all))
+    return certified[0]
 
 
 def _stage_all(
-    release: Any, where: Destination, names: dict[Path, Path], place: Path | str | None, stage_data: Stage
+    release: Any, where: Destination, hidden: Hidden, stage_data: Stage
 ) -> tuple[Certificate, list[Staged]]:
     """Everything written, nothing visible yet, in the order of `Destination.files`."""
     staged: list[Staged] = []
     taken = (*where.inputs, where.data, where.certificate_path)
+
+    def file(content: bytes, path: Path, inputs: tuple[Any, ...], *, private: bool = False) -> Staged:
+        name = hidden.get(path)
+        return stage_bytes(
+            content,
+            path,
+            force=where.force,
+            private=private,
+            inputs=inputs,
+            temporary=None if name is None else Path(name),
+        )
+
     try:
-        data = stage_data(release, where, place)
-        staged.append(data)
+        staged.append(stage_data(release, where, hidden.get(where.place)))
+        data = staged[0]
         certificate = release.certify(Digest.model_validate({"over": data.over, "value": data.sha256}))
         if where.key is not None:
             certificate = sign(certificate, where.key)
-        path = where.certificate_path
-        staged.insert(
-            0,
-            stage_bytes(
-                certificate.to_json().encode(),
-                path,
-                force=where.force,
-                inputs=taken[:-1],
-                temporary=names.get(path),
-            ),
-        )
+        staged.insert(0, file(certificate.to_json().encode(), where.certificate_path, taken[:-1]))
         if where.internal is not None:
             figures = json.dumps(release.internal.to_dict(), indent=2).encode()
-            hidden = names.get(where.internal)
-            staged.insert(
-                0,
-                stage_bytes(
-                    figures, where.internal, force=where.force, private=True, inputs=taken, temporary=hidden
-                ),
-            )
+            staged.insert(0, file(figures, where.internal, taken, private=True))
     except BaseException:
-        for part in staged:
-            part.discard()
+        discard(staged)
         raise
     return certificate, staged
 

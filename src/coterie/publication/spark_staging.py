@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from coterie.engines.spark.worker import told
 from coterie.errors import MissingExtra, OutputError, ParameterError
-from coterie.publication.hidden_files import PARTS, StagedFolder, new_folder, sweep, temporary_address
+from coterie.publication.staged_files import StagedFolder
 from coterie.publication.staging import Staged
 from coterie.table.address import without_credentials
 from coterie.table.digest import digest_of_parts
+from coterie.table.hidden_files import PARTS, new_folder, sweep, temporary_address
 
 # What Java says of a package of another version, or of one without the packages that it needs itself. Settings such as
 # "60s" came with Hadoop 3.4; older programs expect a bare number.

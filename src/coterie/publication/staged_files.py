@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, cast
 
 from coterie.errors import OutputError
-from coterie.publication.hidden_files import Hold, new_file, sweep
+from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import digest_or_none, make_durable, new_file, put_folder, remove_any, sweep
 
 _BLOCK = 1 << 20  # small writes wait for company
 _WAITING = 4  # blocks that may wait for the disk
@@ -155,7 +156,7 @@ class StagedFile:
     size: int
     force: bool
     private: bool = False
-    hold: Hold | None = field(
+    hold: FileLock | None = field(
         default=None, repr=False, compare=False
     )  # where no ledger knows the hidden name
 
@@ -174,7 +175,7 @@ class StagedFile:
                 self.discard()  # rename(2) leaves both names where they are one file already
             else:
                 self._link()
-            _sync_folder(self.target.parent)
+            make_durable(self.target.parent)
         self._let_go()
 
     def discard(self) -> None:
@@ -214,6 +215,48 @@ class StagedFile:
             raise OutputError(
                 f"The staged file for {self.target} is gone.", "Something removed it; write the output again."
             )
+
+
+# A folder of part files, in the same way.
+
+
+@dataclass(frozen=True)
+class StagedFolder:
+    """As StagedFile; `sha256` is the digest over all parts."""
+
+    target: Path
+    temporary: Path
+    sha256: str
+    size: int
+    force: bool
+    hold: FileLock | None = field(
+        default=None, repr=False, compare=False
+    )  # of the hidden folder around `temporary`
+
+    over = "part files"
+
+    def publish(self) -> None:
+        if not self.temporary.exists():
+            if digest_or_none(self.target) != self.sha256:
+                raise OutputError(
+                    f"The staged folder for {self.target} is gone.",
+                    "Something removed it; write the output again.",
+                )
+            return
+        if os.path.lexists(self.target) and not self.force:
+            raise OutputError(
+                f"{self.target} exists already.", "Choose another name, or replace it with --force."
+            )
+        put_folder(self.temporary, self.target)
+        if self.hold is not None:
+            self.discard()
+
+    def discard(self) -> None:
+        if self.hold is None:
+            remove_any(self.temporary)
+        else:
+            remove_any(self.temporary.parent)
+            self.hold.let_go()
 
 
 def stage_file(
@@ -298,11 +341,3 @@ def _umask() -> int:
             if line.startswith("Umask:"):
                 return int(line.split()[1], 8)
     return 0o077
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

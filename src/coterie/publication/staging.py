@@ -4,7 +4,7 @@
     staged.publish()                                        # one rename; or staged.discard()
 
 A crash before `publish` leaves at most `.release.parquet.coterie-….tmp`; the target keeps its old bytes, and the next
-release to the same place removes what was left (see coterie.publication.hidden_files).
+release to the same place removes what was left (see coterie.table.hidden_files).
 `publish` may be called again after a crash: what is already published stays so.
 """
 
@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, Protocol
 import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
-from coterie.publication.hidden_files import temporary_for
 from coterie.publication.staged_files import StagedFile, stage_file
 from coterie.table.address import Address, TableName, is_database
+from coterie.table.hidden_files import temporary_for
 from coterie.table.reading import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
 
 __all__ = [

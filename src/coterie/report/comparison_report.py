@@ -159,6 +159,7 @@ def _risk_map(said: Verdict, loss: str) -> Figure:
         said.attacked,
         loss=f"{loss}: smaller is better",
         title="Risk and utility in one picture",
-        caption="Down and left is better. The height is the most that any attack gained over guessing, with its interval; "
-        "a star is a method whose promise is proved. A low point without a star was only not attacked successfully here.",
+        caption="Down and left is better. The height is how much better than guessing the best attack was, with its "
+        "interval; a star is a method whose promise is proved. A low point without a star was only not attacked "
+        "successfully here.",
     )

@@ -25,15 +25,15 @@ UNITS = {
 }
 MEAN_LEVEL = (1.0, "1: as inaccurate as replacing every value by the mean")
 SCALES = {
-    "sse": "1 is no better than publishing means",
-    "sse-matched": "1 is no better than publishing means",
+    "sse": "1 is as inaccurate as replacing every value by the mean",
+    "sse-matched": "1 is as inaccurate as replacing every value by the mean",
     "semantic-distance": "0 is the same label, 1 has nothing in common with it",
     "jensen-shannon": "0 is alike, 1 has nothing in common",
 }
 # From which value on each sentence holds; the first that fits is said.
 WORDS = {
     "sse": (
-        (1.0, "no better than publishing means"),
+        (1.0, "as inaccurate as replacing every value by the mean"),
         (0.25, "averages of large groups survive, single values do not"),
         (0.02, "distributions and averages survive"),
         (0.0, "close to the original values"),
@@ -85,8 +85,8 @@ class Best:
         if self.divided_by == 1:
             return ""
         return (
-            f"{self.measure} = {number(self.of_table)} in results.csv and in coterie evaluate, where Eq. (5) of 000 "
-            f"divides by the {self.divided_by} attributes that it measures once more"
+            f"{self.measure} = {number(self.of_table)} in results.csv and in coterie evaluate, which divide by the number "
+            f"of attributes ({self.divided_by}) once more, as Eq. (5) of Soria-Comas et al. does"
         )
 
     @property

@@ -27,7 +27,7 @@ class Verdict:
         """Who changes the data least is half of the answer; what attackers gained from each belongs beside it."""
         found = sorted(self.attacked, key=lambda point: point.risk, reverse=True)
         gains = "; ".join(f"{point.name}: {100 * point.risk:.0f} %" for point in found)
-        said = f"The most that any of our attacks gained (0 % is guessing, 100 % is certainty): {gains}."
+        said = f"How much the best of our attacks learns (0 % is guessing, 100 % is certainty): {gains}."
         return [said] if found else []
 
 

@@ -117,7 +117,9 @@ class Attribute(_Frozen):
             if self.domain.lower != int(self.domain.lower) or self.domain.upper != int(self.domain.upper):
                 raise ValueError("an integer attribute needs whole numbers as bounds")
             if max(abs(self.domain.lower), abs(self.domain.upper)) > 2**53:
-                raise ValueError("an integer attribute needs bounds within ±2^53, where doubles are exact")
+                raise ValueError(
+                    "the bounds of an integer attribute must lie within ±2^53, where doubles are exact"
+                )
         if self.decimals is not None and self.type is not AttributeType.CONTINUOUS:
             raise ValueError("only a continuous attribute has decimals")
         if self.missing is Missing.OWN_CATEGORY and self.type not in (

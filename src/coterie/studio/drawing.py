@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from coterie.publication.publishing import Destination, publish_charged
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.planning import JOURNAL, purpose
 from coterie.studio.project import Project
+from coterie.table.hidden_files import put_file
 
 
 @dataclass(slots=True)
@@ -92,4 +92,4 @@ def _make_journal(book: Path) -> None:
     for left in (new, new.with_name(f"{new.name}-journal")):
         left.unlink(missing_ok=True)
     Ledger.add_population(new, JOURNAL, 10**300)
-    os.replace(new, book)
+    put_file(new, book)

@@ -6,7 +6,6 @@ secret of this folder, so that a second `coterie studio` of the same user can ma
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import json
@@ -17,6 +16,7 @@ from typing import Any
 
 from coterie.errors import OutputError
 from coterie.publication.staging import stage_bytes
+from coterie.table.file_lock import FileLock
 
 
 def default_folder() -> Path:
@@ -35,7 +35,7 @@ class Home:
                 "Choose another place with --home.",
             ) from None
         self.folder = folder.resolve()
-        self._lock: int | None = None
+        self._lock: FileLock | None = None
 
     @property
     def projects(self) -> Path:
@@ -43,14 +43,8 @@ class Home:
 
     def take(self) -> bool:
         """Be the only server of this folder; False where another one runs."""
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        self._lock = descriptor
-        return True
+        self._lock = FileLock.take(self.folder / "lock", make=0o600)
+        return self._lock is not None
 
     @property
     def session(self) -> str:

@@ -39,10 +39,9 @@ def _entry(project: Project, plan: Plan) -> tuple[Entry | None, str]:
     if plan.ledger is None and not book.exists():
         return None, ""
     with Ledger.open(book) as ledger:
-        for entry in ledger.book().entries.values():
-            if entry.purpose.fingerprint == plan.fingerprint:
-                said = (told.message for told in ledger.recovered if told.entry.release == entry.release)
-                return entry, next(said, "")
+        for entry in ledger.book().releases(fingerprint=plan.fingerprint):
+            said = (told.message for told in ledger.recovered if told.entry.release == entry.release)
+            return entry, next(said, "")
     return None, ""
 
 

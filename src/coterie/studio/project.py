@@ -8,7 +8,6 @@ schema.yaml  its description, the same file that the command reads
 
 from __future__ import annotations
 
-import fcntl
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.document import read_schema
 from coterie.studio.origins import Taken, marked, remembered
 from coterie.studio.table_cache import kept, typed
+from coterie.table.file_lock import FileLock
 from coterie.table.reading import ending
 
 
@@ -147,8 +147,7 @@ class Project:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One writer at a time: the server's threads, and the worker's process."""
-        with (self.folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock.waited(self.folder / "lock"):
             yield
 
     @property

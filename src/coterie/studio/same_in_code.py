@@ -48,8 +48,8 @@ def reading_lines(project: Project) -> list[str]:
     """Python that reads the table and its description as the command does."""
     source, named = source_of(project)
     return [
-        f"schema = Schema.load({str(project.schema_path)!r})",
-        f"table = read_table({source!r}{given_options(named)}, schema=schema)",
+        f"schema = coterie.Schema.load({str(project.schema_path)!r})",
+        f"table = coterie.read_table({source!r}{given_options(named)}, schema=schema)",
     ]
 
 
@@ -63,12 +63,11 @@ def loading_lines(project: Project) -> list[tuple[str, str]]:
     source, named = source_of(project)
     command = wrapped(["coterie", "schema", "draft", source, *named, "--output", "schema.yaml"])
     python = [
-        "from coterie.io import draft_schema, guess_dialect, read_table",
+        "import coterie",
         "",
-        f"dialect = guess_dialect({source!r})",
-        f"table = read_table({source!r}{given_options(named)}, dialect=dialect)",
+        f"table = coterie.read_table({source!r}{given_options(named)})",
         f"print(table.num_rows, table.num_columns, table.slice(0, {SHOWN}))",
-        "print(draft_schema(table, dialect=dialect))",
+        f"print(coterie.Schema.draft({source!r}{given_options(named)}).text)",
     ]
     return [("Command", command), ("Python", "\n".join(python))]
 
@@ -88,11 +87,10 @@ def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
     source, named = source_of(project)
     words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
     python = [
-        "from coterie import Schema, protect",
-        "from coterie.table.reading import read_table",
+        "import coterie",
         "",
         *reading_lines(project),
-        f"release = protect(table, schema, {arguments(choice)})",
+        f"release = coterie.protect(table, schema, {arguments(choice)})",
         "print(release.guarantee.status, release.guarantee.label)",
     ]
     command = wrapped([*words, *choice_options(choice), "--output", "released.csv"])
@@ -100,8 +98,6 @@ def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
 
 
 # The preview and the comparison as commands and Python lines.
-
-_IMPORTS = "from coterie import Schema, protect\nfrom coterie.table.reading import read_table"
 
 
 def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str, str]]:
@@ -113,16 +109,13 @@ def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str
     evaluated = ["coterie", "evaluate", source, "preview.parquet", *named, *schema]
     command = wrapped([*made, "--seed", str(SEED), "--output", "preview.parquet"]) + "\n" + wrapped(evaluated)
     python = [
-        _IMPORTS,
-        "from coterie.methods import get_method",
+        "import coterie",
         "from coterie.studio.sampling import sample_rows",
-        "from coterie.evaluation.evaluation import evaluate",
         "",
         *reading_lines(project),
         f"sample = sample_rows(table, {rows}, seed={SEED})",
-        f"preview = protect(sample, schema, {arguments(unshuffled)}, seed={SEED})",
-        f"synthetic = get_method({choice.method!r}).synthesis is not None",
-        "for name, found in evaluate(sample, preview.table, schema, shuffled=synthetic).measures.items():",
+        f"preview = coterie.protect(sample, schema, {arguments(unshuffled)}, seed={SEED})",
+        "for name, found in coterie.evaluate(sample, preview, schema).measures.items():",
         "    print(name, found.value)",
     ]
     return [("Command (all rows)", command), ("Python (the sample of this page)", "\n".join(python))]
@@ -137,7 +130,19 @@ def comparison_lines(project: Project, asked: dict[str, Any]) -> list[tuple[str,
     if asked["synthetic"]:
         words += ["--tune-on", "synthetic"]
     words += ["--runs", str(RUNS), "--seed", str(SEED)]  # the noise of the page, so the figures too
-    return [("Compare (all rows)", wrapped([*words, "--output", "comparison"]))]
+    named_options = given_options(named)
+    python = [
+        "import coterie",
+        "",
+        "found = coterie.compare(",
+        f"    {source!r}, {str(project.schema_path)!r}{named_options},",
+        f"    methods={asked['methods']!r}, epsilon={asked['epsilons']!r}, k={asked['ks']!r},",
+        f"    runs={RUNS}, seed={SEED}{', tune_on=' + repr('synthetic') if asked['synthetic'] else ''},",
+        ")",
+        "print(found.to_frame())",
+    ]
+    command = wrapped([*words, "--output", "comparison"])
+    return [("Compare (all rows)", command), ("Python (all rows)", "\n".join(python))]
 
 
 # The audit as commands and as Python lines.
@@ -156,38 +161,27 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
     if made["control"]:
         options += ["--control", made["control"]]
     commands, call = [], [f"known={made['known']!r}", f"seconds={made['seconds']}"]
-    lines = [
-        "from coterie import Certificate, Schema, protect"
-        if entry
-        else "from coterie import Schema, protect",
-        "from coterie.auditing import audit_release",
-        "from coterie.table.reading import read_table",
-        schema,
-        table,
-    ]
+    lines = ["import coterie", schema, table]
     if made["control"]:
-        call.append(f"control=read_table({made['control']!r}, schema=schema)")
+        call.append(f"control={made['control']!r}")
     if entry is None:
         preview = ["coterie", "protect", source, *named, *described, *choice_options(choice)]
         commands.append(wrapped([*preview, "--seed", str(SEED), "--output", PREVIEW]))
         released = PREVIEW
-        lines.insert(3, "from coterie.studio.sampling import sample_rows")
+        lines.insert(1, "from coterie.studio.sampling import sample_rows")
         lines.append(f"table = sample_rows(table, {made['rows']})")
-        lines.append(f"released = protect(table, schema, {arguments(choice)}, seed={SEED}).table")
-        call += ["in_order=True", *([f"k={choice.k}"] if choice.k else [])]
+        lines.append(f"released = coterie.protect(table, schema, {arguments(choice)}, seed={SEED})")
     else:
         released = entry.data
-        lines.append(f"released = read_table({entry.data!r}, schema=schema.with_default_dialect)")
-        lines.append(f"certificate = Certificate.from_json(open({entry.certificate!r}, 'rb').read())")
-        call.append("certificate=certificate")
+        lines.append(f"released = {entry.data!r}")
+        call.append(f"certificate={entry.certificate!r}")
         if entry.choice.shuffle and entry.internal:
             options += ["--order", entry.internal]
-            lines.insert(0, "import json")
-            call.append(f"order=json.load(open({entry.internal!r}))['row_order']")
+            call.append(f"order={entry.internal!r}")
     audit = ["coterie", "audit", source, released, *named, *described, *options, "--output", "audit"]
     commands.append(wrapped(audit))
-    lines.append(f"audit = audit_release(table, released, schema, {', '.join(call)})")
-    lines.append("print(audit.verdict)")
+    lines.append(f"found = coterie.audit(table, released, schema, {', '.join(call)})")
+    lines.append("print(found.verdict)")
     return [
         ("Commands" if len(commands) > 1 else "Command", "\n\n".join(commands)),
         ("Python", "\n".join(lines)),
@@ -216,53 +210,28 @@ def release_command(project: Project, plan: Plan | Released) -> str:
 
 
 def release_python(project: Project, plan: Plan | Released) -> str:
-    schema, table = reading_lines(project)
-    places = [f"{plan.data!r}"]
-    if plan.table:
-        places.append(f"table={plan.table!r}")
-    places.append(f"certificate=Path({plan.certificate!r})")
-    places += [
-        f"{name}=Path({value!r})" for name, value in (("internal", plan.internal), ("key", plan.key)) if value
-    ]
-    lines = [
-        "from pathlib import Path",
-        "from coterie import Schema, protect",
-        "from coterie.table.reading import read_table",
-        "from coterie.publication.publishing import Destination, publish",
-        "",
-        schema,
-        f"destination = Destination({', '.join(places)})",
-        "",
-        "def make():",
-        f"    {table}",
-        f"    return protect(table, schema, {arguments(plan.choice)})",
-        "",
-    ]
-    if plan.ledger is None:
-        return "\n".join([*lines, "publish(make, destination)"])
-    choice = plan.choice
-    lines[1] = (
-        "from fractions import Fraction\nfrom coterie import Ledger, Schema, protect\n"
-        "from coterie.publication.publishing import purpose_of"
-    )
-    lines[3] = (
-        "from coterie.methods import get_method\nfrom coterie.publication.publishing import Destination, publish_charged"
-    )
-    recipe = f"get_method({choice.method!r}).grouped({choice.grouping!r})"
-    options = {
+    source, named = source_of(project)
+    places = {
+        "output_table": plan.table,
+        "certificate": plan.certificate,
+        "internal": plan.internal,
+        "sign": plan.key,
+        "ledger": plan.ledger,
         "population": plan.population,
-        "fingerprint": f"release of {plan.data}, ε = {plan.cost}",
-        "shuffled": choice.shuffle,
-        "clipped": choice.clip,
     }
-    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    epsilon = f"Fraction({choice.epsilon!r})"
+    given = [f"    {name}={value!r}," for name, value in places.items() if value]
     return "\n".join(
         [
-            *lines,
-            f"purpose = purpose_of({recipe}, {epsilon}, schema, {choice.k!r}, target=destination.shown, {given})",
-            f"with Ledger.open({plan.ledger!r}) as ledger:",
-            "    publish_charged(make, destination, ledger, purpose)",
+            "import coterie",
+            "",
+            "written = coterie.publish(",
+            f"    {source!r},",
+            f"    {str(project.schema_path)!r},",
+            f"    {plan.data!r},",
+            f"    {arguments(plan.choice)}{given_options(named)},",
+            *given,
+            ")",
+            "print(written)",
         ]
     )
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Collection
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from coterie.errors import DataError
+from coterie.publication.staged_files import stage_file
 from coterie.schema.attributes import Schema
 from coterie.schema.dialect import Dialect
 from coterie.table.reading import ending, read_table
@@ -25,28 +25,15 @@ _KEY = b"coterie made from"
 
 def keep(table: pa.Table, path: Path, made_from: str = "") -> str:
     """Whole or not at all, readable by its owner only. Returns the SHA-256 of the file."""
-    _tidy(path)
-    hidden = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     noted = table.replace_schema_metadata({_KEY: made_from.encode()})
-    descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as sink, pa.ipc.new_file(sink, noted.schema) as writer:
+
+    def write(sink: BinaryIO) -> None:
+        with pa.ipc.new_file(sink, noted.schema) as writer:
             writer.write_table(noted, max_chunksize=1 << 16)
-        with hidden.open("rb") as written:
-            digest = hashlib.file_digest(written, "sha256").hexdigest()
-        os.replace(hidden, path)
-    except BaseException:
-        hidden.unlink(missing_ok=True)
-        raise
-    return digest
 
-
-def _tidy(path: Path) -> None:
-    """Remove what a process left that was killed while it wrote."""
-    for left in path.parent.glob(f".{path.name}.*"):
-        writer = left.name.split(".")[-2]
-        if not Path("/proc", writer).exists():
-            left.unlink(missing_ok=True)
+    staged = stage_file(path, write, force=True, private=True)
+    staged.publish()
+    return staged.sha256
 
 
 def kept(path: Path, made_from: str = "") -> pa.Table | None:

@@ -19,10 +19,10 @@ _ATTRIBUTES = {
     "age": (AttributeType.INTEGER, 16, 100, "years"),
     "schooling": (AttributeType.INTEGER, 0, 25, "years"),
     "hours": (AttributeType.INTEGER, 0, 99, "hours a week"),
-    "income": (AttributeType.CONTINUOUS, 0, 400_000, "EUR a year"),
-    "tax": (AttributeType.CONTINUOUS, 0, 200_000, "EUR a year"),
+    "income": (AttributeType.CONTINUOUS, 0, 400_000, "EUR per year"),
+    "tax": (AttributeType.CONTINUOUS, 0, 200_000, "EUR per year"),
     "savings": (AttributeType.CONTINUOUS, 0, 2_000_000, "EUR"),
-    "rent": (AttributeType.INTEGER, 0, 5_000, "EUR a month"),
+    "rent": (AttributeType.INTEGER, 0, 5_000, "EUR per month"),
     "commute": (AttributeType.CONTINUOUS, 0, 200, "km"),
 }
 

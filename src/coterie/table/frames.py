@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import pyarrow as pa
@@ -62,7 +62,7 @@ def to_kind(table: pa.Table, kind: str) -> Any:
     if kind not in ("pandas", "polars"):
         raise ParameterError(f"There is no kind of frame '{kind}'.", "Choose arrow, pandas or polars.")
     try:
-        return nw.from_arrow(table, backend=kind).to_native()
+        return nw.from_arrow(table, backend=cast(Any, kind)).to_native()
     except ImportError:
         raise MissingExtra.named("frames", f"A {kind} frame") from None
 
@@ -76,7 +76,7 @@ def _from_dict(columns: dict[Any, Any], schema: Schema | None) -> pa.Table:
         typed = hasattr(values, "dtype") and values.dtype != object
         arrays[name] = _array(name, values) if typed else _cells(name, values, schema)
     if len({len(array) for array in arrays.values()}) > 1:
-        raise DataError("The lists have different lengths.", "Give each column one entry a row.")
+        raise DataError("The lists have different lengths.", "Give each column one entry per row.")
     return pa.table(arrays)
 
 

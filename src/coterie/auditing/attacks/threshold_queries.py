@@ -100,7 +100,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
         f"A query interface that keeps to {MODEL} at ε = {evidence.epsilon} gives away "
         f"{interval_words(own)} of the values of '{column.attribute.name}' exactly; "
         f"one that keeps to DP {interval_words(private)}.",
-        {"queries a value": int(np.ceil(np.log2(points + 1)))},
+        {"queries per value": int(np.ceil(np.log2(points + 1)))},
         p_value=p_value(rates),
     )
 
@@ -114,7 +114,7 @@ ATTACK = Attack(
     inputs=("a query interface that adds noise for local sensitivity",),
     statistic="share of values reconstructed exactly",
     baseline="the same questions to an interface that adds noise for global sensitivity (DP)",
-    cost="about 20 queries a value, 200 values",
+    cost="about 20 queries per value, 200 values",
     run=_run,
     rank=50,
     personal=False,

@@ -26,7 +26,8 @@ from coterie.table.columns.column import CategoryColumn, Floats, NumericColumn
 
 @dataclass(frozen=True, slots=True)
 class SortedCentroids(Mechanism):
-    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (001 Lemma 1). `smooth` makes it a rising quantile function."""
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1). `smooth` makes it a rising
+    quantile function."""
 
     smooth: bool
     many_runs: ClassVar[bool] = True

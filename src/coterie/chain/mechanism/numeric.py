@@ -1,4 +1,5 @@
-"""Numbers: centroid, bound on its movement, Laplace noise (000 Algorithm 1, 001 Algorithm 1)."""
+"""Numbers: centroid, bound on its movement, Laplace noise (Soria-Comas et al., Algorithm 1, Sánchez et al. 2016,
+Algorithm 1)."""
 
 from __future__ import annotations
 

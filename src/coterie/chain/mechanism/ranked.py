@@ -1,4 +1,5 @@
-"""Categories by rank: indexes in an order are averaged and perturbed like numbers, then rounded back (003 §5.1)."""
+"""Categories by rank: indexes in an order are averaged and perturbed like numbers, then rounded back (Del
+Vasto-Terrientes et al., §5.1)."""
 
 from __future__ import annotations
 

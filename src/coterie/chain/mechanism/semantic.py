@@ -1,4 +1,5 @@
-"""Categories by meaning: marginality of every label in every cluster, exponential mechanism (001 §3.4, Algorithm 2)."""
+"""Categories by meaning: marginality of every label in every cluster, exponential mechanism (Sánchez et al. 2016,
+§3.4, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from coterie.table.columns.column import CategoryColumn, Codes, Floats
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How many records of each cluster hold each label, and m(S_j, a) of 001 eq. (4) for every cluster and label.
+    """How many records of each cluster hold each label, and m(S_j, a) of Sánchez et al. 2016, eq. (4) for every
+    cluster and label.
 
     Neighbouring clusters that hold the same labels share a line: ranked by category, most clusters hold one label only.
     """
@@ -34,7 +36,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class MarginalityCentroid(Mechanism):
-    """The least marginal label of each cluster, as it is: no noise (001 eq. 5)."""
+    """The least marginal label of each cluster, as it is: no noise (Sánchez et al. 2016, eq. 5)."""
 
     stages: str = "marginality centroid · no noise"
     many_runs: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The exponential mechanism (001 Algorithm 2), exact: Pr(a) = exp(-ε m_a / (2s)) / Σ_b exp(-ε m_b / (2s)).
+"""The exponential mechanism (Sánchez et al. 2016, Algorithm 2), exact: Pr(a) = exp(-ε m_a / (2s)) / Σ_b exp(-ε m_b / (2s)).
 
 One uniform number U in [0, 1) a cluster decides, by inverting the distribution function. U is drawn lazily:
 its first 64 bits and double precision settle almost every cluster, because a bound on all rounding errors

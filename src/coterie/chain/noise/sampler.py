@@ -39,7 +39,7 @@ class Sampler(Protocol):
 
 
 def laplace_scales(sensitivities: Floats, epsilon: Fraction | Floats) -> Floats:
-    """b = Δ/ε (000 Prop. 1, 001 §2.2), rounded up so that rounding can only add noise.
+    """b = Δ/ε (Soria-Comas et al., Prop. 1, Sánchez et al. 2016, §2.2), rounded up so that rounding can only add noise.
 
     The quotient of doubles is within three half-units in the last place of the exact one; 2^-50 is above that. An array
     of ε holds the doubles nearest to the exact ones, as `float` gives them.

@@ -42,7 +42,7 @@ def _central_labels(
     label_counts: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """The label with the least summed δ to the records left (001 eq. 5); the lowest code wins ties."""
+    """The label with the least summed δ to the records left (Sánchez et al. 2016, eq. 5); the lowest code wins ties."""
     for j in range(len(counts)):
         least = np.inf
         for label in range(label_counts[j]):

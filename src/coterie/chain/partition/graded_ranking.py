@@ -1,8 +1,8 @@
 """Ranked groups that are smaller at both ends, so that rare extreme values are not averaged away.
 
-Lemma 1 of 001 needs sizes that follow from n and k, not equal ones. From the middle outwards groups of k are followed by
-k/2, k/4, … as long as a group keeps 5k²/n records. With the public k = 2·√(n/ε_a) that is 20/ε_a, so even the smallest
-group's noise has a scale of at most a twentieth of the domain.
+Lemma 1 of Sánchez et al. 2016 needs sizes that follow from n and k, not equal ones. From the middle outwards groups of
+k are followed by k/2, k/4, … as long as a group keeps 5k²/n records. With the public k = 2·√(n/ε_a) that is 20/ε_a, so
+even the smallest group's noise has a scale of at most a twentieth of the domain.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Individual ranking: sort one attribute and cut the order into clusters of k (paper 001, section 3).
+"""Individual ranking: sort one attribute and cut the order into clusters of k (Sánchez et al. 2016, section 3).
 
 floor(n / k) clusters of consecutive values; the last takes the remainder: sizes k, …, k, k + n mod k. Ties
 are broken by record order, which makes the clustering a function of the table and nothing else.
@@ -51,6 +51,8 @@ def ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:
 
 def cut(ranks: NDArray[np.int32], sizes: NDArray[np.int64]) -> Clustering:
     """Consecutive records in groups of the given sizes."""
+    if (sizes[:-1] == sizes[0]).all() and sizes[-1] >= sizes[0]:  # a division is quicker than a random access
+        return Clustering(np.minimum(ranks // np.int32(sizes[0]), np.int32(len(sizes) - 1)), sizes)
     return Clustering(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[ranks], sizes)
 
 

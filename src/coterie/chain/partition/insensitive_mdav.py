@@ -1,12 +1,12 @@
 """Insensitive MDAV: groups of consecutive records in a total order that no other record can change.
 
-Ordinary MDAV may regroup everything when one record changes. Insensitive microaggregation (001 §2.4, after
+Ordinary MDAV may regroup everything when one record changes. Insensitive microaggregation (Sánchez et al. 2016, §2.4, after
 its reference [17]) orders the records by a rule of the public domain alone, so one changed record moves at
 most one record out of each group and one in. The order is the distance to the domain's lower corner, each
 attribute scaled by the width of its domain; record order breaks ties.
 
 For a category column the coordinate is δ to the most marginal label of its domain, given as numbers by the
-caller (001 §3.4 orders categories so), with lower bound 0 and δ's largest value as upper bound.
+caller (Sánchez et al. 2016, §3.4 orders categories so), with lower bound 0 and δ's largest value as upper bound.
 """
 
 from __future__ import annotations

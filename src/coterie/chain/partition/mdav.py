@@ -130,7 +130,8 @@ def mdav_mixed(
     """MDAV by a Gower-style distance: squared gaps of the numbers plus δ² of the categories.
 
     `distances[j]` is δ between the labels of category column j, computed once for its domain. The centroid of
-    a category column is the label with the least summed δ to the records left (001 eq. 5), lowest code first.
+    a category column is the label with the least summed δ to the records left (Sánchez et al. 2016, eq. 5), lowest
+    code first.
     """
     matrix = check_points(numeric, "numeric columns", fewest_columns=0)
     table = _check_codes(codes, distances, len(matrix))

@@ -1,7 +1,7 @@
 """Optimal univariate microaggregation (Hansen and Mukherjee, 2003): least SSE with at least k in every group.
 
-On one attribute the best groups are runs of sorted values (001 §2.3) of k … 2k-1 records, because a run of 2k
-or more can be cut in two without raising the SSE. So a shortest path over the sorted values finds them:
+On one attribute the best groups are runs of sorted values (Sánchez et al. 2016, §2.3) of k … 2k-1 records, because a
+run of 2k or more can be cut in two without raising the SSE. So a shortest path over the sorted values finds them:
 
     cost(j) = min over sizes s = k … 2k-1 of cost(j - s) + SSE(the s values before j)
 

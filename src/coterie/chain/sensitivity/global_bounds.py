@@ -28,7 +28,7 @@ class Bound:
     multiplier: Callable[[Summary], float] | None = None
 
 
-# Δ/k: how far one replacement moves the whole list of centroids (001 Lemma 1).
+# Δ/k: how far one replacement moves the whole list of centroids (Sánchez et al. 2016, Lemma 1).
 #
 # Clusters hold consecutive sorted values. Moving one record shifts each cluster between its old and its new place by one
 # neighbouring value; the shifts telescope to |x' - x| ≤ Δ, and every cluster has at least k members.
@@ -40,11 +40,15 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 
 DOMAIN_OVER_K = Bound(
-    formula="Δ/k", citation="001 Lemma 1", depth=0, compute=_compute, reach=lambda n, k: Fraction(1, k)
+    formula="Δ/k",
+    citation="Sánchez et al. 2016, Lemma 1",
+    depth=0,
+    compute=_compute,
+    reach=lambda n, k: Fraction(1, k),
 )
 
 
-# (n/k)·Δ/k: every centroid may move by Δ/k at once (001 §2.4 and §3.1, for multivariate groups).
+# (n/k)·Δ/k: every centroid may move by Δ/k at once (Sánchez et al. 2016, §2.4 and §3.1, for multivariate groups).
 #
 # Insensitive MDAV changes each group by at most one record, but nothing telescopes: the order is not that of the
 # attribute, so each of the n/k means may move by Δ/k.
@@ -63,14 +67,14 @@ def _domain_over_k_each_compute(summary: Summary, domain: Domain, k: int) -> Flo
 
 DOMAIN_OVER_K_EACH = Bound(
     formula="(n/k)·Δ/k",
-    citation="001 §2.4",
+    citation="Sánchez et al. 2016, §2.4",
     depth=0,
     compute=_domain_over_k_each_compute,
     reach=lambda n, k: Fraction(n, k * k),
 )
 
 
-# Δ/|C|: how far one record of a cluster moves its mean when membership is fixed (000 §3.1).
+# Δ/|C|: how far one record of a cluster moves its mean when membership is fixed (Soria-Comas et al., §3.1).
 
 
 def _domain_over_size_compute(summary: Summary, domain: Domain, k: int) -> Floats:
@@ -83,14 +87,14 @@ def _domain_over_size_compute(summary: Summary, domain: Domain, k: int) -> Float
 
 DOMAIN_OVER_SIZE = Bound(
     formula="Δ/|C|",
-    citation="000 §3.1",
+    citation="Soria-Comas et al., §3.1",
     depth=0,
     compute=_domain_over_size_compute,
     reach=lambda n, k: Fraction(1, 2 * k),
 )
 
 
-# Δ/|C| for the sorted list of means *as computed*: 001 Lemma 1 with room for rounding.
+# Δ/|C| for the sorted list of means *as computed*: Sánchez et al. 2016, Lemma 1 with room for rounding.
 #
 # Lemma 1: clusters hold consecutive sorted values, and their sizes do not depend on the data. Replacing x by x' shifts each
 # cluster between the two places by one neighbouring value; the shifts of the sums telescope: Σ|ΔS_j| = |x' - x|
@@ -115,7 +119,7 @@ def _sorted_list_compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 SORTED_LIST = Bound(
     formula="Δ/|C| (with room for rounding)",
-    citation="001 Lemma 1",
+    citation="Sánchez et al. 2016, Lemma 1",
     depth=0,
     compute=_sorted_list_compute,
     reach=lambda n, k: Fraction(1, 2 * k),

@@ -10,7 +10,7 @@ from coterie.chain.partition.clustering import Floats, Summary
 from coterie.chain.sensitivity.global_bounds import Bound
 from coterie.schema.attributes import Domain
 
-# Local sensitivity of a mean, membership fixed (000 Prop. 2).
+# Local sensitivity of a mean, membership fixed (Soria-Comas et al., Prop. 2).
 #
 # The worst replacement takes the cluster's smallest value to the top of the domain or its largest to the bottom.
 
@@ -23,14 +23,14 @@ def _compute(summary: Summary, domain: Domain, k: int) -> Floats:
 
 LOCAL = Bound(
     formula="max(max A − min C, max C − min A)/|C|",
-    citation="000 Prop. 2",
+    citation="Soria-Comas et al., Prop. 2",
     depth=1,
     compute=_compute,
     reach=lambda n, k: Fraction(1, 4 * k),
 )
 
 
-# Cluster-based local sensitivity of the trimmed mean, membership fixed (000 Prop. 3, expressions (1)–(3)).
+# Cluster-based local sensitivity of the trimmed mean, membership fixed (Soria-Comas et al., Prop. 3, expressions (1)–(3)).
 #
 # Expression (2): the smallest value moves above the largest. Its trimmed value goes from x_min' to x_max, the second
 # smallest is now trimmed to the third, and the former largest is no longer trimmed. Expression (3) mirrors it.
@@ -60,7 +60,7 @@ def effective_multiplier(summary: Summary) -> float:
     """How many times ε_a the worse of two neighbours costs: minimum moved above the maximum, or the reverse.
 
     The first shifts every cluster's trimmed sum by expression (2), the second by expression (3), while each
-    cluster's noise covers the larger of the two once (000 Prop. 3).
+    cluster's noise covers the larger of the two once (Soria-Comas et al., Prop. 3).
     """
     up, down = rise(summary), fall(summary)
     covered = np.maximum(up, down)
@@ -70,7 +70,7 @@ def effective_multiplier(summary: Summary) -> float:
 
 CLUSTER_BASED = Bound(
     formula="max(expression (2), expression (3))/|C|",
-    citation="000 Prop. 3",
+    citation="Soria-Comas et al., Prop. 3",
     depth=3,
     compute=_cluster_based_compute,
     multiplier=effective_multiplier,
@@ -80,11 +80,11 @@ CLUSTER_BASED = Bound(
 # max(Σ expression (2), Σ expression (3))/|C|: the whole list of trimmed centroids at once, scale frozen at the data (ours).
 #
 # Let one value rise from x to x'. Every cluster strictly between loses its smallest value and gains a new largest: its
-# trimmed sum changes by exactly expression (2) of 000 Prop. 3. The first cluster touched loses some value instead of its
-# smallest, the last gains some value instead of a new largest; trimmed sums rise with every value, so there the change lies
-# between 0 and expression (2). In total at most Σ expression (2); for a falling value, Σ expression (3). With noise of scale
-# max(Σ(2), Σ(3))/(|C_j|ε) on centroid j the list loses Σ_j |Δc_j|·|C_j|·ε/max(…) ≤ ε. Values beyond the data's range are
-# trimmed, so no bound of the domain enters.
+# trimmed sum changes by exactly expression (2) of Soria-Comas et al., Prop. 3. The first cluster touched loses some
+# value instead of its smallest, the last gains some value instead of a new largest; trimmed sums rise with every
+# value, so there the change lies between 0 and expression (2). In total at most Σ expression (2); for a falling value,
+# Σ expression (3). With noise of scale max(Σ(2), Σ(3))/(|C_j|ε) on centroid j the list loses Σ_j |Δc_j|·|C_j|·ε/max(…)
+# ≤ ε. Values beyond the data's range are trimmed, so no bound of the domain enters.
 #
 # Rounding: a trimmed sum of s values up to M in double precision is off by at most 1.01·(s + 4)·s·u·M (u = 2^-53), twice for
 # two neighbours, and dividing adds as much as one more addition: below 8·(s + 4)·s·u·M a cluster. That is added to the sums.
@@ -101,7 +101,7 @@ def _cluster_based_joint_compute(summary: Summary, domain: Domain, k: int) -> Fl
 
 CLUSTER_BASED_JOINT = Bound(
     formula="max(Σ expression (2), Σ expression (3))/|C|",
-    citation="000 Prop. 3, summed",
+    citation="Soria-Comas et al., Prop. 3, summed",
     depth=3,
     needs_all_clusters=True,
     compute=_cluster_based_joint_compute,

@@ -4,8 +4,8 @@ Neighbours replace one record; n, the taxonomy and the order of categories are p
 
 **One cluster.** If one value u of S becomes v, then m(S', a) - m(S, a) = δ(v, a) - δ(u, a). Both terms lie
 in [0, δ_max], so the change is at most δ_max ≤ 1 for every candidate a: not k times that, nor 1/k. This is
-Δ(m) of 001 eq. (6), and with it each cluster *alone* is ε-DP. But a replacement shifts records across every
-cluster between the old and the new place, so a release of all clusters by 001 Algorithm 2 costs up to
+Δ(m) of Sánchez et al. 2016, eq. (6), and with it each cluster *alone* is ε-DP. But a replacement shifts records across every
+cluster between the old and the new place, so a release of all clusters by Sánchez et al. 2016, Algorithm 2 costs up to
 min(q, C-1)·ε (q clusters, C categories): a cluster changes only if its lost and gained values differ.
 
 **The ordered list.** Sort the records by a public order c_1 … c_C and cut clusters of fixed sizes. Let a
@@ -33,7 +33,7 @@ from coterie.schema.taxonomy.orders import path_length
 
 
 def cluster_sensitivity(distance: NDArray[np.float64]) -> float:
-    """Δ(m) = δ_max: one replacement inside one cluster (as 001 Algorithm 2 uses it)."""
+    """Δ(m) = δ_max: one replacement inside one cluster (as Sánchez et al. 2016, Algorithm 2 uses it)."""
     return float(distance.max())
 
 

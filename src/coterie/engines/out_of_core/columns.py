@@ -91,7 +91,7 @@ class StreamedTable:
             yield batch if keep is None else batch.filter(pa.array(keep))
 
     def frequency_order(self, attribute: Attribute) -> NDArray[np.int32]:
-        """003 §5.1 over the whole column."""
+        """Del Vasto-Terrientes et al., §5.1 over the whole column."""
         counts: NDArray[np.int64] | None = None
         like: Column | None = None
         for _, batch in self._batches([attribute.name]):

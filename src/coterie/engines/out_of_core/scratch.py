@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -18,9 +16,12 @@ from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.table.address import is_database
+from coterie.table.file_lock import FileLock
 
 _OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
-_held: dict[Path, int] = {}  # folders that this process has locked; the operating system lets go when it ends
+_held: dict[
+    Path, FileLock
+] = {}  # folders that this process has locked; the operating system lets go when it ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Scratch:
         shutil.rmtree(self.folder, ignore_errors=True)
         held = _held.pop(self.folder.resolve(), None)
         if held is not None:
-            os.close(held)
+            held.let_go()
 
 
 def _lock(folder: Path) -> None:
@@ -75,19 +76,17 @@ def _lock(folder: Path) -> None:
     place = folder.resolve()
     held = _held.pop(place, None)
     if held is not None:
-        os.close(held)  # an earlier run of this process; the folder may have been made anew since
-    handle = os.open(place, os.O_RDONLY)
+        held.let_go()  # an earlier run of this process; the folder may have been made anew since
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
+        lock = FileLock.take(place)
+    except OSError:
+        return  # a file system without locks
+    if lock is None:
         raise OutputError(
             f"Another run keeps its intermediate files in {folder} now.",
             "Wait until it has ended; or choose another output, or another place with --scratch.",
-        ) from None
-    except OSError:
-        pass  # a file system without locks
-    _held[place] = handle
+        )
+    _held[place] = lock
 
 
 @contextmanager

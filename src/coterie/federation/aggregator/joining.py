@@ -36,6 +36,7 @@ from coterie.federation.storage.studies import Contribution, StudyRow, move_stud
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import check_signature
 from coterie.schema.exact import as_text
+from coterie.table.hidden_files import put_file
 
 _PILE_BYTES = 48 * 1024 * 1024
 
@@ -187,8 +188,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             tuple(names),
             Digest(over="file bytes", value=written.sha256),
         )
-        os.replace(workspace / "release.parquet", aggregator.release(row.id))
-        _sync(aggregator.release(row.id).parent)
+        put_file(workspace / "release.parquet", aggregator.release(row.id))
         with aggregator.database.writing() as connection:
             move_study(
                 connection,
@@ -226,15 +226,7 @@ def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> Written
     return Written(rows, digest, path.stat().st_size)
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-# Step 3 of 003 over the answers, and the content of what was delivered. Reasons name columns only.
+# Step 3 of Del Vasto-Terrientes et al. over the answers, and the content of what was delivered. Reasons name columns only.
 
 
 def disagreement(study: Study, answers: dict[str, Answer]) -> str | None:

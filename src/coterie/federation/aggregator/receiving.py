@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Select, insert, select
@@ -35,6 +32,7 @@ from coterie.federation.storage.studies import (
     study_row,
 )
 from coterie.federation.storage.tables import chunks
+from coterie.table.hidden_files import write_whole
 
 _C = ContributionState
 
@@ -230,18 +228,7 @@ def _missing(connection: Connection, mine: Contribution, count: int) -> list[int
 
 def _keep(path: Path, body: bytes) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
-        ) as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+    write_whole(path, body)
 
 
 def _file_sha256(path: Path) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import httpx
 
@@ -33,6 +32,7 @@ from coterie.federation.owner.computing import chunk_path
 from coterie.federation.owner.home import Home
 from coterie.federation.secrets.keys import Keys, keep_private, verify
 from coterie.federation.secrets.tls import authority_context, pinned_context, show_certificate
+from coterie.table.hidden_files import write_whole
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
 
@@ -249,24 +249,20 @@ def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificat
     except CoterieError as error:
         raise Untrusted(error.problem, "Ask the aggregator's administrator; no copy was kept.") from None
     folder = home.study(study)
-    temporary = folder / "release.parquet.part"
-    digest = hashlib.sha256()
-    try:
-        with client.download(f"/v1/studies/{study}/release") as parts, temporary.open("wb") as file:
+
+    def download(file: BinaryIO) -> None:
+        digest = hashlib.sha256()
+        with client.download(f"/v1/studies/{study}/release") as parts:
             for part in parts:
                 digest.update(part)
                 file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
         if digest.hexdigest() != certificate.digest.value:
             raise Untrusted(
                 "The release is not the one on its certificate.", "Ask the aggregator's administrator."
             )
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    keep_private(folder / "release.certificate.json", signed.canonical())
-    os.replace(temporary, folder / "release.parquet")
+        keep_private(folder / "release.certificate.json", signed.canonical())
+
+    write_whole(folder / "release.parquet", download)
     home.journal.note("copied", study=study, release=certificate.digest.value)
     return certificate
 

@@ -31,7 +31,7 @@ from coterie.federation.secrets.blinding import COLUMN, Pseudonyms
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, State
-from coterie.publication.staging import Staged, stage_bytes, temporary_for
+from coterie.publication.placing import publish_files
 from coterie.table.digest import table_digest
 
 
@@ -68,22 +68,21 @@ def contribute(
 
     `names` (vertical): a pseudonym for each row of the prepared table.
     """
+
+    def make() -> dict[Path, bytes]:
+        reserved()
+        return _made(home, study, prepared, names)
+
     if study.seed is not None:
         # An experiment: its noise can be repeated by anyone, so there is nothing to charge.
-        reserved()
-        for part in _staged(_made(home, study, prepared, names), {}):
-            part.publish()
+        publish_files(make, force=True, private=True)
         return
     with Ledger.open(source.ledger or home.default_ledger) as ledger:
         if _paid(home, study, ledger):
             return
         try:
-            with ledger.charge(study_purpose(home, study, source, prepared.table.num_rows)) as charge:
-                reserved()
-                files = _made(home, study, prepared, names)
-                hidden = {path: temporary_for(path) for path in files}
-                charge.staging(*hidden.values())
-                charge.publish(_staged(files, hidden))
+            purpose = study_purpose(home, study, source, prepared.table.num_rows)
+            publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
         except BudgetExceeded:
             require_budget(home, study, source)
             raise refusal("the population's lifetime budget would be exceeded") from None
@@ -92,8 +91,8 @@ def contribute(
 
 def _paid(home: Home, study: Study, ledger: Ledger) -> bool:
     """Charged for this study before, and the bytes are here; gone bytes are never drawn again."""
-    for entry in ledger.book().entries.values():
-        if entry.purpose.fingerprint == study.id and entry.state.charged:
+    for entry in ledger.book().releases(fingerprint=study.id):
+        if entry.state.charged:
             if entry.state is State.RELEASED and finished(home, study.id) is not None:
                 return True
             raise FederationError(
@@ -145,11 +144,3 @@ def _made(home: Home, study: Study, prepared: Prepared, names: Pseudonyms | None
     files = {chunk_path(home, study.id, number): data for number, (_, data) in enumerate(pieces)}
     files[home.study(study.id) / "manifest.json"] = Signed.of(manifest, "manifest", home.keys).canonical()
     return files
-
-
-def _staged(files: dict[Path, bytes], names: dict[Path, Path]) -> list[Staged]:
-    """Written and durable, not visible yet, in the order in which they will be."""
-    return [
-        stage_bytes(data, path, force=True, private=True, temporary=names.get(path))
-        for path, data in files.items()
-    ]

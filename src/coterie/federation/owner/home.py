@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from coterie.federation.documents.invitation import Invitation
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.owner.journal import Journal
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
+from coterie.table.file_lock import FileLock
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
 JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
@@ -77,21 +77,15 @@ class Home:
     @contextmanager
     def running(self) -> Iterator[tuple[str, str]]:
         """Be the one process that acts here: gives the name of this process and of the one before it."""
-        descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Conflict(
-                    f"Another process runs in {self.folder}.", "One is enough: stop the other first."
-                ) from None
+        lock = FileLock.take(self.folder / _LOCK, make=0o600)
+        if lock is None:
+            raise Conflict(f"Another process runs in {self.folder}.", "One is enough: stop the other first.")
+        with lock:
             path = self.folder / _SESSION
             previous = path.read_text().strip() if path.exists() else ""
             session = secrets.token_urlsafe(24)
             keep_private(path, session.encode())
             yield session, previous
-        finally:
-            os.close(descriptor)
 
 
 def prepare(folder: Path) -> Keys:

@@ -14,8 +14,8 @@ from typing import Any
 
 from coterie.federation.documents.canonical import canonical
 from coterie.federation.documents.wire import now, stamp
-from coterie.publication.hidden_files import ensure_private
 from coterie.publication.ledger.book import seal
+from coterie.table.hidden_files import ensure_private
 
 GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
 _TABLES = """

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from coterie.federation.errors import FederationError
+from coterie.table.hidden_files import write_whole
 
 SIGNING, SEALING = "signing.pem", "sealing.pem"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -103,19 +104,23 @@ def write_private(path: Path, content: bytes) -> None:
             path.unlink(missing_ok=True)
             raise
     except OSError as error:
-        if error.errno in NO_ROOM:
-            raise
-        raise FederationError(
-            f"{path} cannot be written ({error.strerror}).", "Choose a new folder that you may write."
-        ) from None
+        raise _unwritable(path, error) from None
 
 
 def keep_private(path: Path, content: bytes) -> None:
     """The same in place of what may be there: whole or not at all."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.unlink(missing_ok=True)
-    write_private(temporary, content)
-    os.replace(temporary, path)
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> Exception:
+    if error.errno in NO_ROOM:
+        return error
+    return FederationError(
+        f"{path} cannot be written ({error.strerror}).", "Choose a new folder that you may write."
+    )
 
 
 def _framed(kind: str, content: bytes) -> bytes:

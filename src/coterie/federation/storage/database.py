@@ -14,8 +14,8 @@ from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.tables import VERSION, clock
-from coterie.publication.hidden_files import ensure_private
 from coterie.table.address import without_credentials
+from coterie.table.hidden_files import ensure_private
 
 _WAIT_SECONDS = 30
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few

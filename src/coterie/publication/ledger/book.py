@@ -210,8 +210,12 @@ class Book:
             )
         return self._accounts[population]
 
-    def releases(self, population: str) -> list[Entry]:
-        return [entry for entry in self.entries.values() if entry.purpose.population == population]
+    def releases(self, population: str | None = None, **asked: str) -> list[Entry]:
+        """Those of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
+        wanted = asked if population is None else {**asked, "population": population}
+        return [
+            e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted.items())
+        ]
 
     def unfinished(self) -> list[Entry]:
         return [self.entries[release] for release in self._unfinished]

@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
-from coterie.publication.hidden_files import remove_any
 from coterie.publication.ledger.book import Entry, State
-from coterie.publication.ledger.files import Lock, Outcome, Staged, StagedRecord, make_durable, sweep
+from coterie.publication.ledger.files import (
+    Outcome,
+    Staged,
+    StagedRecord,
+    new_file_mode,
+    own,
+    sweep,
+)
 from coterie.publication.ledger.storage import Storage
+from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import make_durable, remove_any
 
 
 class Charge:
     """The right to publish one release: made by `Ledger.charge` or `Ledger.resume`, ended by their `with`"""
 
-    def __init__(self, storage: Storage, lock: Lock, release: str) -> None:
+    def __init__(self, storage: Storage, lock: FileLock, release: str) -> None:
         self.release = release
         self._storage = storage
         self._lock = lock
@@ -60,7 +68,7 @@ class Charge:
         if not staged:
             raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
         self._staged = staged
-        records = [StagedRecord.of(part, self._lock.new_file_mode()) for part in staged]
+        records = [StagedRecord.of(part, new_file_mode(self._lock)) for part in staged]
         with self._storage.transaction() as book:
             self._require(book.entries[self.release], State.RESERVED)
             self._storage.append(
@@ -98,7 +106,7 @@ class Charge:
                 if state is State.RESERVED:
                     state = State.ABANDONED
         finally:
-            self._lock.let_go(forget=state.final)
+            self._lock.let_go(remove=state.final)
 
     def _end(self, event: str, state: State) -> None:
         with self._storage.transaction() as book:
@@ -140,7 +148,7 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
     """Settle every release whose process is gone; those of living processes are left alone."""
     told: list[Recovered] = []
     for unfinished in storage.book().unfinished():
-        lock = Lock.take(storage.path, unfinished.release)
+        lock = own(storage.path, unfinished.release)
         if lock is None:
             continue
         final = False
@@ -149,7 +157,7 @@ def recover(storage: Storage) -> tuple[Recovered, ...]:
             entry = storage.book().entries[unfinished.release]
             final = entry.state.final
         finally:
-            lock.let_go(forget=final)
+            lock.let_go(remove=final)
         if message:
             told.append(
                 Recovered(entry, f"Release {entry.release} of '{entry.purpose.population}' {message}")

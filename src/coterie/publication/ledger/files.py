@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -12,60 +11,32 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from coterie.errors import LedgerError
-from coterie.publication.hidden_files import digest_or_none, put_folder, remove_any
 from coterie.table.address import without_credentials
+from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
 
 # Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
 #
-# Process numbers are reused and mean nothing on another machine; `flock` on a file beside the ledger is
-# released on any death, kill -9 included. Safety never rests on it alone: each step also checks the state in
-# the ledger, so a removed lock file can at worst cost a release its reservation, never publish an uncharged
-# one.
+# Safety never rests on the lock alone: each step also checks the state in the ledger, so a removed lock file can at worst
+# cost a release its reservation, never publish an uncharged one. A lock file is removed when its release is in a final
+# state: whoever still opens it then reads that state and leaves it alone.
 
 
-class Lock:
-    """Held for as long as a release is under way."""
+def own(ledger: Path, release: str) -> FileLock | None:
+    """The lock of a release, held for as long as it is under way; None while another process holds it."""
+    try:
+        return FileLock.take(_lock_path(ledger, release), make=0o666)
+    except OSError as error:
+        raise LedgerError(
+            f"A lock file beside the ledger '{ledger}' cannot be opened ({error.strerror}).",
+            "Give yourself write permission on the directory of the ledger.",
+        ) from error
 
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self._path = path
-        self._descriptor: int | None = descriptor
 
-    @classmethod
-    def take(cls, ledger: Path, release: str) -> Lock | None:
-        """The lock of a release, or None while another process holds it."""
-        path = _lock_path(ledger, release)
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise LedgerError(
-                f"A lock file beside the ledger '{ledger}' cannot be opened ({error.strerror}).",
-                "Give yourself write permission on the directory of the ledger.",
-            ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return cls(path, descriptor)
-
-    def new_file_mode(self) -> int:
-        """The permissions of a new file of this process, read off the lock file: asking for the umask means
-        setting it, for all threads at once."""
-        assert self._descriptor is not None
-        return os.fstat(self._descriptor).st_mode & 0o666
-
-    def let_go(self, *, forget: bool) -> None:
-        """Free the lock. `forget` also removes its file: only when the release is in a final state, so that
-        whoever still waits on the removed file reads that state and leaves it alone."""
-        if self._descriptor is None:
-            return
-        if forget:
-            self._path.unlink(missing_ok=True)
-        os.close(self._descriptor)
-        self._descriptor = None
+def new_file_mode(lock: FileLock) -> int:
+    """The permissions of a new file of this process, read off the lock file: asking for the umask means setting it,
+    for all threads at once."""
+    return lock.mode & 0o666
 
 
 def sweep(ledger: Path, under_way: Container[str]) -> None:
@@ -152,24 +123,15 @@ class StagedRecord(NamedTuple):
             return Outcome.OCCUPIED  # written by someone else since: not ours to overwrite
         if self.kind == "folder":
             put_folder(temporary, target)
+            make_durable(target.parent)
         else:
             os.chmod(temporary, self.mode)
-            os.replace(temporary, target)
-        make_durable(target.parent)
+            put_file(temporary, target)
         return Outcome.DONE
 
 
 def _is_file(name: Path | str) -> bool:
     return isinstance(name, Path) or Path(name).is_absolute()
-
-
-def make_durable(path: Path) -> None:
-    """On the disk, not only in the kernel: a power cut must not leave a charged name with empty content."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _signature(path: Path) -> str | None:

@@ -26,10 +26,11 @@ from coterie.publication.ledger.book import (
     terms_event,
 )
 from coterie.publication.ledger.charge import Charge, Recovered, recover
-from coterie.publication.ledger.files import Lock
+from coterie.publication.ledger.files import own
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.table.address import without_credentials
+from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
 
 
@@ -296,8 +297,8 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _own(self, release: str) -> Lock:
-        lock = Lock.take(self._storage.path, release)
+    def _own(self, release: str) -> FileLock:
+        lock = own(self._storage.path, release)
         if lock is None:
             raise LedgerError(
                 f"Release {release} is being finished by another process.",

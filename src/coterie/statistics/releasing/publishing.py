@@ -11,9 +11,8 @@ from typing import Any, cast
 from coterie.errors import OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import sign
-from coterie.publication.hidden_files import temporary_for
 from coterie.publication.ledger import Ledger, Purpose
-from coterie.publication.staged_files import StagedFile
+from coterie.publication.placing import publish_files
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT
@@ -184,11 +183,8 @@ def _once(
         if made is None:
             made = _finished(request, source, target, sign, progress)
             store.keep(made)
-        with book.charge(purpose) as charge:
-            # Hidden names, told to the ledger before they exist: a killed process leaves nothing behind.
-            names = {path: temporary_for(path) for _, path in _parts(made, target)}
-            charge.staging(*names.values())
-            charge.publish(_stage(_parts(made, target), names))
+        files = _files(made, target)
+        publish_files(lambda: files, ledger=book, purpose=purpose)
         return Published(target, certificate_path(target), made.certificate, made.content, False)
 
 
@@ -275,28 +271,14 @@ def _purpose(request: Request, source: Records, target: Path) -> Purpose:
     )
 
 
-def _parts(made: Kept, target: Path) -> list[tuple[bytes, Path]]:
+def _files(made: Kept, target: Path) -> dict[Path, bytes]:
     """The data last, so that they never stand without a promise."""
-    return [(made.certificate.to_json().encode(), certificate_path(target)), (made.content, target)]
+    return {certificate_path(target): made.certificate.to_json().encode(), target: made.content}
 
 
 def _published(made: Kept, target: Path, again: bool) -> Published:
-    for part in _stage(_parts(made, target), {}):
-        part.publish()
+    publish_files(lambda: _files(made, target))
     return Published(target, certificate_path(target), made.certificate, made.content, again)
-
-
-def _stage(parts: list[tuple[bytes, Path]], names: dict[Path, Path]) -> list[StagedFile]:
-    """Everything written, nothing visible yet."""
-    staged: list[StagedFile] = []
-    try:
-        for content, path in parts:
-            staged.append(stage_bytes(content, path, force=False, temporary=names.get(path)))
-    except BaseException:
-        for part in staged:
-            part.discard()
-        raise
-    return staged
 
 
 def _notes(made: StatisticsRelease) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ lock is a file beside the ledger or in the store, one for each release; the kern
 from __future__ import annotations
 
 import csv
-import fcntl
 import hashlib
 import io
 import json
@@ -21,12 +20,12 @@ import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
-from coterie.publication.hidden_files import names
 from coterie.publication.ledger import Ledger, Purpose, State
 from coterie.publication.staging import stage_bytes
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
+from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
 
 
@@ -36,32 +35,17 @@ def my_turn(ledger: Path, population: str, method: str) -> Iterator[None]:
     resolved = ledger.resolve()  # one name for one file, so that all processes use the same lock
     label = hashlib.sha256(f"{population}\n{method}".encode()).hexdigest()[:16]
     path = resolved.with_name(f".{resolved.name}.statistics-{label}.lock")
-    descriptor = _locked(path)
+    try:
+        lock = FileLock.waited(path, make=0o666)
+    except OSError as error:
+        raise LedgerError(
+            f"A lock file in {path.parent} cannot be opened ({error.strerror}).",
+            "Give yourself write permission on that folder.",
+        ) from error
     try:
         yield
     finally:
-        # Removed while still held: whoever waits on this file sees that its name is gone and takes a new one.
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _locked(path: Path) -> int:
-    while True:
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise LedgerError(
-                f"A lock file in {path.parent} cannot be opened ({error.strerror}).",
-                "Give yourself write permission on that folder.",
-            ) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if names(path, descriptor):
-                return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)
+        lock.let_go(remove=True)
 
 
 # What lies on disk already: asked twice, a release returns its own bytes; a changed plan is refused.
@@ -155,8 +139,8 @@ def in_ledger(
     book: Ledger, specification: Specification, request: str, purpose: Purpose, target: Path
 ) -> Published | None:
     """An earlier release of this name: the same request gets its bytes, another one is refused."""
-    for entry in book.book().releases(specification.population):
-        if entry.purpose.method != purpose.method or not entry.state.charged:
+    for entry in book.book().releases(population=purpose.population, method=purpose.method):
+        if not entry.state.charged:
             continue
         if entry.purpose.fingerprint != purpose.fingerprint:
             raise changed(specification)

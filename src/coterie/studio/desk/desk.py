@@ -5,7 +5,6 @@ PROJECT/statistics-desk.json is the truth; statistics.yaml and split.yaml are wr
 
 from __future__ import annotations
 
-import fcntl
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from coterie.statistics import Plan, Specification, plan, read_specification, re
 from coterie.statistics.planning.by_hand import BY_HAND, moved
 from coterie.statistics.planning.plan import split_text
 from coterie.studio.project import Project, Stale
+from coterie.table.file_lock import FileLock
 
 EVEN = "uniform"
 _MOST_PLANS = 8
@@ -162,8 +162,7 @@ class Desk:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        with (self.project.folder / "statistics-lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with FileLock.waited(self.project.folder / "statistics-lock"):
             yield
 
     def _read(self) -> OnDesk:

@@ -7,7 +7,6 @@ again finds it and spends nothing. A lock keeps two requests of this studio apar
 
 from __future__ import annotations
 
-import fcntl
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +27,7 @@ from coterie.statistics.specification.specification import Specification
 from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
+from coterie.table.file_lock import FileLock
 
 ENDINGS = (".csv", ".json")
 
@@ -129,7 +129,7 @@ def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
     """A ledger, and the terms of people who are new to it; with enough left for this release."""
     if not form.text("ledger"):
         raise ParameterError(
-            "No ledger was named.", "Give the path of its file, or choose that nobody counts."
+            "No ledger was named.", "Give the path of its file, or choose to record it in no ledger."
         )
     path = Path(form.text("ledger")).expanduser().absolute()
     book = Ledger.inspect(path) if path.exists() else Book()
@@ -183,8 +183,7 @@ def _known(paying: Paying) -> bool:
 
 def pay(desk: Desk, identity: str, command: str) -> int:
     """The release, once. Returns its place in the desk's list; asked again, the same place."""
-    with (desk.project.folder / "statistics-releasing").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock.waited(desk.project.folder / "statistics-releasing"):
         desk = Desk(desk.project)
         for place, entry in enumerate(desk.state.released):
             if entry.id == identity:

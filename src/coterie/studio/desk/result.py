@@ -32,20 +32,11 @@ def planning(desk: Desk) -> list[tuple[str, str]]:
     command = ["coterie", "stats", "plan", specification]
     if rule is None:
         command += ["--split", split]
-        python = (
-            "from pathlib import Path\n\n"
-            "from coterie.statistics import plan, read_specification, resplit\n"
-            "from coterie.statistics.planning.plan import read_split\n\n"
-            f"best = plan(read_specification({specification!r}))\n"
-            f"chosen = resplit(best, read_split(Path({split!r})))\n"
-        )
+        named = f", split={split!r}"
     else:
         command += [] if rule == DEFAULT else ["--allocator", rule]
         named = "" if rule == DEFAULT else f", {rule!r}"
-        python = (
-            "from coterie.statistics import plan, read_specification\n\n"
-            f"chosen = plan(read_specification({specification!r}){named})\n"
-        )
+    python = f"import coterie\n\nchosen = coterie.statistics.plan({specification!r}{named})\n"
     python += "for error in chosen.errors:\n    print(error.name, error.mean, error.median, error.p95)"
     return [("Command", shlex.join(command)), ("Python", python)]
 
@@ -55,13 +46,9 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
     command = ["coterie", "stats", "release", specification, "--data", str(desk.data_path())]
     command += ["--output", paying.target]
     options = ""
-    imports = "from coterie.statistics import read_specification, release"
     if rule is None:
         command += ["--split", str(desk.split_path)]
-        imports = (
-            f"from pathlib import Path\n\n{imports}\nfrom coterie.statistics.planning.plan import read_split"
-        )
-        options += f"    split=read_split(Path({str(desk.split_path)!r})),\n"
+        options += f"    split={str(desk.split_path)!r},\n"
     elif rule != DEFAULT:
         command += ["--allocator", rule]
         options += f"    allocator={rule!r},\n"
@@ -69,7 +56,7 @@ def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
         command += ["--ledger", paying.ledger]
         options += f"    ledger={paying.ledger!r},\n"
     python = (
-        f"{imports}\n\npublished = release(\n    read_specification({specification!r}),\n"
+        f"import coterie\n\npublished = coterie.statistics.release(\n    {specification!r},\n"
         f"    {str(desk.data_path())!r},\n    {paying.target!r},\n{options})\n"
         "print(published.path, published.certificate.guarantee.label)"
     )

@@ -20,7 +20,7 @@ KINDS = {
     "median": "the median",
     "quantile": "a quantile, such as 0.9",
     "proportion": "the share of records for which something holds",
-    "histogram": "one count a bin or a value",
+    "histogram": "one count per bin or value",
 }
 NUMERIC = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 CONDITIONS = 4  # rows of the form; a condition left empty does not count
@@ -127,7 +127,7 @@ def expected_of(text: str) -> Any:
         if not colon:
             raise ParameterError(
                 "An expected value does not say which group it is for.",
-                "Write one line a group, such as yes: 600.",
+                "Write one line per group, such as yes: 600.",
             )
         groups[label.strip()] = _expected(value.strip())
     return groups

@@ -73,13 +73,11 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
         shlex.join(["coterie", "schema", "check", schema]),
     ]
     python = [
-        "from coterie import Schema",
-        "from coterie.io import draft_schema, guess_dialect, read_table",
+        "import coterie",
         "",
-        f"dialect = guess_dialect({source!r})",
-        f"draft = draft_schema(read_table({source!r}{given}, dialect=dialect), dialect=dialect)",
-        f"schema = Schema.load({schema!r})",
-        f"table = read_table({source!r}{given}, schema=schema)",
+        f"draft = coterie.Schema.draft({source!r}{given})",
+        f"schema = coterie.Schema.load({schema!r})",
+        f"table = coterie.read_table({source!r}{given}, schema=schema)",
     ]
     return [("Command", "\n".join(command)), ("Python", "\n".join(python))]
 

@@ -15,19 +15,19 @@ _ROUNDING = 1e-12  # share of a value by which the mean of many such values may 
 
 
 def squared_error(original: Floats, released: Floats) -> float:
-    """Mean over the records, in variances of the original (000 Eq. (4)–(5), with σ for σ²)."""
+    """Mean over the records, in variances of the original (Soria-Comas et al., Eq. (4)–(5), with σ for σ²)."""
     error = np.mean((released - original) ** 2)
     return float(in_variances(error, float(variance(original)), rounding(original)))
 
 
 def variance_change(original: Floats, released: Floats) -> float:
-    """|σ² − σ'²| / σ² (001 §4.2)."""
+    """|σ² − σ'²| / σ² (Sánchez et al. 2016, §4.2)."""
     after = np.where(alike(released), 0.0, variance(released))
     return float(relative_change(variance(original), after))
 
 
 def semantic_distance(column: CategoryColumn, released: Codes) -> float:
-    """Mean of δ over the records (001 Eq. (3))."""
+    """Mean of δ over the records (Sánchez et al. 2016, Eq. (3))."""
     return float(np.mean(column.distance[column.codes, released]))
 
 
@@ -36,7 +36,8 @@ def in_label_order(column: CategoryColumn, codes: Codes) -> Codes:
 
 
 def variance(values: Floats) -> Floats:
-    """Along the last axis (000 Eq. (5), 003 Eq. (5)). The rounded mean of equal decimals would leave 1e-34 of it."""
+    """Along the last axis (Soria-Comas et al., Eq. (5), Del Vasto-Terrientes et al., Eq. (5)). The rounded mean of
+    equal decimals would leave 1e-34 of it."""
     return np.where(same(values), 0.0, np.var(values, axis=-1, ddof=1))
 
 

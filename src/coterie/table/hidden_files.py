@@ -1,18 +1,22 @@
-"""Hidden files beside a target: private from the first byte, locked while their writer lives, removed when it is dead."""
+"""Files that are whole or not there at all: written under a hidden name beside their target, then renamed.
+
+A hidden file is private from the first byte, locked while its writer lives, and removed when the writer is dead.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import secrets
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
-from coterie.errors import CertificateError, OutputError
+from coterie.errors import CertificateError
 from coterie.table.digest import folder_digest
+from coterie.table.file_lock import FileLock
 
 # A file that only its owner may read, from its first byte.
 
@@ -25,94 +29,11 @@ def ensure_private(path: Path) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-# Does the writer of a hidden file still live? The kernel knows: it drops a lock (`flock`) with its holder, however it died.
-#
-# Process numbers are reused and mean nothing in another container. Where a file system has no such locks nothing can be
-# taken, and so nothing is ever taken for abandoned.
-
-
-class Hold:
-    """A lock that lasts until it is let go, or its process ends."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor: int | None = descriptor
-
-    def let_go(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
-
-    def __del__(self) -> None:
-        self.let_go()
-
-
-def take(path: Path) -> Hold | None:
-    """The lock of a file or folder; None where it is held, gone, or its file system knows no locks."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    hold = Hold(descriptor)
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if names(path, descriptor):
-            return hold
-    hold.let_go()
-    return None
-
-
-def names(path: Path, descriptor: int) -> bool:
-    """Is this still the file of that name? Whoever waited for a lock may hold a file that is gone."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
-
-
 # A folder of part files, written completely under a hidden name, then renamed.
 
 PARTS = "parts"  # inside a hidden folder that no ledger knows
 _EARLIER = ".earlier"
 EARLIER = PARTS + _EARLIER
-
-
-@dataclass(frozen=True)
-class StagedFolder:
-    """As StagedFile; `sha256` is the digest over all parts."""
-
-    target: Path
-    temporary: Path
-    sha256: str
-    size: int
-    force: bool
-    hold: Hold | None = field(
-        default=None, repr=False, compare=False
-    )  # of the hidden folder around `temporary`
-
-    over = "part files"
-
-    def publish(self) -> None:
-        if not self.temporary.exists():
-            if digest_or_none(self.target) != self.sha256:
-                raise OutputError(
-                    f"The staged folder for {self.target} is gone.",
-                    "Something removed it; write the output again.",
-                )
-            return
-        if os.path.lexists(self.target) and not self.force:
-            raise OutputError(
-                f"{self.target} exists already.", "Choose another name, or replace it with --force."
-            )
-        put_folder(self.temporary, self.target)
-        if self.hold is not None:
-            self.discard()
-
-    def discard(self) -> None:
-        if self.hold is None:
-            remove_any(self.temporary)
-        else:
-            remove_any(self.temporary.parent)
-            self.hold.let_go()
 
 
 def put_folder(temporary: Path, target: Path) -> None:
@@ -160,25 +81,27 @@ def temporary_address(address: str) -> str:
     return f"{parent}/.{name}.coterie-{secrets.token_hex(8)}.tmp"
 
 
-def new_file(target: Path) -> tuple[Path, int, Hold]:
+def new_file(target: Path) -> tuple[Path, int, FileLock]:
     """An empty hidden file, mode 0600, its descriptor for writing, and the lock that says its writer lives."""
     while True:
         path = _hidden(target, _ALONE + secrets.token_hex(8))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        if _locked(path, descriptor):
-            return path, descriptor, Hold(os.dup(descriptor))
+        lock = FileLock.on_new(path, descriptor)
+        if lock is not None:
+            return path, descriptor, lock
         os.close(descriptor)
 
 
-def new_folder(target: Path) -> tuple[Path, Hold]:
+def new_folder(target: Path) -> tuple[Path, FileLock]:
     while True:
         path = _hidden(target, _ALONE + secrets.token_hex(8))
         path.mkdir()
         with suppress(FileNotFoundError):  # swept before it was locked
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            if _locked(path, descriptor):
-                return path, Hold(descriptor)
+            lock = FileLock.on_new(path, descriptor)
             os.close(descriptor)
+            if lock is not None:
+                return path, lock
 
 
 def sweep(target: Path) -> None:
@@ -186,7 +109,10 @@ def sweep(target: Path) -> None:
     left = re.compile(re.escape(_hidden(target, _ALONE).name.removesuffix(".tmp")) + r"[0-9a-f]{16}\.tmp")
     with suppress(OSError):
         for path in [path for path in target.parent.iterdir() if left.fullmatch(path.name)]:
-            hold = take(path)
+            try:
+                hold = FileLock.take(path)
+            except OSError:  # gone, or no locks on this file system: nothing is taken for abandoned
+                continue
             if hold is None:
                 continue
             # Killed between two renames, the earlier release lies in there and nowhere else.
@@ -201,8 +127,36 @@ def _hidden(path: Path, mark: str) -> Path:
     return path.with_name(f".{stem}.coterie-{mark}.tmp")
 
 
-def _locked(path: Path, descriptor: int) -> bool:
-    """Lock what was just made. Another process may have found it unlocked meanwhile, and be removing it."""
-    with suppress(OSError):  # no locks on this file system: then nobody can take it either
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return names(path, descriptor)
+def write_whole(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
+    """The file has this content, or what it had before. Its owner alone can read it. On any fault nothing is left."""
+    sweep(path)
+    temporary, descriptor, lock = new_file(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                content(file)
+            file.flush()
+            os.fsync(file.fileno())
+        put_file(temporary, path)
+    except BaseException:
+        remove_any(temporary)
+        raise
+    finally:
+        lock.let_go()
+
+
+def put_file(temporary: Path, target: Path) -> None:
+    """The finished file takes the name, and the disk knows it: a power cut must not leave an empty one."""
+    os.replace(temporary, target)
+    make_durable(target.parent)
+
+
+def make_durable(path: Path) -> None:
+    """On the disk, not only in the kernel."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
