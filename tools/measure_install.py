@@ -1,7 +1,7 @@
 """Measure a fresh install of the core: `make install-size`. It fails above the limit.
 
 A virtual environment is made, this checkout installed into it with what it depends on, and every file counted. Each core
-dependency is listed with the packages that it alone brings; update the sizes beside the dependencies in pyproject.toml with it.
+dependency is listed with the packages that it alone brings: the sizes beside the dependencies in pyproject.toml.
 """
 
 from __future__ import annotations
