@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo demo-federation bench-federation compile test test-slow test-object-store lint bench docs-tables install-size lock clean system
+.PHONY: help demo demo-federation dist bench-federation compile test test-slow test-object-store lint bench docs-tables install-size lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -20,6 +20,10 @@ demo: $(STAMP) ## protect the embedded population by every method; writes demo/
 
 demo-federation: $(STAMP) ## an aggregator and three owners as real processes; horizontal, vertical and blinded studies
 	@$(BIN)/python tools/demo_federation.py --output demo-federation
+
+dist: $(STAMP) ## source archive and wheel, in dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist .
 
 system: ## install or name the system packages that the tests need
 	@bash tools/system_packages.sh

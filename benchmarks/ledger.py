@@ -11,10 +11,10 @@ from time import process_time
 from uuid import uuid4
 
 from coterie.promise.loss import Loss
-from coterie.table.hidden_files import temporary_for
 from coterie.publication.ledger import Ledger, Purpose
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import stage_bytes
+from coterie.table.hidden_files import temporary_for
 
 LENGTHS = (100, 10_000, 30_000)
 ROUNDS = 5

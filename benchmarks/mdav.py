@@ -1,4 +1,4 @@
-"""MDAV and its companions: processor seconds, and ratios to a full scan and to sorting."""
+"""MDAV and its companions: CPU seconds, and ratios to a full scan and to sorting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SDC_MICRO = {10: 31.0, 3: 99.0}
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Processor seconds: all of this runs on one core, and other work on the machine does not count."""
+    """CPU seconds: all of this runs on one core, and other work on the machine does not count."""
     start = process_time()
     work()
     return process_time() - start

@@ -95,7 +95,7 @@ def interleaved(ways: dict[str, Way], columns: list[Column], threads: int = THRE
 
 
 def extra_memory(column: Column) -> float:
-    """Peak of what a fresh worker allocates beside the released column, in columns of 8 bytes a row."""
+    """Peak of what a fresh worker allocates beside the released column, in columns of 8 bytes per row."""
     arrow = pa.default_memory_pool()
     before = arrow.bytes_allocated()
     with ThreadPoolExecutor(1) as pool:

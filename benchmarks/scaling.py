@@ -1,6 +1,6 @@
 """How the cost in memory grows with records, attributes, k and cores. (Spark's: benchmarks.spark.)
 
-Processor seconds, not wall-clock: they can be compared on a busy machine.
+CPU seconds, not wall-clock: they can be compared on a busy machine.
 """
 
 from __future__ import annotations

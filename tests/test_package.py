@@ -65,7 +65,7 @@ def test_the_sdist_holds_sources_and_tests(built: Path) -> None:
     assert not [name for name in names if ".venv" in name or "__pycache__" in name or "/.git/" in name]
 
 
-def test_the_wheel_installs_into_a_fresh_environment(built: Path, tmp_path: Path) -> None:
+def test_the_wheel_installs_into_a_fresh_environment_and_makes_a_release(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     home = tmp_path / "fresh"
     venv.create(home, with_pip=False)
@@ -83,7 +83,19 @@ def test_the_wheel_installs_into_a_fresh_environment(built: Path, tmp_path: Path
     ).stdout.split()
     assert Path(shown[0]).is_relative_to(site)
     assert shown[1] == coterie.__version__
-    version = subprocess.run(
-        [home / "bin" / "coterie", "--version"], cwd=tmp_path, capture_output=True, text=True, check=True
+
+    def run(*words: str) -> str:
+        command = [home / "bin" / "coterie", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert run("--version") == f"coterie {coterie.__version__}\n"
+    assert "protect" in run("--help")
+    release = (
+        "import coterie; table, schema = coterie.demo_population(people=50), coterie.demo_schema(); "
+        "print(coterie.protect(table, schema, method='laplace', epsilon=1).write('out.csv'), coterie.verify('out.csv'))"
     )
-    assert version.stdout == f"coterie {coterie.__version__}\n"
+    made = subprocess.run(
+        [python, "-I", "-c", release], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert made.stdout.startswith("<Written: ")
+    assert "<Verification: the release has the bytes" in made.stdout

@@ -250,7 +250,7 @@ def _seen_by_aggregator(folder: Path, place: Path) -> None:
 
 
 def namespaces(stack: ExitStack) -> dict[str, Party] | None:
-    """One network a party, joined by a bridge in the aggregator's; None where the system does not allow it."""
+    """One network per party, joined by a bridge in the aggregator's; None where the system does not allow it."""
     names = {"aggregator": "coterie-hub", **{owner: f"coterie-{owner[-1]}" for owner in OWNERS}}
 
     def ip(*words: str) -> None:

@@ -13,33 +13,47 @@ import coterie
 from coterie.evaluation import all_measures
 from coterie.methods import all_methods
 from coterie.methods.listing import as_dict
+from coterie.promise.posterior import most_sure, share_in_words
 from write_tables import by_proof
 
 ROOT = Path(__file__).resolve().parent.parent
-NOTE = "Made from the registry by `python tools/write_reference.py`; do not edit.\n"
+NOTE = "<!-- Made from the registry by `python tools/write_reference.py`; do not edit. -->\n"
+
+
+CHOOSE = """Choose by the status. **Proved**: there is a theorem about what is released. **Conditional**: it holds if a
+named condition holds. **Refuted**: a paper claims it, and there is a counterexample; such a release is *not* private.
+[What the words mean, and the proofs](../guarantees/index.md).
+"""
 
 
 def methods_page() -> str:
-    lines = ["# Methods", "", NOTE]
-    lines += ["| method | what it does | status | of what | paper |", "|---|---|---|---|---|"]
+    lines = ["# Methods", "", NOTE, CHOOSE]
+    lines += ["| method | what it does | status | of what |", "|---|---|---|---|"]
     found = by_proof(as_dict(method) for method in all_methods().values())
     for method in found:
         lines.append(
-            f"| [{method['name']}](#{method['name']}) | {method['title']} | {method['status']} | {method['model']} | "
-            f"{method['papers']} |"
+            f"| [{method['name']}](#{method['name']}) | {method['title']} | {method['status']} | {method['model']} |"
         )
-    lines += ["", "Promises below are for an example: 1,000 records, ε = 1, k = 10, declared bounds."]
+    sure = share_in_words(most_sure(1.0))
+    lines += ["", "The promises below are for an example: 1,000 records, ε = 1, k = 10, declared bounds."]
     for method in found:
-        lines += ["", f"## {method['name']}", "", f"{method['title'].capitalize()} ({method['papers']}).", ""]
+        title = method["title"][0].upper() + method["title"][1:]
+        lines += ["", f"## {method['name']}", "", f"{title}.", ""]
+        lines += [f"* **Promise** ({method['status']}): {method['example_label']}"]
+        if method["status"] == "proved" and method["model"] == "differential privacy":
+            lines.append(
+                f"* **In plain words**: someone who was 50 % sure before is at most {sure} sure after."
+            )
         lines += [
-            f"* **Promise** ({method['status']}): {method['example_label']}",
             f"* **Covers**: {method['scope']}",
             f"* **Why**: {method['why']}",
             f"* **Best attack known**: {method['attack']}",
         ]
         for other, words in zip(method["beside"], method["beside_in_words"], strict=True):
-            lines.append(f"* **Beside it**: {words}. It assumes that {'; '.join(other['assumptions'])}")
-        lines += [f"* **Assumes**: {assumption}" for assumption in method["assumptions"]]
+            lines.append(f"* **Also known**: {words}. It assumes that {'; '.join(other['assumptions'])}.")
+        if method["assumptions"]:
+            lines.append(f"* **Assumes** that {'; that '.join(method['assumptions'])}.")
+        lines.append(f"* **Paper**: {method['papers']}")
     return "\n".join(lines) + "\n"
 
 
@@ -57,10 +71,11 @@ def measures_page() -> str:
         )
     lines += [
         "",
-        "*Linked rows*: row i of the release must be row i of the original. For shuffled or synthetic releases those",
-        "measures are skipped, and the others are given.",
+        "*Linked rows*: row i of the release must be row i of the original. For shuffled or synthetic releases such",
+        "measures are skipped.",
         "",
-        "`coterie evaluate ORIGINAL RELEASED --schema S` gives them all; `coterie compare` those that are marked for grids.",
+        "`coterie evaluate ORIGINAL RELEASED --schema S` computes them all, `coterie compare` those marked for grids. To",
+        "add one, see [Develop a measure](../how-to/develop-a-measure.md).",
     ]
     return "\n".join(lines) + "\n"
 
@@ -107,12 +122,8 @@ def dependencies_page() -> str:
     assert all(entries), "each core dependency says how large it is and what it is for"
     found = [entry.groups() for entry in entries if entry]
     total = sum(int(size) for _, size, _ in found)
-    lines = [
-        "# Dependencies",
-        "",
-        "Made from `pyproject.toml` by `python tools/write_reference.py`; do not edit.",
-        "",
-    ]
+    note = "<!-- Made from pyproject.toml by `python tools/write_reference.py`; do not edit. -->"
+    lines = ["# Dependencies", "", note, ""]
     lines += ["The core install, which protects tables, compares methods and checks certificates:", ""]
     lines += ["| package | MB | what it is for |", "|---|---|---|"]
     lines += [f"| {name} | {size} | {purpose} |" for name, size, purpose in found]

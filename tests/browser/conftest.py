@@ -16,7 +16,7 @@ from studio_driving import Page, Studio
 
 @pytest.fixture(scope="session")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One browser a test run: starting it costs seconds. `page` cleans it between tests."""
+    """One browser per test run: starting it costs seconds. `page` cleans it between tests."""
     webdriver = pytest.importorskip("selenium.webdriver")
     program, service = shutil.which("chromium"), shutil.which("chromedriver")
     if program is None or service is None:
@@ -59,7 +59,7 @@ def start_studio(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
 
 @pytest.fixture(scope="session")
 def everybodys_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """One studio a test run: its start, and that of its worker, cost more than most tests."""
+    """One studio per test run: its start, and that of its worker, cost more than most tests."""
     pytest.importorskip("fastapi")
     started = Studio(tmp_path_factory.mktemp("studio") / "home")
     yield started

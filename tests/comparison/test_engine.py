@@ -14,12 +14,16 @@ from mixed_people import mixed_schema, mixed_table
 
 from coterie.comparison import engine, shared_noise
 from coterie.comparison.comparison import compare
-from coterie.comparison.grid import make_grid
+from coterie.comparison.engine import run_cells
+from coterie.comparison.grid import Cell, make_grid
+from coterie.comparison.sorted_table import SortedTable
 from coterie.engines.in_memory import protect
-from coterie.evaluation import jensen_shannon
+from coterie.evaluation import get_measure, jensen_shannon
 from coterie.evaluation.evaluation import evaluate
-from coterie.methods import all_methods
+from coterie.evaluation.measure import Settings
+from coterie.methods import all_methods, get_method
 from coterie.schema.attributes import Attribute, Domain, Role, Schema, Source
+from coterie.table.checked import check
 
 
 @pytest.mark.parametrize("method", list(all_methods()))
@@ -29,11 +33,11 @@ def test_same_numbers_as_protect_and_measure(method: str) -> None:
 
 def test_methods_that_share_clusters_do_not_mix() -> None:
     """Sections hold methods with and without noise, by turns; a cell must get its own rows."""
-    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-copula", "laplace"]
+    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-synthetic", "laplace"]
     same_as_protect(mixed_table(60), mixed_schema(), methods, [4, 9])
 
 
-@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-tree"]])
+@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-synthetic"]])
 def test_bounds_that_are_paid_for(methods: list[str]) -> None:
     """They differ from run to run and cut values off; measures hold the release against the values as they were."""
     table, schema = mixed_table(400), mixed_schema()
@@ -56,7 +60,7 @@ def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> N
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
     )
-    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-copula"], [5, 40], ("20", "40"))
+    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-synthetic"], [5, 40], ("20", "40"))
 
 
 @pytest.mark.parametrize("value", [0.1, 7.0, -0.0])
@@ -79,13 +83,13 @@ def test_one_column_of_each_kind() -> None:
     table, schema = mixed_table(), mixed_schema()
     for name in ("income", "job", "grade"):
         single = Schema(attributes=(schema[name],))
-        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-tree"], [5])
+        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-synthetic"], [5])
 
 
 def test_a_table_too_long_to_be_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows at a time, in threads, no draw kept: the numbers are the same."""
     table, schema = mixed_table(), mixed_schema()
-    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-copula"], ["0.3", "5"], [3, 7], runs=3)
+    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-synthetic"], ["0.3", "5"], [3, 7], runs=3)
     together = compare(table, schema, grid).results
     monkeypatch.setattr(engine, "_AT_ONCE", 100)
     monkeypatch.setattr(shared_noise, "_AT_ONCE", 1)
@@ -122,6 +126,25 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
         assert found.results.of_table(name)[0, 0] == pytest.approx(
             expected.measures[name].value, rel=1e-9, abs=1e-9
         )
+
+
+def test_groups_whose_sizes_follow_the_data() -> None:
+    """Each column has its own: nothing can be measured side by side."""
+    names = ["income", "age"]
+    columns, schema = (
+        mixed_table(200).select(names),
+        Schema(attributes=tuple(mixed_schema()[n] for n in names)),
+    )
+    table = SortedTable(check(columns, schema).columns)
+    cell, sse = Cell("dp-ir", 7, Fraction(2)), get_measure("sse")
+    optimal = run_cells(
+        table, [cell], 2, 3, [sse], Settings(), lambda name: get_method(name).grouped("optimal")
+    )
+    (block,) = optimal
+    for run in range(2):
+        release = protect(columns, schema, method="dp-ir", epsilon=2, k=7, grouping="optimal", seed=3 + run)
+        expected = evaluate(columns, release.data, schema, measures=["sse"]).measures["sse"].attributes
+        assert block.values["sse"][0, run].tolist() == pytest.approx(list(expected.values()))
 
 
 def test_another_seed_gives_other_numbers() -> None:

@@ -14,7 +14,7 @@ def test_tasks_go_to_the_first_free_core() -> None:
 
 
 def _run(records: int, attributes: int) -> Run:
-    """Costs that are known: 0.5 s a task and 2 µs a value when reading, 1 µs and 40 bytes a value after the shuffle."""
+    """Costs that are known: 0.5 s a task and 2 µs per value when reading, 1 µs and 40 bytes per value after the shuffle."""
     values = records * attributes
     reading = [Stage("read", 4, 4 * 0.5 + 2e-6 * records, 0.0, shuffled=False) for _ in range(attributes)]
     return Run(values, attributes, [*reading, Stage("order", 8, 1e-6 * values, 40.0 * values, shuffled=True)])

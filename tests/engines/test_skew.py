@@ -28,7 +28,7 @@ def columns() -> tuple[np.ndarray, np.ndarray]:
 
 
 def ratio(work: Callable[[np.ndarray], None]) -> float:
-    """Seconds of processor, in turns, the best of three: other processes do not count."""
+    """CPU seconds, in turns, the best of three: other processes do not count."""
     even, skewed = columns()
     work(even)  # loads the compiled code
     taken: tuple[list[float], list[float]] = ([], [])

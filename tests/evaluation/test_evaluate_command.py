@@ -79,7 +79,9 @@ def test_the_table_explains_each_number(folder: Path) -> None:
 
 
 def test_both_scales_of_the_error_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output.console, "_width", 400)  # one line a cell, whatever terminal the tests run in
+    monkeypatch.setattr(
+        output.console, "_width", 400
+    )  # one line per cell, whatever terminal the tests run in
     found = call(folder, "out.csv", "-m", "sse")["measures"]["sse"]
     width = len(found["attributes"])
     mean = sum(found["attributes"].values()) / width

@@ -179,3 +179,17 @@ def test_two_processes_draw_once(tmp_path: Path) -> None:
     assert len(contents) == 1
     assert len(list(store_folder().glob("*.json"))) == 1
     assert os.environ["XDG_STATE_HOME"] in str(store_folder())
+
+
+def test_a_release_of_an_earlier_version_says_whose_status_it_has(tmp_path: Path) -> None:
+    specification = read_specification(document())
+    first = release(specification, population(), tmp_path / "out.csv")
+    assert not first.outdated
+    assert not release(specification, population(), tmp_path / "out.csv").outdated
+    older = json.loads(first.certificate_path.read_text())
+    older["tool"], older["guarantee"]["status"] = "coterie 0.0.9", "bounded"
+    first.certificate_path.write_text(json.dumps(older))
+    again = release(specification, population(), tmp_path / "out.csv")
+    assert again.again
+    assert "drawn by coterie 0.0.9, and its status 'bounded' is that version's" in again.outdated
+    assert f"today's version says '{first.certificate.guarantee.status}'" in again.outdated

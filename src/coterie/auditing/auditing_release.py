@@ -166,7 +166,7 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
 
 
 def _order(path: Path) -> list[int]:
-    """One number a line, or the internal figures of a shuffled release."""
+    """One number per line, or the internal figures of a shuffled release."""
     try:
         text = path.read_text(encoding="utf-8")
         if text.lstrip().startswith("{"):

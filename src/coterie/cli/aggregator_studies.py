@@ -25,6 +25,7 @@ from coterie.federation.documents.wire import StudyState
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
+from coterie.publication.placing import place
 from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
 
@@ -193,11 +194,11 @@ def release_command(
         with aggregator.release(name).open("rb") as source:
             data = stage_file(output, lambda sink: shutil.copyfileobj(source, sink), force=force)
         try:
-            stage_bytes((row.certificate + "\n").encode(), certificate, force=force).publish()
-            data.publish()  # last: data beside another certificate could be taken for its release
+            beside = stage_bytes((row.certificate + "\n").encode(), certificate, force=force)
         except BaseException:
             data.discard()
             raise
+        place([beside, data])  # last: data beside another certificate could be taken for its release
         content = _found(aggregator, name)["study"]
     finally:
         aggregator.close()

@@ -117,7 +117,7 @@ def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None
 
 
 class _JsonLines(logging.Formatter):
-    """One line an event: when, how bad, what; a study's id and state where the event is about one."""
+    """One line per event: when, how bad, what; a study's id and state where the event is about one."""
 
     def format(self, record: logging.LogRecord) -> str:
         named = {name: getattr(record, name) for name in ("study", "state") if hasattr(record, name)}

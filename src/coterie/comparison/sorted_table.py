@@ -67,9 +67,10 @@ class SortedTable:
             known = self._ranks[place] = by, ranks(by)
         return known[1]
 
-    @cached_property
-    def batches(self) -> list[tuple[str, ...]]:
+    def batches(self, grouping: Grouping) -> list[tuple[str, ...]]:
         """Columns that are measured together: numbers of a small table lie side by side, so that a step costs one call."""
+        if grouping.sizes is None:  # each column has its own
+            return [(name,) for name in self.columns]
         numbers = [name for name, column in self.columns.items() if isinstance(column, NumericColumn)]
         width = max(1, _SIDE_BY_SIDE // self.records)
         batches = [tuple(numbers[first : first + width]) for first in range(0, len(numbers), width)]

@@ -53,7 +53,7 @@ class Edges:
     lower: Floats
     per_unit: Floats
     last: Floats  # the number of the last bin
-    whole: list[int]  # attributes with one bin a value
+    whole: list[int]  # attributes with one bin per value
 
     def places(self, values: Floats) -> NDArray[np.int64]:
         """As `bin_numbers`, every attribute under its own domain."""

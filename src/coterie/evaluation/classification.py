@@ -91,7 +91,7 @@ def _parts(truth: NDArray[np.str_], cut: int, seed: int) -> tuple[Whole, Whole, 
 
 
 def _feature(column: Column) -> Floats:
-    """Numbers as they are; one 0/1 column a label for categories."""
+    """Numbers as they are; one 0/1 column per label for categories."""
     if isinstance(column, NumericColumn):
         return column.values[:, None]
     return np.eye(len(column.distance))[column.codes]

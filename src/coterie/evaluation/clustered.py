@@ -2,7 +2,7 @@
 
     SSE of a cluster = SSE inside it + size · (released value − mean)²
 
-so the error of a cell costs one number a cluster, not one a record, and clipping and rounding stay exact. Attributes
+so the error of a cell costs one number per cluster, not one per record, and clipping and rounding stay exact. Attributes
 of a small table lie side by side in one array, so that a step costs one call and not one an attribute.
 """
 

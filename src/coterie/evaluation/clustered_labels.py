@@ -2,7 +2,7 @@
 
     semantic distance of a cluster = m(S, released label), the marginality of Sánchez et al. 2016, Eq. (4)
 
-so the error of a cell costs one number a cluster.
+so the error of a cell costs one number per cluster.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class Settings:
     """What some measures let the user choose. Everything random follows from `seed`."""
 
-    bins: str = "auto"  # jensen-shannon: "domain" (1/100 of it), "value" (one bin a value) or "auto"
+    bins: str = "auto"  # jensen-shannon: "domain" (1/100 of it), "value" (one bin per value) or "auto"
     queries: int = 1000
     target: str | None = None  # classification: the class column
     threshold: float | None = None  # … made of two classes: at most it, or above it
@@ -107,7 +107,7 @@ class ByAttribute:
         if one is None:
             return None
         places: Sequence[Any] = [slice(None)] * len(columns) if clusters is None else clusters
-        lines = zip(columns, values, places, strict=True)
+        lines: Iterable[tuple[Any, Any, Any]] = zip(columns, values, places, strict=True)
         return np.array(
             [[one(column, row[place], settings) for row in rows] for column, rows, place in lines]
         )

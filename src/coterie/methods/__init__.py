@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
-from pkgutil import iter_modules
 
 from coterie.errors import ParameterError, nearest
 from coterie.methods.recipe import Method
+from coterie.registry import discover
 
 
 @cache
 def all_methods() -> dict[str, Method]:
     """Every method by name, in the order in which a reader should meet them."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-    methods = [module.METHOD for module in modules if hasattr(module, "METHOD")]
-    methods += [point.load() for point in entry_points(group="coterie.methods")]
+    methods = discover(__name__, __path__, "METHOD", Method, "coterie.methods")
     return {method.name: method for method in sorted(methods, key=lambda method: (method.rank, method.name))}
 
 

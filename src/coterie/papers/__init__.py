@@ -1,13 +1,12 @@
-"""One reproduction a file: every figure and table of the papers. The registry finds every module with an EXPERIMENT."""
+"""One reproduction per file: every figure and table of the papers. The registry finds every module with an EXPERIMENT."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from coterie.errors import ParameterError, nearest
+from coterie.registry import discover
 
 if TYPE_CHECKING:
     from coterie.papers.experiment import Experiment
@@ -16,8 +15,11 @@ if TYPE_CHECKING:
 @cache
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name, in the order of papers and figures."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-    experiments = [module.EXPERIMENT for module in modules if hasattr(module, "EXPERIMENT")]
+    from coterie.papers.experiment import (
+        Experiment,  # with an array library, which `--help` does not wait for
+    )
+
+    experiments = discover(__name__, __path__, "EXPERIMENT", Experiment)
     return {experiment.name: experiment for experiment in sorted(experiments, key=lambda e: e.name)}
 
 

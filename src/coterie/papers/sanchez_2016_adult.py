@@ -18,7 +18,7 @@ NOTE = "Categories are ranked and compared in our own taxonomies; the paper take
 def grid(methods: Sequence[str], runs: int = 10) -> PaperGrid:
     table = adult()
     schema = adult_sanchez_2016_schema(table)
-    # Sánchez et al. 2016, §4.2: Adult is discrete, one bin a value.
+    # Sánchez et al. 2016, §4.2: Adult is discrete, one bin per value.
     settings = Settings(bins="value")
     return paper_grid(
         table, schema, methods, EPSILONS, KS, runs, MEASURES, settings=settings, find=with_insensitive_mdav

@@ -25,12 +25,15 @@ from coterie.schema.attributes import (
 
 HEAD = """# Experiments
 
-Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. Claims are those of the
-papers, in our words; **yes**: our result is within the tolerance. Tolerances were chosen by us, before the first run except
-where a note below says otherwise: sanchez-2016-table1, soria-comas-fig5 and sanchez-2016-fig2 were changed after their
-first result was seen, and the notes give that first result. The tolerances of Nunes 2024 were written down when its
-numbers had already been computed, and the misprint in nunes-tables is called one because the data contradict it. The
-papers print few numbers to hold on to, so some tolerances are loose.
+<!-- Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. -->
+
+What came out when we repeated the figures and tables of [the papers](papers.md). A claim is the paper's, in our words.
+**Yes** means that our result is within the tolerance.
+
+We chose the tolerances before the first run, with exceptions that the notes name: those of `sanchez-2016-table1`,
+`soria-comas-fig5` and `sanchez-2016-fig2` were changed after a first result was seen, and the notes give that result. The
+tolerances of Nunes 2024 were written down after its numbers had been computed. The misprint in `nunes-tables` is called one
+because the data contradict it. The papers print few numbers, so some tolerances are loose.
 """
 
 

@@ -88,7 +88,7 @@ def _number(value: float | None) -> str:
 
 
 def _promises(comparison: Comparison, best: list[Best]) -> list[dict[str, Any]]:
-    """One entry a method, for its best cell at the largest ε."""
+    """One entry per method, for its best cell at the largest ε."""
     found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
     return [
         {

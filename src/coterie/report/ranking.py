@@ -117,7 +117,7 @@ class Best:
 
 
 def is_synthetic(method: str) -> bool:
-    return get_method(method).synthesis is not None
+    return get_method(method).synthetic
 
 
 def yardstick(comparison: Comparison, method: str) -> str:
@@ -135,7 +135,7 @@ def common_yardstick(comparison: Comparison) -> str:
 
 
 def errors_by(comparison: Comparison, measure: str) -> dict[Cell, Floats]:
-    """One number a run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
+    """One number per run, averaged over the attributes that the measure knows; NaN where it cannot be taken."""
     values = comparison.results.values[measure]
     known = values[:, :, ~np.isnan(values).all(axis=(0, 1))]
     means = known.mean(axis=2) if known.shape[2] else np.full(values.shape[:2], np.nan)

@@ -73,7 +73,7 @@ def loading_lines(project: Project) -> list[tuple[str, str]]:
 
 
 def wrapped(words: list[str]) -> str:
-    """One option a line, as one would write it by hand."""
+    """One option per line, as one would write it by hand."""
     lines: list[list[str]] = [[]]
     for word in words:
         if word.startswith("--"):

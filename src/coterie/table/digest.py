@@ -72,7 +72,7 @@ def _normal(name: str, column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray]:
 
 
 def _update(digest: Any, kind: str, values: pa.Array) -> None:
-    """Validity (one byte a row), then the values with a fixed one in the place of nulls."""
+    """Validity (one byte per row), then the values with a fixed one in the place of nulls."""
     if kind == "none":
         return
     digest.update(np.ascontiguousarray(values.is_valid().to_numpy(zero_copy_only=False)).view(np.uint8))

@@ -38,7 +38,7 @@ class Runs:
     """What was seen in repeated runs on one table."""
 
     views: dict[str, Matrix]  # rounded numbers
-    patterns: dict[str, NDArray[np.uint64]]  # one code a run
+    patterns: dict[str, NDArray[np.uint64]]  # one code per run
 
     def part(self, half: slice) -> Runs:
         return Runs(

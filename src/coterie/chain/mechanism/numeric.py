@@ -85,20 +85,25 @@ class LaplaceOnCentroids(Mechanism):
         epsilon: Fraction,
         sampler: Sampler,
     ) -> Floats:
-        """One draw a cluster. Clipping and rounding are post-processing, so they cost no ε."""
+        """One draw per cluster."""
         scales = laplace_scales(sensitivity, epsilon)
         domain = column.domain
         grid = None  # seeded noise lives on none
         if sampler.private:
             grid = public_grid(domain.lower, domain.upper, epsilon, centroids.summary.shape)
-        noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid)
-        limits = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+        return in_domain(sampler.laplace(centroids.values, scales, column.attribute.name, grid), column)
+
+
+def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
+    """Clipped to the domain and rounded to the column's step, in place: post-processing, which costs no ε."""
+    domain = column.domain
+    limits = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+    np.clip(noisy, *limits, out=noisy)
+    if column.step is not None:
+        # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
+        per_unit = round(1 / column.step)
+        noisy *= per_unit
+        np.rint(noisy, out=noisy)
+        noisy /= per_unit
         np.clip(noisy, *limits, out=noisy)
-        if column.step is not None:
-            # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
-            per_unit = round(1 / column.step)
-            noisy *= per_unit
-            np.rint(noisy, out=noisy)
-            noisy /= per_unit
-            np.clip(noisy, *limits, out=noisy)
-        return noisy
+    return noisy

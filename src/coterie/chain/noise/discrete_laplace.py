@@ -1,4 +1,4 @@
-"""The discrete Laplace, drawn exactly and fast: integers in, integers out, one tape of random words a cluster.
+"""The discrete Laplace, drawn exactly and fast: integers in, integers out, one tape of random words per cluster.
 
 Draw j is a function of (key, j) alone. An engine that meets the clusters in pieces, or a task that runs again after a
 failure, draws the same bytes; docs/guarantees/discrete-laplace.md says why that is safe.

@@ -102,7 +102,7 @@ def group_mixed(
 ) -> int:
     """Fill `labels` with group numbers in the order the groups are formed; returns how many there are.
 
-    `numeric` and `codes` hold one row an attribute and one column a place; emptied places give way to the
+    `numeric` and `codes` hold one row per attribute and one column per place; emptied places give way to the
     last. `deltas` and `squared` are δ and δ² of each category, `label_counts` how many labels it has;
     `counts` are the labels' frequencies and `sums` the numeric totals over all records.
     """

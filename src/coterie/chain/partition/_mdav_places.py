@@ -32,7 +32,7 @@ def check_group_size(k: int, records: int) -> int:
 def check_points(
     points: NDArray[np.float64], what: str = "points", fewest_columns: int = 1
 ) -> NDArray[np.float64]:
-    """The matrix as contiguous doubles; one row a record, one column an attribute."""
+    """The matrix as contiguous doubles; one row per record, one column per attribute."""
     matrix = np.asarray(points)
     if matrix.ndim != 2:
         raise DataError(

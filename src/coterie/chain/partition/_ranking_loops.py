@@ -139,7 +139,7 @@ def label_buckets(
 ) -> None:
     """labels[record[r]] = min(rank of r // k, q - 1), for every bucket ending at `ends[b]`.
 
-    `bin_of` is workspace, one entry a record. The rest of it is bounded by a sixteenth of the column.
+    `bin_of` is workspace, one entry per record. The rest of it is bounded by a sixteenth of the column.
     """
     place = np.empty(_MOST_BINS, np.int32)
     run_rank = np.empty(_MOST_BINS, np.int64)

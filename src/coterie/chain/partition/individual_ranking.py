@@ -97,7 +97,7 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
 
 
 def _borrow(n: int) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np.int32]]:
-    """This thread's workspace, 14 bytes a record, kept from column to column.
+    """This thread's workspace, 14 bytes per record, kept from column to column.
 
     Fresh memory is mapped page by page on first touch, which takes as long as the work itself.
     """

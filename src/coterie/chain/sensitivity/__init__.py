@@ -1,1 +1,1 @@
-"""Clusters → how far one record can move a centroid. One bound a file, its proposition cited."""
+"""Clusters → how far one record can move a centroid. One bound per file, its proposition cited."""

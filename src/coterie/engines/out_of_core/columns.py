@@ -151,7 +151,7 @@ class StreamedTable:
 
     @cached_property
     def _dropped(self) -> NDArray[np.uint8] | None:
-        """One bit a row, or nothing when no attribute drops rows."""
+        """One bit per row, or nothing when no attribute drops rows."""
         dropping = [
             a
             for a in self.schema.attributes

@@ -69,7 +69,7 @@ _SAMPLES_PER_BUCKET = 256
 _MOST_BUCKETS = 1 << 12
 _BATCH = 1 << 17
 _UNEVEN = 1.5  # how much larger than intended a bucket may turn out
-_RANKING = 160  # bytes a record that ranking and the chain need, beside copies of the record itself
+_RANKING = 160  # bytes per record that ranking and the chain need, beside copies of the record itself
 
 
 @dataclass(frozen=True, slots=True)

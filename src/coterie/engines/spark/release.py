@@ -6,7 +6,8 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -27,6 +28,7 @@ from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
+from coterie.registry import outside_packages
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number
 from coterie.schema.names import check_names
@@ -59,6 +61,7 @@ def protect_frame(
     budget = Budget.of(epsilon, schema, recipe)
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
+    _send_along(outside_packages())
     with told():
         base, records = numbered(plan.checked(frame).persist())
     if records < 2:
@@ -215,6 +218,14 @@ class _Plan:
                 yield pa.RecordBatch.from_pydict(columns)
 
         return joined.mapInArrow(restored, layout)
+
+
+def _send_along(packages: Iterable[str]) -> None:
+    """Methods of other people's packages travel to the executors with the work: these need Coterie and nothing else."""
+    from pyspark import cloudpickle
+
+    for name in packages:
+        cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
 
 
 def _arrow_type(field: Any) -> Any:

@@ -35,7 +35,7 @@ _TYPES = {
 
 
 def arrow_schema(attributes: Sequence[StudyAttribute], *, pseudonymous: bool) -> pa.Schema:
-    """One type an attribute, whatever each owner's files use."""
+    """One type per attribute, whatever each owner's files use."""
     fields = [pa.field(a.name, _TYPES[a.type], nullable=False) for a in attributes]
     if pseudonymous:
         fields.insert(0, pa.field(COLUMN, pa.binary(LENGTH), nullable=False))

@@ -91,7 +91,7 @@ def refuse(home: Home, study: str, reason: Refusal) -> Signed:
 
 
 def sealed_group_key(home: Home, study: Study) -> Signed:
-    """The lead owner's part: one key a study, made once, kept here, sealed to every other owner."""
+    """The lead owner's part: one key per study, made once, kept here, sealed to every other owner."""
     path = home.study(study.id) / "group-key.json"
     key_path = home.study(study.id) / "group.key"
     if path.exists():

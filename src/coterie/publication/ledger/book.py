@@ -212,10 +212,8 @@ class Book:
 
     def releases(self, population: str | None = None, **asked: str) -> list[Entry]:
         """Those of a population, or with this fingerprint or method: asked twice, a release is drawn once."""
-        wanted = asked if population is None else {**asked, "population": population}
-        return [
-            e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted.items())
-        ]
+        wanted = (asked if population is None else {**asked, "population": population}).items()
+        return [e for e in self.entries.values() if all(getattr(e.purpose, k) == v for k, v in wanted)]
 
     def unfinished(self) -> list[Entry]:
         return [self.entries[release] for release in self._unfinished]
@@ -378,7 +376,7 @@ def terms_event(terms: Terms) -> dict[str, object]:
 
 
 def terms_of(event: Event) -> Terms:
-    """Also of a population from before units were kept: replace-one, one row a person, no δ, one lifetime for all."""
+    """Also of a population from before units were kept: replace-one, one row per person, no δ, one lifetime for all."""
     delta, individual = (
         parse_epsilon(event[name], name) if name in event else None
         for name in ("delta", "individual_lifetime")

@@ -1,4 +1,4 @@
-"""Statistics as written → single statistics: group-by and histograms become one statistic a group."""
+"""Statistics as written → single statistics: group-by and histograms become one statistic per group."""
 
 from __future__ import annotations
 

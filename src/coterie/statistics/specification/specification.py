@@ -32,7 +32,7 @@ class StatisticKind(StrEnum):
     PROPORTION = "proportion"
     MEDIAN = "median"
     QUANTILE = "quantile"
-    HISTOGRAM = "histogram"  # becomes one count a bin when it is read
+    HISTOGRAM = "histogram"  # becomes one count per bin when it is read
 
 
 class Route(StrEnum):

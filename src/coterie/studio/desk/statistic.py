@@ -115,7 +115,7 @@ def plain(text: str) -> int | float | str:
 
 
 def expected_of(text: str) -> Any:
-    """`600`, `9 to 13`, or one line a group: `yes: 600`."""
+    """`600`, `9 to 13`, or one line per group: `yes: 600`."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return None

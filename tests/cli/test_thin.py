@@ -1,0 +1,99 @@
+"""Commands are thin: they parse, call public functions and print. What they may import is listed here."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import coterie.cli
+
+FOLDER = Path(coterie.cli.__file__).parent
+MODULES = sorted(path for path in FOLDER.glob("*.py"))
+# Words and tables for people: nothing here computes, reads or writes a release.
+OUTPUT = {
+    "coterie.errors",
+    "coterie.comparison.grid:left_out",
+    "coterie.evaluation:all_measures",
+    "coterie.evaluation:get_measure",
+    "coterie.evaluation.evaluation:Evaluation",
+    "coterie.evaluation.evaluation:WARNING",
+    "coterie.evaluation.measure:Measure",
+    "coterie.evaluation.measure:Measured",
+    "coterie.auditing.attacks.finding:Level",
+    "coterie.auditing.audit:Audit",
+    "coterie.federation.documents.certificate:FederatedCertificate",
+    "coterie.federation.documents.verification:read_any",
+    "coterie.federation.documents.verification:superseded",
+    "coterie.methods.guarantee:beside_in_words",
+    "coterie.promise.loss",  # names of units and relations
+    "coterie.publication.ledger",  # what a ledger holds
+    "coterie.publication.placing:place",  # the aggregator's copy of a release
+    "coterie.publication.staged_files:stage_file",
+    "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
+    "coterie.report.audit_page:shown",
+    "coterie.report.charts:number",
+    "coterie.report.demo",
+    "coterie.report.plan_figure",
+    "coterie.report.ranking",
+    "coterie.report.writing:refuse_existing_audit",
+    "coterie.schema.exact",
+    "coterie.statistics.allocators:DEFAULT",
+    "coterie.statistics.planning.plan:Plan",
+    "coterie.statistics.prediction.predicted_error:Basis",
+    "coterie.statistics.releasing.accounting:currency",
+    "coterie.statistics.releasing.release_store:Published",
+}
+# Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.
+SERVICES = {
+    "aggregator.py": "coterie.federation",
+    "aggregator_studies.py": "coterie.federation",
+    "owner.py": "coterie.federation",
+    "owner_decisions.py": "coterie.federation",
+    "federation_output.py": "coterie.federation",
+    "reproduce.py": "coterie.papers",
+    "studio.py": "coterie.studio",
+}
+
+
+def imported(path: Path) -> set[str]:
+    """`module:name` for everything of Coterie that a module imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "coterie"}
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "coterie":
+            found |= {f"{node.module}:{alias.name}" for alias in node.names}
+    return found
+
+
+def allowed(name: str, path: Path) -> bool:
+    module, _, attribute = name.partition(":")
+    return (
+        (module == "coterie" and (not attribute or attribute in coterie.__all__))
+        or module.startswith("coterie.cli")
+        or module == "coterie._version"
+        or name in OUTPUT
+        or module in OUTPUT
+        or (path.name in SERVICES and module.startswith(SERVICES[path.name]))
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_a_command_imports_public_names_and_words_only(path: Path) -> None:
+    assert not [name for name in sorted(imported(path)) if not allowed(name, path)]
+
+
+def test_what_is_allowed_is_used() -> None:
+    used = {name for path in MODULES for name in imported(path)}
+    modules = {name.partition(":")[0] for name in used}
+    assert not [name for name in OUTPUT if name not in used and name not in modules]
+
+
+def test_only_one_module_locks_files_and_only_two_rename_them() -> None:
+    root = FOLDER.parent
+    sources = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.py")}
+    assert [name for name, text in sources.items() if "import fcntl" in text] == ["table/file_lock.py"]
+    renaming = {name for name, text in sources.items() if "os.replace(" in text or "os.rename(" in text}
+    assert renaming == {"publication/staged_files.py", "table/hidden_files.py"}
