@@ -43,7 +43,9 @@ def main() -> None:
         reached = [_closure(sizes, other) for other in core if other != name]
         own = _closure(sizes, name) - set().union(*(found for found in reached if name not in found))
         brought = ", ".join(sorted(own - {name}))
-        print(f"{round(sum(sizes[one][0] for one in own) / 2**20):5} MB  {name}{f' (with {brought})' if brought else ''}")
+        print(
+            f"{round(sum(sizes[one][0] for one in own) / 2**20):5} MB  {name}{f' (with {brought})' if brought else ''}"
+        )
     total = int(whole.split()[0])
     print(f"{total:5} MB  in all, with Coterie ({round(sizes['coterie'][0] / 2**20)}) and pip")
     if total > LIMIT:
