@@ -32,12 +32,12 @@ from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
+from coterie.schema.arrays import Floats
 from coterie.schema.exact import split
 from coterie.table.columns.change import in_label_order
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.memory_limit import keep_some_of_what_is_freed
 
-Floats = NDArray[np.float64]
 Shares = Mapping[str, Fraction]  # ε of every attribute
 
 _CORES = os.cpu_count() or 1

@@ -14,8 +14,9 @@ from coterie.chain.partition.individual_ranking import cut, equal_cut, individua
 from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.optimal_univariate import optimal_univariate
+from coterie.schema.arrays import Floats
 from coterie.schema.taxonomy.semantics import marginality_order
-from coterie.table.columns.column import CategoryColumn, Column, Floats
+from coterie.table.columns.column import CategoryColumn, Column
 
 Sizes = tuple[tuple[int, int], ...]  # (records in a cluster, how many such clusters)
 Find = Callable[[Column], Clustering]

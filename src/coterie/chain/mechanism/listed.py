@@ -20,7 +20,8 @@ from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, mean
 from coterie.chain.sensitivity.global_bounds import SORTED_LIST
 from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
-from coterie.table.columns.column import CategoryColumn, Floats, NumericColumn
+from coterie.schema.arrays import Floats
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)

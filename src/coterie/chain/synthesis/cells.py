@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from coterie.schema.arrays import Floats
+
 Whole = NDArray[np.int64]
 
 LINEAR = 8  # cells of equal width on the coarsest grid

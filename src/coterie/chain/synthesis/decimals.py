@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant
+from coterie.schema.arrays import Floats
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 MOST = 6  # places; the cell behind them holds everything else

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.marginal import onto_counts
+from coterie.schema.arrays import Floats
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 _CUT_ABOVE = 4.0  # standard deviations of the noise that a cell must hold to be cut …

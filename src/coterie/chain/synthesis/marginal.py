@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from coterie.schema.arrays import Floats
 
 
 def onto_counts(noisy: Floats, total: float) -> Floats:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
+from coterie.schema.arrays import Floats
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 SCALE = 10  # binary digits of a score

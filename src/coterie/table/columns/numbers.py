@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Outside
 from coterie.schema.moments import as_number
 from coterie.table.columns import cells
-from coterie.table.columns.column import Floats, NumericColumn
+from coterie.table.columns.column import NumericColumn
 from coterie.table.columns.released_type import released_field
 
 _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIMESTAMP: 1.0}
