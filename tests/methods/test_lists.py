@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.mechanism.counted import CountedOrSorted, Counts, few_values
 from coterie.chain.mechanism.listed import SortedCentroids, through_middles
-from coterie.chain.partition import engine as local
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.methods import all_methods
 from coterie.methods.synthetic import public_k
 from coterie.schema.attributes import AttributeType
@@ -37,7 +37,7 @@ def _column(numbers: list[float], lower: float = LOWER, upper: float = UPPER, **
 
 def _list_and_reach(mechanism: Any, numbers: list[float]) -> tuple[list[Fraction], list[Fraction]]:
     column = _column(numbers)
-    centroids = mechanism.centroids(column, local.rank(column.values, K))
+    centroids = mechanism.centroids(column, individual_ranking(column.values, K))
     reach = mechanism.sensitivity(column, centroids, K)
     return [Fraction(c) for c in centroids.values.tolist()], [Fraction(s) for s in reach.tolist()]
 
@@ -150,7 +150,9 @@ def test_few_values_are_counted_by_a_public_rule() -> None:
     assert few_values(_column([0.0] * 100, upper=10.0, **whole)) is None
     assert few_values(_column([0.0] * 100, lower=0.0, upper=9.0)) is None
     column = _column([3.0] * 40 + [5.0] * 60, upper=9.0, **whole)
-    counted = CountedOrSorted(SortedCentroids(smooth=True)).centroids(column, local.rank(column.values, 5))
+    counted = CountedOrSorted(SortedCentroids(smooth=True)).centroids(
+        column, individual_ranking(column.values, 5)
+    )
     assert isinstance(counted, Counts)
     assert counted.counts.tolist() == [0, 0, 0, 40, 0, 60, 0, 0, 0, 0]
 
