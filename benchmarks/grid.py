@@ -44,7 +44,7 @@ RUNS = 10
 SAMPLED = 6  # cells of each method
 ROUNDS = 5
 GRIDS = 3  # a round: a grid of few releases is over in milliseconds, and protect() is timed in many cells
-LIMIT_SECONDS, LIMIT_RATIO = 3.0, 30.0
+LIMIT_SECONDS, LIMIT_RATIO = 1.0, 8.0
 
 
 def run() -> Iterator[str]:

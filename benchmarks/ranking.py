@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import mean
+from coterie.chain.partition.individual_ranking import individual_ranking
 
 Column = NDArray[np.float64]
 Way = Callable[[Column], object]
@@ -55,7 +56,7 @@ def run() -> None:
 
 
 def centroids(values: Column, k: int) -> Column:
-    clustering = local.rank(values, k)
+    clustering = individual_ranking(values, k)
     return local.attach(mean(local.summarise(values, clustering, 0)), clustering)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.copula import schema_of, tables
 from coterie.chain.partition import engine as local
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.chain.sensitivity.local_bounds import fall, rise
 
 DELTA = 1e-6
@@ -37,7 +38,7 @@ def trimmed_list(values: np.ndarray, upper: float, k: int, beta: float) -> tuple
 
 
 def _reach(values: np.ndarray, k: int) -> float:
-    summary = local.summarise(values, local.rank(values, k), 3)
+    summary = local.summarise(values, individual_ranking(values, k), 3)
     return max(float(rise(summary).sum()), float(fall(summary).sum()))
 
 

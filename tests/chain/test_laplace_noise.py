@@ -21,6 +21,7 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.methods import all_methods
 
 pytestmark = pytest.mark.statistical
@@ -100,7 +101,7 @@ def test_every_method_draws_the_scale_of_its_formula(name: str, one_attribute: A
     ranks = (
         Clustering(np.arange(clusters, dtype=np.int32), np.ones(clusters, dtype=np.int64))
         if method.fixed_k
-        else local.rank(values, k)
+        else individual_ranking(values, k)
     )
     depth = max(mechanism.centroid.depth, mechanism.bound.depth)
     summary = local.summarise(values, ranks, depth)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import mean
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.chain.sensitivity.local_bounds import LOCAL
 from coterie.schema.attributes import Domain
 
@@ -66,7 +67,7 @@ def test_the_bound_is_reached() -> None:
 
 def test_the_chain_puts_the_remainder_last() -> None:
     values = np.array([5.0, 1, 4, 2, 3, 7, 6, 0])
-    clustering = local.rank(values, 3)
+    clustering = individual_ranking(values, 3)
     assert clustering.sizes.tolist() == [3, 5]
     assert mean(local.summarise(values, clustering, 0)).tolist() == [1.0, 5.0]
 
@@ -74,8 +75,8 @@ def test_the_chain_puts_the_remainder_last() -> None:
 def test_lemma_1_fails_when_a_record_is_added_or_removed() -> None:
     """n 9 → 8 at k = 3: one centroid fewer, so the two lists cannot even be compared."""
     nine = np.arange(9.0)
-    assert local.rank(nine, 3).count == 3
-    assert local.rank(nine[:-1], 3).count == 2
+    assert individual_ranking(nine, 3).count == 3
+    assert individual_ranking(nine[:-1], 3).count == 2
 
 
 @given(tables)
@@ -83,7 +84,7 @@ def test_idp_ls_loses_at_most_two_epsilon_for_the_centroid_list(table: tuple[int
     """Scales frozen at the data: the exact loss is max Σ|Δc_j|/b_j = ε Σ|Δc_j|/LS_j over all replacements."""
     k, values = table
     column = np.array(values, dtype=float)
-    clustering = local.rank(column, k)
+    clustering = individual_ranking(column, k)
     sensitivity = LOCAL.compute(local.summarise(column, clustering, 1), Domain(lower=0, upper=TOP), k)
     sizes = clustering.sizes.tolist()
     before = sums(values, sizes)
@@ -100,7 +101,7 @@ def test_idp_ls_can_lose_almost_two_epsilon() -> None:
     """
     top = 1000
     values = np.arange(0, top + 1, dtype=float)
-    summary = local.summarise(values, local.rank(values, 1), 1)
+    summary = local.summarise(values, individual_ranking(values, 1), 1)
     sensitivity = LOCAL.compute(summary, Domain(lower=0, upper=top), 1)
     moved = np.append(values[1:], top) - values
     loss = float(np.sum(moved / sensitivity))

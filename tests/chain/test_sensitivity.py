@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Summary, trimmed_mean
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K, DOMAIN_OVER_SIZE
 from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, effective_multiplier, fall, rise
 from coterie.schema.attributes import Domain
@@ -106,7 +107,7 @@ def test_the_effective_multiplier_lies_between_half_q_and_q(k: int, q: int, seed
 
 def ranked(values: list[float], k: int) -> Summary:
     column = np.array(values)
-    return local.summarise(column, local.rank(column, k), 3)
+    return local.summarise(column, individual_ranking(column, k), 3)
 
 
 def test_the_multiplier_of_typical_data() -> None:

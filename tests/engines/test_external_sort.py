@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coterie.chain.partition import engine as local
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.engines.out_of_core import sorting as external_sort
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.engines.out_of_core.sorting import ExternalSort, ranking
@@ -57,14 +57,14 @@ def test_the_clusters_are_those_of_the_whole_column(
     k = min(k, len(values))
     memory = int((records + 2 * k) * EACH * 1.5)
     labels, _ = labels_of(values, k, memory, tmp_path)
-    assert labels.tolist() == local.rank(values, k).labels.tolist()
+    assert labels.tolist() == individual_ranking(values, k).labels.tolist()
 
 
 def test_what_fits_stays_in_memory(tmp_path: Path) -> None:
     values = np.random.Generator(np.random.PCG64(2)).random(500)
     labels, pieces = labels_of(values, 3, 10**6, tmp_path)
     assert pieces == 1
-    assert labels.tolist() == local.rank(values, 3).labels.tolist()
+    assert labels.tolist() == individual_ranking(values, 3).labels.tolist()
 
 
 @pytest.mark.parametrize("shape", ["even", "one value in nine of ten rows", "constant", "sorted"])
@@ -89,7 +89,7 @@ def test_large_columns_are_cut_evenly(shape: str, tmp_path: Path, monkeypatch: p
     labels = np.empty(len(values), dtype=np.int32)
     for piece in pieces:
         labels[piece.rows] = piece.clustering.labels + piece.first
-    assert labels.tolist() == local.rank(values, 10).labels.tolist()
+    assert labels.tolist() == individual_ranking(values, 10).labels.tolist()
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
@@ -132,4 +132,4 @@ def test_batches_do_not_change_the_result(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(external_sort, "_BATCH", 11)
     labels, pieces = labels_of(values, 3, 60 * EACH * 2, tmp_path)
     assert pieces > 3
-    assert labels.tolist() == local.rank(values, 3).labels.tolist()
+    assert labels.tolist() == individual_ranking(values, 3).labels.tolist()

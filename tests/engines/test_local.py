@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Summary, mean
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.errors import ParameterError
 
 
@@ -84,7 +85,7 @@ class TestEitherWay:
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=100), st.integers(3, 100))
 def test_ranked_summary_bounds_its_mean(column: list[float], k: int) -> None:
     values = np.array(column)
-    clustering = local.rank(values, min(k, len(column)))
+    clustering = individual_ranking(values, min(k, len(column)))
     summary = local.summarise(values, clustering, 3)
     slack = 1e-6 * (1 + np.abs(mean(summary)))
     assert (summary.low[:, 0] - slack <= mean(summary)).all()
@@ -96,7 +97,7 @@ def test_ranked_summary_bounds_its_mean(column: list[float], k: int) -> None:
 
 def test_large_tables_take_the_compiled_way_and_agree() -> None:
     values = np.random.default_rng(1).normal(size=60_000)
-    clustering = local.rank(values, 10)
+    clustering = individual_ranking(values, 10)
     found = local.summarise(values, clustering, 3)
     expected = local._summarise_plainly(values, clustering, 3)
     for name in ("total", "low", "high"):
@@ -106,7 +107,7 @@ def test_large_tables_take_the_compiled_way_and_agree() -> None:
 
 def test_bad_requests_are_refused() -> None:
     values = np.arange(4.0)
-    pairs = local.rank(values, 2)
+    pairs = individual_ranking(values, 2)
     with pytest.raises(ParameterError, match="depth 2"):
         local.summarise(values, pairs, 2)
     with pytest.raises(ParameterError, match="at least 3"):

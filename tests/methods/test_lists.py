@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.mechanism.listed import SortedCentroids
-from coterie.chain.partition import engine as local
+from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.methods import all_methods
 from coterie.methods.synthetic import public_k
 from coterie.table.checked import check
@@ -35,7 +35,7 @@ def _column(numbers: list[float], lower: float = LOWER, upper: float = UPPER, **
 
 def _list_and_reach(mechanism: Any, numbers: list[float]) -> tuple[list[Fraction], list[Fraction]]:
     column = _column(numbers)
-    centroids = mechanism.centroids(column, local.rank(column.values, K))
+    centroids = mechanism.centroids(column, individual_ranking(column.values, K))
     reach = mechanism.sensitivity(column, centroids, K)
     return [Fraction(c) for c in centroids.values.tolist()], [Fraction(s) for s in reach.tolist()]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.noise.grid import Grid
+from coterie.chain.partition._compiled import compiled
 from coterie.schema.arrays import Floats
 
 Words = NDArray[np.uint64]
@@ -80,12 +81,25 @@ def unit_laplace(words: Words) -> Floats:
 
 
 def _many(words: Words) -> Floats:
-    """The same bits."""
-    from coterie.chain.noise._unit_loops import before_logarithm, give_sign
-
+    """The same bits in two passes, not in nine."""
     each = np.ascontiguousarray(words).ravel()
     drawn = np.empty(each.shape)
-    before_logarithm(each, drawn)
+    _before_logarithm(each, drawn)
     np.log1p(drawn, out=drawn)
-    give_sign(each, drawn)
+    _give_sign(each, drawn)
     return drawn.reshape(words.shape)
+
+
+@compiled
+def _before_logarithm(words: NDArray[np.uint64], drawn: NDArray[np.float64]) -> None:
+    """-2|u|, u the middle of one of 2^53 cells between -1/2 and 1/2."""
+    for i in range(len(words)):
+        centred = (np.float64(words[i] >> np.uint64(11)) + 0.5) * 2.0**-53 - 0.5
+        drawn[i] = -2.0 * abs(min(centred, _HIGHEST))
+
+
+@compiled
+def _give_sign(words: NDArray[np.uint64], drawn: NDArray[np.float64]) -> None:
+    """Draws are negative so far; u is positive where a word's first bit is set."""
+    for i in range(len(words)):
+        drawn[i] = -drawn[i] if words[i] >> np.uint64(63) else drawn[i]

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.chain.partition.clustering import Clustering, Summary
-from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.errors import ParameterError
 from coterie.table.memory_limit import room_for
 
@@ -106,11 +105,6 @@ def give_back(
 
 DEPTHS = (0, 1, 3)
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer
-
-
-def rank(values: NDArray[np.float64], k: int) -> Clustering:
-    """Individual ranking of one finite column."""
-    return individual_ranking(values, k)
 
 
 def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Summary:
