@@ -26,6 +26,7 @@ from coterie.engines.whole_table import synthesised
 from coterie.methods import get_method
 from coterie.promise.terms import Budget
 from coterie.schema.attributes import Schema
+from coterie.schema.document import as_schema
 from coterie.table.columns.categories import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -138,7 +139,7 @@ def _rows(asked: BenchmarkTable, epsilon: float, kind: str, seed: int) -> Column
 
 
 def _synthetic(asked: BenchmarkTable, epsilon: float, kind: str, seed: int) -> Columns:
-    schema = Schema.from_dict(schema_of(asked))
+    schema = as_schema(schema_of(asked))
     columns = {name: _column(asked, schema, name) for name in asked.columns}
     delta = None if kind == "pure" else DELTA
     method = get_method(METHOD)

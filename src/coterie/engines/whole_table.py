@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,15 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.chain.synthesis.decimals import decimal_counts
 from coterie.chain.synthesis.measurements import measurements_table
-from coterie.chain.synthesis.synthesiser import CodedRecords
-from coterie.chain.synthesis.whole_table import Drawn, WholeTable, target_number
+from coterie.chain.synthesis.synthesiser import CodedRecords, Measures
+from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable, target_number
 from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column
+
+Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,12 @@ class Synthesised:
         return measurements_table(self.drawn, self.columns)
 
 
-def measurements_of(found: Synthesised | None, method: str) -> pa.Table:
+class Measured(Protocol):
+    @property
+    def measurements(self) -> pa.Table: ...
+
+
+def measurements_of(found: Measured | None, method: str) -> pa.Table:
     if found is None:
         raise ParameterError(
             f"Method '{method}' does not draw rows from noisy counts.",
@@ -85,6 +92,54 @@ def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
     return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))
 
 
+class Records(Protocol):
+    """Where the records are: what an engine adds up over them."""
+
+    def decimals(self, asked: Sequence[int]) -> Sequence[Whole]:
+        """`decimal_counts` of those attributes."""
+        ...
+
+    def measures(self, coded: Sequence[CodedColumn]) -> Measures: ...
+
+
+def drawn_from(
+    whole: WholeTable,
+    records: Records,
+    columns: Mapping[str, Column],
+    count: int,
+    budget: Budget,
+    sampler: Sampler,
+    rows: int | None,
+    target: str | None,
+) -> tuple[Drawn, Budget]:
+    """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
+    names, described = list(columns), list(columns.values())
+    accountant = accountant_of(budget, sampler)
+    parts = whole.parts(count, list(budget.shares.values()), accountant)
+    coded = whole.columns(described, records.decimals, count, parts, accountant)
+    wanted = count if rows is None else rows
+    drawn = whole.draw(
+        records.measures(coded), coded, count, wanted, parts, accountant, target_number(names, target)
+    )
+    return drawn, shared_out(budget, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemory:
+    columns: list[Column]
+    records: int
+
+    def decimals(self, asked: Sequence[int]) -> list[Whole]:
+        return [decimal_counts(self.columns[number].position) for number in asked]
+
+    def measures(self, coded: Sequence[CodedColumn]) -> CodedRecords:
+        sizes = tuple(column.cells.size for column in coded)
+        codes = np.empty((len(coded), self.records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
+        for line, one, column in zip(codes, coded, self.columns, strict=True):
+            line[:] = one.encode(column)
+        return CodedRecords(codes, sizes)
+
+
 def synthesised(
     whole: WholeTable,
     columns: Mapping[str, Column],
@@ -95,31 +150,17 @@ def synthesised(
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Synthesised:
-    names = list(columns)
-    described = list(columns.values())
-    accountant = accountant_of(budget, sampler)
-    parts = whole.parts(records, list(budget.shares.values()), accountant)
-    coded = whole.columns(
-        described,
-        lambda asked: [decimal_counts(described[i].position) for i in asked],
-        records,
-        parts,
-        accountant,
-    )
-    sizes = tuple(column.cells.size for column in coded)
-    codes = np.empty((len(names), records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
-    for line, one, column in zip(codes, coded, columns.values(), strict=True):
-        line[:] = one.encode(column)
-    count = records if rows is None else rows
-    drawn = whole.draw(
-        CodedRecords(codes, sizes), coded, records, count, parts, accountant, target_number(names, target)
-    )
+    """Over columns in memory."""
+    here = _InMemory(list(columns.values()), records)
+    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target)
     values = {}
-    for number, name in enumerate(names):
-        values[name] = drawn.values(number, 0, count, sampler)
+    for number, name in enumerate(columns):
+        values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)
         if progress:
             progress(name)
+    return Synthesised(values, drawn, shared, without_records(columns.values()))
+
+
+def without_records(columns: Iterable[Column]) -> tuple[Column, ...]:
     nobody = np.empty(0, dtype=np.intp)
-    return Synthesised(
-        values, drawn, shared_out(budget, parts), tuple(column.rows(nobody) for column in columns.values())
-    )
+    return tuple(column.rows(nobody) for column in columns)

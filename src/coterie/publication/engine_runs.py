@@ -163,6 +163,9 @@ class OutOfCore(InMemory):
             memory=self.memory,
             scratch=place,
             advance=advance,
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
         )
         if self.scratch is None:
             weakref.finalize(release, place.discard)

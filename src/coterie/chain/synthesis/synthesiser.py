@@ -40,6 +40,23 @@ class Measures(Protocol):
         ...
 
 
+class Summed:
+    """Scores and tables of records that come in chunks."""
+
+    def __init__(self, scores: Scores, binning: Binning) -> None:
+        self.scores, self.binning = scores, binning
+        self.gram = np.zeros((len(scores.tables), len(scores.tables)), dtype=np.int64)
+        self.tables = [
+            np.zeros((binning.sizes[a], binning.sizes[b]), dtype=np.int64) for a, b in binning.pairs
+        ]
+
+    def add(self, codes: NDArray[np.integer]) -> None:
+        """`codes` has one line per attribute."""
+        self.gram += self.scores.gram(codes.T)
+        for table, more in zip(self.tables, self.binning.counted(self.binning.binned(codes)), strict=True):
+            table += more
+
+
 @dataclass(frozen=True, slots=True)
 class CodedRecords:
     """All records in memory, as codes: one line per attribute."""
@@ -52,14 +69,10 @@ class CodedRecords:
         return [np.bincount(line, minlength=size) for line, size in zip(self.codes, self.sizes, strict=True)]
 
     def dependence(self, scores: Scores, binning: Binning) -> tuple[Whole, list[Whole]]:
-        gram = np.zeros((len(scores.tables), len(scores.tables)), dtype=np.int64)
-        found: list[Whole] | None = None
+        summed = Summed(scores, binning)
         for start in range(0, self.codes.shape[1], self.chunk):
-            piece = self.codes[:, start : start + self.chunk]
-            gram += scores.gram(piece.T)
-            more = binning.counted(binning.binned(piece))
-            found = more if found is None else [a + b for a, b in zip(found, more, strict=True)]
-        return gram, found or []
+            summed.add(self.codes[:, start : start + self.chunk])
+        return summed.gram, summed.tables
 
 
 @dataclass(slots=True)
