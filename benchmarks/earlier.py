@@ -17,7 +17,7 @@ ROUNDS = 5
 SETUP = """
 import time, numpy as np, pyarrow as pa
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.comparison.comparison import compare
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import make_grid
 def table(rows, columns):
     draw = np.random.Generator(np.random.PCG64(1))

@@ -34,7 +34,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Release(Promise):
+class MemoryRelease(Promise):
     """What goes out (`data`, `certificate`) and what must not (`internal`)."""
 
     data: Any
@@ -57,7 +57,7 @@ class Release(Promise):
         return self._figures()
 
 
-def protect(
+def protect_table(
     data: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
@@ -70,7 +70,7 @@ def protect(
     clip: bool = True,
     forget: bool = False,
     progress: Progress | None = None,
-) -> Release:
+) -> MemoryRelease:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
@@ -144,7 +144,7 @@ def protect(
         shuffled=shuffle,
         clipped=clip,
     )
-    return Release(
+    return MemoryRelease(
         **vars(promised),
         data=restore(released, checked.kept),
         table=released,

@@ -14,10 +14,10 @@ from coterie.auditing import Audit, audit_release
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import Promised, chosen
-from coterie.engines.in_memory import protect
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
 from coterie.promise.verification import released_digest
+from coterie.publication.protect import protect
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, Project, Released

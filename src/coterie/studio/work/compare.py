@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from coterie.comparison.comparison import Comparison, compare
+from coterie.comparison.comparison import Comparison, run_grid
 from coterie.comparison.grid import left_out, make_grid
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
@@ -30,7 +30,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     def advanced(done: int, total: int) -> None:
         tell(0.02 + 0.43 * done / total, f"Comparing: {done} of {total} choices")
 
-    comparison = compare(sample.table, sample.schema, grid, progress=advanced)
+    comparison = run_grid(sample.table, sample.schema, grid, progress=advanced)
     best = best_cells(comparison)
     said = verdict(comparison, best)
     tell(0.45, "Making an example of each method")
