@@ -33,11 +33,11 @@ def test_same_numbers_as_protect_and_measure(method: str) -> None:
 
 def test_methods_that_share_clusters_do_not_mix() -> None:
     """Sections hold methods with and without noise, by turns; a cell must get its own rows."""
-    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-copula", "laplace"]
+    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-synthetic", "laplace"]
     same_as_protect(mixed_table(60), mixed_schema(), methods, [4, 9])
 
 
-@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-tree"]])
+@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-synthetic"]])
 def test_bounds_that_are_paid_for(methods: list[str]) -> None:
     """They differ from run to run and cut values off; measures hold the release against the values as they were."""
     table, schema = mixed_table(400), mixed_schema()
@@ -60,7 +60,7 @@ def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> N
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
     )
-    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-copula"], [5, 40], ("20", "40"))
+    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-synthetic"], [5, 40], ("20", "40"))
 
 
 @pytest.mark.parametrize("value", [0.1, 7.0, -0.0])
@@ -83,13 +83,13 @@ def test_one_column_of_each_kind() -> None:
     table, schema = mixed_table(), mixed_schema()
     for name in ("income", "job", "grade"):
         single = Schema(attributes=(schema[name],))
-        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-tree"], [5])
+        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-synthetic"], [5])
 
 
 def test_a_table_too_long_to_be_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows at a time, in threads, no draw kept: the numbers are the same."""
     table, schema = mixed_table(), mixed_schema()
-    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-copula"], ["0.3", "5"], [3, 7], runs=3)
+    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-synthetic"], ["0.3", "5"], [3, 7], runs=3)
     together = run_grid(table, schema, grid).results
     monkeypatch.setattr(engine, "_AT_ONCE", 100)
     monkeypatch.setattr(shared_noise, "_AT_ONCE", 1)

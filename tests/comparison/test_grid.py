@@ -115,7 +115,7 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() 
     assert found.results.by_run().equals(alone.results.by_run())
 
 
-@pytest.mark.parametrize("method", ["laplace", "dp-ir", "idp", "mdav", "idp-mdav", "dp-copula", "dp-tree"])
+@pytest.mark.parametrize("method", ["laplace", "dp-ir", "idp", "mdav", "idp-mdav", "dp-synthetic"])
 def test_a_cell_is_skipped_exactly_where_protect_refuses(method: str) -> None:
     """Methods share ε out differently, so the same ε is enough for one and too little for another."""
     table, schema = mixed_table(400), paid_schema(9)

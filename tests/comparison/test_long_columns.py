@@ -31,7 +31,7 @@ def test_a_category_with_one_label() -> None:
         "attributes: {country: {type: categorical, role: protect, categories: {labels: [DE]}}, "
         "x: {role: protect, domain: {lower: 0, upper: 10}}}\n"
     )
-    same_as_protect(table, schema, ["laplace", "dp-ir", "dp-mdav", "dp-sorted", "dp-copula", "mdav"], [6])
+    same_as_protect(table, schema, ["laplace", "dp-ir", "dp-mdav", "dp-sorted", "dp-synthetic", "mdav"], [6])
 
 
 def test_moments_of_a_few_seconds() -> None:

@@ -59,7 +59,26 @@ def protect_command(
             "as published; ir and mdav add no noise and need none.)",
         ),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="dp-synthetic: (ε, δ) instead of pure ε, with less noise. Well below one over the number of records."
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="dp-synthetic: the attribute that others will predict; it is measured first."),
+    ] = None,
+    measurements: Annotated[
+        Path | None,
+        typer.Option(
+            help="dp-synthetic: also write the noisy counts behind the rows (.parquet, .csv). Safe to publish."
+        ),
+    ] = None,
     grouping: Annotated[
         str,
         typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
@@ -132,6 +151,9 @@ def protect_command(
             k=k,
             grouping=grouping,
             seed=seed,
+            delta=delta,
+            rows=rows,
+            target=target,
             shuffle=shuffle,
             clip=clip,
             table=table,
@@ -143,6 +165,7 @@ def protect_command(
             output_table=output_table,
             certificate=certificate,
             internal=internal,
+            measurements=measurements,
             sign=sign_with,
             ledger=book or ledger,
             population=population,

@@ -125,7 +125,7 @@ def run_grid(
     check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records)
     cells, too_dear = affordable(checked, schema, planned)
-    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    synthetic = any(get_method(name).synthetic for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     _check_bins(checked, chosen, settings)
     attributes = tuple(attribute.name for attribute in schema.protected)

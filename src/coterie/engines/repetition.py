@@ -31,6 +31,12 @@ def repeated(
             ).table
         )
     recipe = get_method(method)
+    if recipe.whole_table is not None:  # noise decides what is read next: there is nothing to do once
+        return lambda seed: (
+            protect_table(
+                table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle
+            ).table
+        )
     budget = Budget.of(epsilon, schema, recipe)
     k = recipe.check_k(k, checked.records, budget.mean)
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)

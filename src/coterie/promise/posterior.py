@@ -31,17 +31,31 @@ def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
-    epsilon = float(parse_epsilon(promise.value))
-    after = most_sure(epsilon, before)
+    after = most_sure(likely_loss(promise), before)
+    but = "" if promise.delta is None else f", except with probability {promise.delta}"
     words = (
         f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
-        f"at most {share_in_words(after)} sure after seeing {promise.scope}."
+        f"at most {share_in_words(after)} sure after seeing {promise.scope}{but}."
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
     if after > 0.95:
         words += " At this ε the promise is formally true and practically empty."
     return words
+
+
+def likely_loss(promise: Statement) -> float:
+    """The log of the odds ratio: never exceeded under pure ε, and with probability δ at most where there is a δ.
+
+    Then it is not ε: under (ε, δ)-DP odds change by more than e^ε with probability above δ (4.4 δ for Gaussian noise at
+    ε = 1). Under ρ-zCDP the loss exceeds ρ + 2√(ρ ln(1/δ)) with probability at most δ (Bun & Steinke 2016, Lemma 3.5).
+    """
+    if promise.delta is None:
+        return float(parse_epsilon(promise.value))
+    if promise.rho is None:
+        raise ParameterError("(ε, δ) alone does not limit an attacker's odds.", "Give the ρ of the release.")
+    rho, delta = (float(parse_epsilon(text)) for text in (promise.rho, promise.delta))
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
 def _no_bound(promise: Statement) -> str:

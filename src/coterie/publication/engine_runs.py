@@ -64,6 +64,9 @@ class Request:
     clip: bool = True
     table: str | None = None
     query: str | None = None
+    delta: Number | None = None
+    rows: int | None = None
+    target: str | None = None
     progress: Progress = field(default=lambda what, done, total: None, repr=False, compare=False)
 
     @property
@@ -121,6 +124,9 @@ class InMemory:
             clip=asked.clip,
             forget=forget,
             progress=lambda _: asked.progress("Protecting", next(done), total),
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
         )
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:

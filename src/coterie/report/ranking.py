@@ -117,7 +117,7 @@ class Best:
 
 
 def is_synthetic(method: str) -> bool:
-    return get_method(method).synthesis is not None
+    return get_method(method).synthetic
 
 
 def yardstick(comparison: Comparison, method: str) -> str:

@@ -47,7 +47,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     )
     tell(0.5, "Counting before and after")
     # Not shuffled, whatever was chosen: the order of the rows changes no figure here, and errors need it.
-    synthetic = get_method(choice.method).synthesis is not None
+    synthetic = get_method(choice.method).synthetic
     pair = bring_together(sample.table, release.table, sample.schema, shuffled=synthetic)
     attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError
@@ -53,6 +54,8 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
     if values.min() >= domain.lower and values.max() <= domain.upper:
         return column, 0
     beyond = (values < domain.lower) | (values > domain.upper)
+    if not beyond.any():  # gaps that are an outcome of their own
+        return column, 0
     if attribute.outside is Outside.ERROR:
         raise DataError(
             f"Column '{attribute.name}' has values outside its declared domain.",
@@ -78,6 +81,9 @@ def _declared(attribute: Attribute, domain: Domain) -> float:
 
 def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
     """Released numbers as the type of the release; days and seconds since 1970 as dates and timestamps."""
+    gaps = np.isnan(values)
+    if gaps.any():
+        return pc.if_else(pa.array(gaps), pa.scalar(None, kind), _restored(kind, np.where(gaps, 0.0, values)))
     if pa.types.is_floating(kind):
         return _arrow(values)
     whole = _arrow(values.astype(np.int64))

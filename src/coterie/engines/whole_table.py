@@ -1,0 +1,125 @@
+"""Methods that model the whole table, over a table in memory: encode, add up, draw noise, draw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.chain.noise.sampler import Sampler
+from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.decimals import decimal_counts
+from coterie.chain.synthesis.measurements import measurements_table
+from coterie.chain.synthesis.synthesiser import CodedRecords
+from coterie.chain.synthesis.whole_table import Drawn, WholeTable, target_number
+from coterie.errors import ParameterError
+from coterie.methods.recipe import Method
+from coterie.promise.terms import Budget
+from coterie.schema.attributes import Role, Schema
+from coterie.table.columns.column import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesised:
+    """Values of every released row, and the model they were drawn from."""
+
+    values: dict[str, NDArray[Any]]
+    drawn: Drawn
+    budget: Budget
+    columns: tuple[Column, ...]  # as they are described; nothing of what they hold
+
+    @property
+    def measurements(self) -> pa.Table:
+        return measurements_table(self.drawn, self.columns)
+
+
+def measurements_of(found: Synthesised | None, method: str) -> pa.Table:
+    if found is None:
+        raise ParameterError(
+            f"Method '{method}' does not draw rows from noisy counts.",
+            "Choose dp-synthetic, or leave them out.",
+        )
+    return found.measurements
+
+
+def check_options(method: Method, schema: Schema, rows: int | None, target: str | None) -> None:
+    """What only a method that models the whole table can do, before anything is read."""
+    if method.whole_table is None:
+        if rows is not None or target is not None:
+            raise ParameterError(
+                f"Method '{method.name}' releases one row per record, and knows no target.",
+                "Leave out rows and target, or choose a method that models the whole table, such as dp-synthetic.",
+            )
+        return
+    if rows is not None:
+        if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 1:
+            raise ParameterError(
+                "The number of rows is not a whole number from 1 up.", "Give for example 1000."
+            )
+        if schema.with_role(Role.KEEP):
+            raise ParameterError(
+                "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
+                "Leave out rows, or protect or drop the columns with `role: keep`.",
+            )
+    if target is not None and not isinstance(target, str):
+        raise ParameterError("The target is not the name of an attribute.", "Give the name of one attribute.")
+    target_number([attribute.name for attribute in schema.protected], target)
+
+
+def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
+    """One account for the whole release, less what private bounds took."""
+    if budget.rho is not None:
+        return Accountant(budget.rho, Currency.RHO, sampler)
+    return Accountant(sum(budget.shares.values(), Fraction(0)), Currency.EPSILON, sampler)
+
+
+def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
+    """What each attribute's distribution got, and what was left for the dependence between them."""
+    whole = sum(budget.shares.values(), Fraction(0))
+    shares = {name: whole * part for name, part in zip(budget.shares, parts, strict=True)}
+    return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))
+
+
+def synthesised(
+    whole: WholeTable,
+    columns: Mapping[str, Column],
+    records: int,
+    budget: Budget,
+    sampler: Sampler,
+    rows: int | None = None,
+    target: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Synthesised:
+    names = list(columns)
+    described = list(columns.values())
+    accountant = accountant_of(budget, sampler)
+    parts = whole.parts(records, list(budget.shares.values()), accountant)
+    coded = whole.columns(
+        described,
+        lambda asked: [decimal_counts(described[i].position) for i in asked],
+        records,
+        parts,
+        accountant,
+    )
+    sizes = tuple(column.cells.size for column in coded)
+    codes = np.empty((len(names), records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
+    for line, one, column in zip(codes, coded, columns.values(), strict=True):
+        line[:] = one.encode(column)
+    count = records if rows is None else rows
+    drawn = whole.draw(
+        CodedRecords(codes, sizes), coded, records, count, parts, accountant, target_number(names, target)
+    )
+    values = {}
+    for number, name in enumerate(names):
+        values[name] = drawn.values(number, 0, count, sampler)
+        if progress:
+            progress(name)
+    nobody = np.empty(0, dtype=np.intp)
+    return Synthesised(
+        values, drawn, shared_out(budget, parts), tuple(column.rows(nobody) for column in columns.values())
+    )
