@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from studio_client import made_project, visiting
 
-from coterie.engines.in_memory import protect
+from coterie import protect
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
 from coterie.promise.posterior import odds_in_words

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studio_client import finished, made_project, visiting
 
+from coterie import protect
 from coterie._version import __version__
-from coterie.engines.in_memory import protect
 from coterie.errors import CoterieError
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.pair import bring_together

@@ -1,4 +1,4 @@
-"""compare(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
+"""run_grid(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def grid_measures(
     return chosen
 
 
-def compare(
+def run_grid(
     data: Any,
     schema: Schema,
     grid: Grid,

@@ -1,4 +1,4 @@
-"""protect(): the kernel over a table in memory, from the frame to its release and certificate."""
+"""protect_table(): the kernel over a table in memory, from the frame to its release and certificate."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Release(Promise):
+class MemoryRelease(Promise):
     """What goes out (`data`, `certificate`) and what must not (`internal`)."""
 
     data: Any
@@ -65,7 +65,7 @@ class Release(Promise):
         return self._figures()
 
 
-def protect(
+def protect_table(
     data: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
@@ -81,7 +81,7 @@ def protect(
     delta: Number | None = None,
     rows: int | None = None,
     target: str | None = None,
-) -> Release:
+) -> MemoryRelease:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
@@ -89,9 +89,10 @@ def protect(
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (Sánchez et
     al. 2016's and Sánchez et al. (univariate)'s algorithms do not mention clipping; their experiments, and Soria-Comas
-    et al., clip). `delta`, `rows` and `target` are for methods that model the whole table. Without `seed` the noise is secure; with it the release can be repeated and protects nobody, which
-    the certificate says. `forget=True` lets go of each original column once it is protected, and so of the figures in
-    `internal`: half of the memory, if the caller lets go of the table.
+    et al., clip). `delta`, `rows` and `target` are for methods that model the whole table. Without `seed` the noise is
+    secure; with it the release can be repeated and protects nobody, which the certificate says. `forget=True` lets go
+    of each original column once it is protected, and so of the figures in `internal`: half of the memory, if the caller
+    lets go of the table.
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
@@ -136,7 +137,7 @@ def protect(
         clipped=clip,
         rows=rows,
     )
-    return Release(
+    return MemoryRelease(
         **vars(promised),
         data=restore(released, checked.kept),
         table=released,

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar, Protocol
 
-from coterie.engines.in_memory import protect as protect_table
+from coterie.engines.in_memory import MemoryRelease, protect_table
 from coterie.engines.out_of_core.chain import warm_up
 from coterie.engines.out_of_core.release import LargeRelease, protect_file
 from coterie.engines.out_of_core.scratch import Scratch
@@ -102,7 +102,7 @@ class InMemory:
     def refuse_early(self, where: Destination) -> None:
         """A file or table says so itself."""
 
-    def make(self, *, forget: bool) -> Any:
+    def make(self, *, forget: bool) -> MemoryRelease | LargeRelease:
         asked, source = self.request, self.request.source
         if source is not None and Path(source).is_file() and Path(source).stat().st_size > _LARGE:
             keep_what_is_freed()

@@ -143,11 +143,6 @@ class Release:
         return int(made.records if hasattr(made, "records") else made.table.num_rows)
 
     @property
-    def is_synthetic(self) -> bool:
-        """Whether the rows were drawn anew, so that none of them belongs to a person."""
-        return self._run.request.recipe.synthetic
-
-    @property
     def guarantee(self) -> Guarantee:
         stated: Guarantee = self._made.guarantee
         return stated

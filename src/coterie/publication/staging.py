@@ -40,7 +40,11 @@ Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate."""
+    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate.
+
+    A file has absolute paths. A database table has descriptive text, for its address holds a password that must not
+    enter the ledger; only the caller can publish it.
+    """
 
     @property
     def target(self) -> Path | str: ...

@@ -1,7 +1,7 @@
 """protect_file(): the same release from a Parquet file that is larger than memory.
 
 Same schema, methods, certificate and, for the same seed, the same bytes of values as
-coterie.engines.in_memory.protect; only where the
+coterie.engines.in_memory.protect_table; only where the
 records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was interrupted goes
 on where it stopped: what is kept is noisy already, so the noise need not be repeated.
 """
@@ -40,7 +40,7 @@ _PIECES = 32  # of the limit: kept columns are in memory as read, joined, encode
 
 @dataclass(frozen=True)
 class LargeRelease(Promise):
-    """As coterie.engines.in_memory.Release, but `table` is a stream that can be read again and again."""
+    """As coterie.engines.in_memory.MemoryRelease, but `table` is a stream that can be read again and again."""
 
     records: int
     _read: Callable[[], pa.RecordBatchReader] = field(repr=False)
