@@ -31,7 +31,7 @@ def audit_section(audit: Audit) -> str:
         "<h1>What an attacker still gets</h1>",
         f"<p>Audit of the {escape(audit.subject)}: {audit.people:,} people, {audit.rows:,} released rows, {control}; "
         f"the attacker knows the rows of {percent(audit.known)} of people. {audit.seconds:.1f} s.</p>",
-        f'<p class="internal">{escape(WARNING)}</p>',
+        f'<p class="internal"><strong>{escape(WARNING)}</strong></p>',
         f'<p class="verdict {_level(audit.level)}"><strong>{escape(audit.level.capitalize())}.'
         f"</strong> {escape(' '.join(filter(None, (audit.verdict, audit.correction))))}</p>",
         *(f"<p><strong>Note.</strong> {escape(note)}</p>" for note in audit.notes),
@@ -65,14 +65,15 @@ def _table(findings: tuple[Finding, ...]) -> str:
         return ""
     rows = "".join(
         f"<tr><td><strong>{escape(_title(f.attack))}</strong><br>{_tag(f.level.value, _level(f.level))}</td>"
-        f'<td class="number">{shown(f.estimate, f.unit)}</td><td class="number">{shown(f.baseline, f.unit)}</td>'
+        f'<td class="number" data-label="measured ">{shown(f.estimate, f.unit)}</td>'
+        f'<td class="number" data-label="baseline ">{shown(f.baseline, f.unit)}</td>'
         f"<td>{escape(f.words)}<br><small>{escape(f.statistic)}; baseline: {escape(f.baseline_story)}.</small></td></tr>"
         for f in findings
     )
     return (
-        '<div class="scroll"><table><thead><tr><th>attack</th><th>measured (95 % interval)</th><th>baseline</th>'
+        '<table class="stack"><thead><tr><th>attack</th><th>measured (95 % interval)</th><th>baseline</th>'
         "<th>in words</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+        f"<tbody>{rows}</tbody></table>"
     )
 
 

@@ -81,7 +81,7 @@ def _draw(
     stacked = width < WIDE
     room = 8.0 if stacked else min(300.0, max((text_width(row.name) for row in rows), default=0.0)) + 14
     values = [_said(row, words) for row in rows]
-    right = min(230.0, max((text_width(said) for said in values), default=0.0)) + 16
+    right = min(290.0, max((text_width(said) for said in values), default=0.0)) + 16
     height = 44.0 if stacked else 30.0
     base = 8.0 + height * len(rows)
     across = _scale(rows, room, width - (20.0 if stacked else right), shares=shares, log=log)
