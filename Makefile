@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo demo-federation dist bench-federation compile test test-slow test-object-store lint bench docs-tables lock clean system
+.PHONY: help demo demo-federation dist bench-federation compile test test-slow test-object-store lint bench docs docs-tables install-size lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -59,9 +59,16 @@ bench: $(STAMP) ## ratios against the limit and the obvious way, measured side b
 bench-federation: $(STAMP) ## 200 owners in one study; 50 owners × 100,000 rows × 10 attributes assembled in bounded memory
 	@$(BIN)/python -m benchmarks.federation
 
+docs: $(STAMP) ## build the documentation site into site/
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html."
+
 docs-tables: $(STAMP) ## write the generated tables into the documents
 	@$(BIN)/python tools/write_tables.py
 	@$(BIN)/python tools/write_reference.py
+
+install-size: $(STAMP) ## measure a fresh install of the core (at most 680 MB)
+	@$(BIN)/python tools/measure_install.py
 
 lock: ## write requirements/dev.txt anew (needs uv)
 	uv pip compile pyproject.toml --extra all --extra dev --generate-hashes --universal --python-version 3.11 \

@@ -55,7 +55,7 @@ def table() -> None:
         ("idp-cbls", "0.1", 10, True),
         ("laplace", "1", None, True),
         ("mdav", "1", 10, True),
-        ("dp-copula", "1", None, True),
+        ("dp-synthetic", "1", None, True),
     ):
         if clipped:
             released = protect(people, schema, method=method, epsilon=epsilon, k=k, seed=1).data

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coterie.engines.in_memory import protect
+from coterie import protect
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.joining import assemble
 from coterie.federation.documents.answers import Answer, Manifest

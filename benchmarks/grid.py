@@ -26,12 +26,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmarks.grid_shapes import Shape, census_table, shapes
+from coterie import protect
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.chain.partition.individual_ranking import ranks
-from coterie.comparison.comparison import compare
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.paid_bounds import pays_for_bounds
-from coterie.engines.in_memory import protect
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import get_method
 from coterie.papers.soria_comas_fig3 import KS
@@ -71,12 +71,12 @@ def _ratio(shape: Shape) -> str:
     for method in shape.methods:
         mine = [place for place, cell in enumerate(cells) if cell.method == method]
         places += [mine[at] for at in np.unique(np.linspace(0, len(mine) - 1, SAMPLED).astype(int))]
-    measures = list(compare(table, schema, grid).results.values)
+    measures = list(run_grid(table, schema, grid).results.values)
     fast, once = np.full(2, np.inf), np.full(2, np.inf)
     protecting, measuring = np.full((len(places), 2), np.inf), np.full((len(places), 2), np.inf)
     for round_ in range(ROUNDS):
         for _ in range(GRIDS):
-            fast = np.minimum(fast, _timed(lambda: compare(table, schema, grid)))
+            fast = np.minimum(fast, _timed(lambda: run_grid(table, schema, grid)))
         once = np.minimum(once, _timed(lambda: _once(shape, cells)))
         for number, place in enumerate(places):
             took = _timed(lambda place=place, seed=round_: _protect(shape, cells[place], seed))

@@ -216,13 +216,13 @@ def before_after() -> None:
     """Six rows of each table, and the distributions behind them."""
     names = ("age", "hours", "income")
     people = demo_population().select(list(names))
-    release = protect(people, only(demo_schema(), names), method="dp-copula", epsilon=1, seed=1)
+    release = protect(people, only(demo_schema(), names), method="dp-synthetic", epsilon=1, seed=1)
     picture = Drawing(570, "Six original rows and six released rows; the distributions stay alike")
     half, cell = 286.0, 86.0
     for side, (title, note, table, fill) in enumerate(
         (
             ("Before", "5,000 people (invented)", people, BEFORE),
-            ("After: dp-copula", "5,000 synthetic rows, ε = 1", release.data, AFTER),
+            ("After: dp-synthetic", "5,000 synthetic rows, ε = 1", release.data, AFTER),
         )
     ):
         left = 8 + side * half
@@ -253,7 +253,7 @@ def before_after() -> None:
 
 
 SETTINGS = (
-    ("dp-copula", None), ("dp-tree", None), ("dp-sorted", None), ("laplace", None),
+    ("dp-synthetic", None), ("dp-sorted", None), ("laplace", None),
     ("mdav", 10), ("dp-ir", 50), ("idp-ls", 50), ("idp-cbls", 10), ("ir", 10),
 )  # fmt: skip
 

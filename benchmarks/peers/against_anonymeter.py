@@ -12,7 +12,7 @@ from coterie import Schema, protect
 from coterie.auditing import audit_release
 
 PACKAGES = ("anonymeter>=1.0",)
-RELEASES = (("ir", 10), ("idp-cbls", 10), ("dp-ir", 50), ("mdav", 10), ("dp-copula", None))
+RELEASES = (("ir", 10), ("idp-cbls", 10), ("dp-ir", 50), ("mdav", 10), ("dp-synthetic", None))
 
 
 def run() -> None:

@@ -22,9 +22,13 @@ class PeerMissing(Exception):
     """The comparison cannot be made here, and why."""
 
 
+def cache_folder() -> Path:
+    return Path(os.environ.get("COTERIE_PEERS", Path.home() / ".cache" / "coterie-peers"))
+
+
 def python_of(peer: str, packages: tuple[str, ...]) -> Path:
     """The peer's interpreter; installs it once."""
-    folder = Path(os.environ.get("COTERIE_PEERS", Path.home() / ".cache" / "coterie-peers")) / peer
+    folder = cache_folder() / peer
     python = folder / "bin" / "python"
     if (folder / "installed").is_file():
         return python
@@ -41,7 +45,9 @@ def python_of(peer: str, packages: tuple[str, ...]) -> Path:
     return python
 
 
-def run_inside(peer: str, packages: tuple[str, ...], request: dict[str, Any]) -> Any:
+def run_inside(
+    peer: str, packages: tuple[str, ...], request: dict[str, Any], seconds: int = RUN_SECONDS
+) -> Any:
     """`inside_PEER.py REQUEST ANSWER` in the peer's environment: JSON in, JSON out."""
     python = python_of(peer, packages)
     with tempfile.TemporaryDirectory() as folder:
@@ -50,10 +56,10 @@ def run_inside(peer: str, packages: tuple[str, ...], request: dict[str, Any]) ->
         command = [str(python), str(HERE / f"inside_{peer}.py"), str(asked), str(answered)]
         try:
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, env=_clean()
+                command, capture_output=True, text=True, timeout=seconds, check=False, env=_clean()
             )
         except subprocess.TimeoutExpired:
-            raise PeerMissing(f"{peer} did not finish within {RUN_SECONDS} s") from None
+            raise PeerMissing(f"{peer} did not finish within {seconds} s") from None
         if done.returncode != 0 or not answered.is_file():
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise PeerMissing(f"{peer} failed: {last}")

@@ -14,8 +14,7 @@ from coterie import Schema, protect
 from coterie.auditing import audit_release
 
 OURS = (
-    ("dp-copula", None),
-    ("dp-tree", None),
+    ("dp-synthetic", None),
     ("dp-sorted", None),
     ("laplace", None),
     ("dp-ir", 50),

@@ -29,7 +29,7 @@ def test_unrelated_tables_are_called_so() -> None:
     assert {missed.attack for missed in audit.not_run} >= {"tie-linkage", "nearest-linkage"}
 
 
-@pytest.mark.parametrize("method", ["dp-ir", "ir", "idp-cbls", "dp-copula"])
+@pytest.mark.parametrize("method", ["dp-ir", "ir", "idp-cbls", "dp-synthetic"])
 def test_related_tables_are_not_called_strangers(method: str) -> None:
     release = protect(PEOPLE, SCHEMA, method=method, epsilon=5, k=10, seed=1)
     assert audit_release(PEOPLE, release.table, SCHEMA).related

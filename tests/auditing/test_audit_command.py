@@ -189,13 +189,13 @@ def test_the_map_draws_every_method() -> None:
     weaker = Guarantee("k-anonymity", "5", Status.PROVED, "rows", "5-anonymity", (), "")
     points = [
         risk_point("ir", weaker, 0.01, audit),
-        RiskPoint("dp-copula", "proved", 0.2, 0.0, 0.0, 0.01),
+        RiskPoint("dp-synthetic", "proved", 0.2, 0.0, 0.0, 0.01),
         RiskPoint("dp-ir", "refuted", 0.4, 0.97, 0.96, 0.98),
     ]
     assert points[0].risk > 0.9
     assert points[0].promise == "proved: k-anonymity"
     figure = risk_utility_map(points, loss="loss", caption="300 people")
-    words = set(re.findall(r">(ir|dp-copula|dp-ir)</text>", figure.panels[0].usual.parts))
-    assert words == {"ir", "dp-copula", "dp-ir"}
+    words = set(re.findall(r">(ir|dp-synthetic|dp-ir)</text>", figure.panels[0].usual.parts))
+    assert words == {"ir", "dp-synthetic", "dp-ir"}
     assert [key.words for key in figure.keys] == ["proved: k-anonymity", "proved", "refuted"]
     assert figure.png().startswith(PNG)

@@ -177,9 +177,9 @@ def test_both_pages_are_accessible_and_fit(
             axe()
         page.size("desk")
 
-    pick(page, "dp-copula")
+    pick(page, "dp-synthetic")
     fits_and_is_accessible("choose")
-    looking(page, "dp-copula")
+    looking(page, "dp-synthetic")
     page.submit("Compare")
     page.sees("Risk and utility", 300)
     until(lambda: not page.all("#compared .job"), "the end of the comparison")

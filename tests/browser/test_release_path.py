@@ -72,7 +72,7 @@ def test_from_a_clean_file_to_a_verified_certificate(
     page.click("Go on: describe the columns")
     describe_ages_and_stays(page)
     page.submit("Save and go on")
-    choose(page, "dp-copula", "2")
+    choose(page, "dp-synthetic", "2")
     project = project_of(page, studio)
 
     page.click("Audit")
@@ -120,7 +120,7 @@ def test_from_a_clean_file_to_a_verified_certificate(
     assert certificate["guarantee"]["status"] == Project(project.folder).state.released[0].status
 
     page.click("Attack this release")
-    page.sees("Release 1: dp-copula")
+    page.sees("Release 1: dp-synthetic")
     page.submit("Attack")
     page.sees("Release 1 as it was published")
     assert page.console() == []

@@ -30,7 +30,7 @@ def _incomes(records: int = 5000) -> pa.Table:
     return pa.table({"x": np.exp(draw.normal(10, 0.7, records))})
 
 
-@pytest.mark.parametrize("method", ["laplace", "dp-copula", "dp-ir"])
+@pytest.mark.parametrize("method", ["laplace", "dp-synthetic", "dp-ir"])
 def test_the_bounds_fit_the_data_and_the_budget_is_exact(method: str) -> None:
     k = 50 if method == "dp-ir" else None
     certificate = protect(_incomes(), _schema(), method=method, epsilon="1", k=k, seed=1).certificate

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.comparison.comparison import compare
+from coterie import protect
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import make_grid
-from coterie.engines.in_memory import protect
 from coterie.evaluation import all_measures
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import all_methods
@@ -29,7 +29,7 @@ def same_as_protect(
     if summed:  # the measures for which the rows of long columns are never held
         everything = [name for name in everything if name != "sse-matched"]
     grid = make_grid(methods, epsilons, ks, runs=2, seed=11)
-    found = compare(table, schema, grid, measures=everything).results
+    found = run_grid(table, schema, grid, measures=everything).results
     assert {cell.method for cell in found.cells} == set(methods)
     for place, cell in enumerate(found.cells):
         recipe = all_methods()[cell.method]

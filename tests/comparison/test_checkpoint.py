@@ -9,7 +9,7 @@ import pytest
 from mixed_people import mixed_schema, mixed_table
 
 from coterie.comparison import comparison
-from coterie.comparison.comparison import compare
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import make_grid
 from coterie.errors import OutputError, ParameterError
 from coterie.evaluation.measure import Settings
@@ -33,10 +33,10 @@ def _interrupt_after(cells: int):
 @pytest.mark.parametrize("stop", [1, 5, 9])
 def test_resuming_gives_the_same_results_as_one_run(tmp_path: Path, stop: int) -> None:
     table, schema = mixed_table(), mixed_schema()
-    whole = compare(table, schema, GRID)
+    whole = run_grid(table, schema, GRID)
     with pytest.raises(Interrupted):
-        compare(table, schema, GRID, folder=tmp_path, progress=_interrupt_after(stop))
-    again = compare(table, schema, GRID, folder=tmp_path)
+        run_grid(table, schema, GRID, folder=tmp_path, progress=_interrupt_after(stop))
+    again = run_grid(table, schema, GRID, folder=tmp_path)
     assert 0 < again.resumed < len(whole.results.cells)
     assert again.results.by_run() == whole.results.by_run()
     assert again.results.by_attribute() == whole.results.by_attribute()
@@ -44,22 +44,22 @@ def test_resuming_gives_the_same_results_as_one_run(tmp_path: Path, stop: int) -
 
 def test_finished_cells_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, schema = mixed_table(), mixed_schema()
-    first = compare(table, schema, GRID, folder=tmp_path)
+    first = run_grid(table, schema, GRID, folder=tmp_path)
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("a finished cell was computed again")
 
     monkeypatch.setattr(comparison, "run_cells", refuse)
-    again = compare(table, schema, GRID, folder=tmp_path)
+    again = run_grid(table, schema, GRID, folder=tmp_path)
     assert again.resumed == len(first.results.cells)
     assert again.results.by_run() == first.results.by_run()
 
 
 def test_a_wider_grid_computes_only_what_is_new(tmp_path: Path) -> None:
     table, schema = mixed_table(), mixed_schema()
-    first = compare(table, schema, GRID, folder=tmp_path)
+    first = run_grid(table, schema, GRID, folder=tmp_path)
     wider = make_grid(["laplace", "dp-ir", "idp-cbls"], ["0.5", "1", "2"], [3, 6, 12, 24], runs=2, seed=3)
-    assert compare(table, schema, wider, folder=tmp_path).resumed == len(first.results.cells)
+    assert run_grid(table, schema, wider, folder=tmp_path).resumed == len(first.results.cells)
 
 
 def test_impossible_bins_are_refused_before_anything_is_written_or_deleted(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_impossible_bins_are_refused_before_anything_is_written_or_deleted(tmp_p
         "attributes: {x: {type: integer, role: protect, domain: {lower: 0, upper: 10000000}}}\n"
     )
     grid = make_grid(["laplace"], ["1"], [], runs=1)
-    compare(table, schema, grid, folder=tmp_path)
+    run_grid(table, schema, grid, folder=tmp_path)
     with pytest.raises(ParameterError, match="more than 1,000,000 possible values"):
-        compare(table, schema, grid, folder=tmp_path, force=True, settings=Settings(bins="value"))
-    assert compare(table, schema, grid, folder=tmp_path).resumed == 1
+        run_grid(table, schema, grid, folder=tmp_path, force=True, settings=Settings(bins="value"))
+    assert run_grid(table, schema, grid, folder=tmp_path).resumed == 1
 
 
 @pytest.mark.parametrize("change", ["table", "schema", "seed", "runs"])
 def test_another_comparison_in_the_folder_is_refused(tmp_path: Path, change: str) -> None:
     table, schema = mixed_table(), mixed_schema()
-    compare(table, schema, GRID, folder=tmp_path)
+    run_grid(table, schema, GRID, folder=tmp_path)
     grid = GRID
     if change == "table":
         table = mixed_table(seed=9)
@@ -88,23 +88,23 @@ def test_another_comparison_in_the_folder_is_refused(tmp_path: Path, change: str
         values = {"seed": 3, "runs": 2, change: 5}
         grid = make_grid(["dp-ir"], ["2"], [3], **values)
     with pytest.raises(OutputError, match="another comparison"):
-        compare(table, schema, grid, folder=tmp_path)
-    assert compare(table, schema, grid, folder=tmp_path, force=True).resumed == 0
+        run_grid(table, schema, grid, folder=tmp_path)
+    assert run_grid(table, schema, grid, folder=tmp_path, force=True).resumed == 0
 
 
 def test_a_damaged_part_is_computed_again(tmp_path: Path) -> None:
     table, schema = mixed_table(), mixed_schema()
-    whole = compare(table, schema, GRID, folder=tmp_path)
+    whole = run_grid(table, schema, GRID, folder=tmp_path)
     part = sorted((tmp_path / "cells").glob("*.parquet"))[0]
     part.write_bytes(part.read_bytes()[:100])
-    again = compare(table, schema, GRID, folder=tmp_path)
+    again = run_grid(table, schema, GRID, folder=tmp_path)
     assert again.resumed < len(whole.results.cells)
     assert again.results.by_run() == whole.results.by_run()
 
 
 def test_no_value_of_the_data_is_kept(tmp_path: Path) -> None:
     table = mixed_table()
-    compare(table, mixed_schema(), GRID, folder=tmp_path)
+    run_grid(table, mixed_schema(), GRID, folder=tmp_path)
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     for name in ("job", "colour", "group"):
         for label in set(table.column(name).to_pylist()) - {"a", "b"}:
@@ -119,10 +119,10 @@ def test_another_taxonomy_under_the_same_name_is_another_comparison(tmp_path: Pa
     schema = Schema.load(tmp_path / "schema.yaml")
     grid, out = make_grid(["dp-ir"], ["1"], [5], runs=2), tmp_path / "out"
     (tmp_path / "pets.csv").write_text("cat;a;*\nhen;a;*\ncarp;b;*\ndog;b;*\n", encoding="utf-8")
-    compare(table, schema, grid, folder=out)
+    run_grid(table, schema, grid, folder=out)
     (tmp_path / "pets.csv").write_text("cat;a;*\nhen;b;*\ncarp;b;*\ndog;a;*\n", encoding="utf-8")
     with pytest.raises(OutputError, match="another comparison"):
-        compare(table, schema, grid, folder=out)
+        run_grid(table, schema, grid, folder=out)
 
 
 def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
@@ -130,29 +130,29 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "cells" / "mine.csv").write_text("x", encoding="utf-8")
     (tmp_path / "results.csv").write_text("y", encoding="utf-8")
     with pytest.raises(OutputError, match=r"holds a results\.csv that is not of a comparison"):
-        compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path)
+        run_grid(mixed_table(), mixed_schema(), GRID, folder=tmp_path)
     assert not (tmp_path / "comparison.json").exists()
-    compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path, force=True)
+    run_grid(mixed_table(), mixed_schema(), GRID, folder=tmp_path, force=True)
     assert (tmp_path / "cells" / "mine.csv").read_text(encoding="utf-8") == "x"
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x", encoding="utf-8")
     with pytest.raises(OutputError, match="cannot be used"):
-        compare(mixed_table(), mixed_schema(), GRID, folder=tmp_path / "taken")
+        run_grid(mixed_table(), mixed_schema(), GRID, folder=tmp_path / "taken")
 
 
 def test_a_class_column_or_a_synthetic_method_is_not_another_comparison(tmp_path: Path) -> None:
     """The class column concerns the page only; a synthetic method brings a measure that finished cells lack."""
     table, schema = mixed_table(), mixed_schema()
-    first = compare(table, schema, GRID, folder=tmp_path)
+    first = run_grid(table, schema, GRID, folder=tmp_path)
     target = next(a.name for a in schema.protected if not a.type.ranged)
-    named = compare(table, schema, GRID, folder=tmp_path, settings=Settings(target=target))
+    named = run_grid(table, schema, GRID, folder=tmp_path, settings=Settings(target=target))
     assert named.resumed == len(first.results.cells)
     wider = make_grid(["laplace", "dp-ir", "dp-sorted"], ["0.5", "2"], [3, 6], runs=2, seed=3)
-    again = compare(table, schema, wider, folder=tmp_path)
+    again = run_grid(table, schema, wider, folder=tmp_path)
     assert again.resumed == 0
-    assert again.results.by_run() == compare(table, schema, wider).results.by_run()
-    assert compare(table, schema, wider, folder=tmp_path).resumed == len(again.results.cells)
+    assert again.results.by_run() == run_grid(table, schema, wider).results.by_run()
+    assert run_grid(table, schema, wider, folder=tmp_path).resumed == len(again.results.cells)
     with pytest.raises(OutputError, match="another comparison"):
-        compare(table, schema, GRID, folder=tmp_path, settings=Settings(bins="domain"))
+        run_grid(table, schema, GRID, folder=tmp_path, settings=Settings(bins="domain"))

@@ -97,13 +97,13 @@ def test_people_get_the_verdict_first_and_the_disclosure_last(folder: Path) -> N
 
 def test_the_table_reads_well_on_eighty_columns(folder: Path) -> None:
     """Only the words may wrap; what the errors are and where the formula is, is said once below."""
-    done = call(folder, "--methods", "laplace,idp-cbls,dp-copula", "--no-risk")
+    done = call(folder, "--methods", "laplace,idp-cbls,dp-synthetic", "--no-risk")
     lines = done.output.splitlines()
     assert max(map(len, lines)) <= 80
     start = next(place for place, line in enumerate(lines) if "best k" in line and "in words" in line)
-    row = re.compile(r" +[\d.]* +(laplace|idp-cbls|dp-copula) +[a-z]+ +(?:–|\d+) +[\d.,e+-]+[* ] +\w")
+    row = re.compile(r" +[\d.]* +(laplace|idp-cbls|dp-synthetic) +[a-z]+ +(?:–|\d+) +[\d.,e+-]+[* ] +\w")
     rows = [(line, found[1]) for line in lines[start + 2 :] if (found := row.match(line))]
-    assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-copula"]
+    assert [method for _, method in rows] == 2 * ["laplace", "idp-cbls", "dp-synthetic"]
     below = " ".join(done.output[done.output.index(rows[-1][0]) :].split())
     assert "The error is the mean squared error" in below
     assert "* squared error of the distributions" in below

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
+from coterie import protect
 from coterie.comparison import engine, shared_noise
-from coterie.comparison.comparison import compare
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.sorted_table import SortedTable
-from coterie.engines.in_memory import protect
 from coterie.evaluation import get_measure, jensen_shannon
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
@@ -33,11 +33,11 @@ def test_same_numbers_as_protect_and_measure(method: str) -> None:
 
 def test_methods_that_share_clusters_do_not_mix() -> None:
     """Sections hold methods with and without noise, by turns; a cell must get its own rows."""
-    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-copula", "laplace"]
+    methods = ["ir", "dp-ir", "idp-cbls", "mdav", "idp-mdav", "dp-sorted", "dp-synthetic", "laplace"]
     same_as_protect(mixed_table(60), mixed_schema(), methods, [4, 9])
 
 
-@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-tree"]])
+@pytest.mark.parametrize("methods", [["dp-ir", "laplace", "idp-mdav"], ["dp-sorted", "dp-synthetic"]])
 def test_bounds_that_are_paid_for(methods: list[str]) -> None:
     """They differ from run to run and cut values off; measures hold the release against the values as they were."""
     table, schema = mixed_table(400), mixed_schema()
@@ -60,7 +60,7 @@ def test_values_that_the_schema_clips_are_measured_as_they_were(paid: bool) -> N
         "attributes: {wild: {role: protect, domain: {lower: -50, upper: 50}, outside: clip}, "
         f"calm: {{role: protect, domain: {{{calm}}}}}}}\n"
     )
-    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-copula"], [5, 40], ("20", "40"))
+    same_as_protect(table, schema, ["laplace", "dp-ir", "mdav", "dp-synthetic"], [5, 40], ("20", "40"))
 
 
 @pytest.mark.parametrize("value", [0.1, 7.0, -0.0])
@@ -72,7 +72,7 @@ def test_constant_columns(value: float) -> None:
         attributes=tuple(Attribute(name=n, role=Role.PROTECT, domain=domain) for n in ("same", "other"))
     )
     same_as_protect(table, schema, ["laplace", "ir", "dp-ir", "idp-cbls"], [6, 29, 30])
-    ranked = compare(table, schema, make_grid(["ir", "mdav"], ["1"], [3, 7], runs=1)).results
+    ranked = run_grid(table, schema, make_grid(["ir", "mdav"], ["1"], [3, 7], runs=1)).results
     assert not ranked.values["sse"][:, :, 0].any()
     assert not ranked.values["variance-change"][:, :, 0].any()
     noisy = protect(table, schema, method="laplace", epsilon=1, seed=1).table
@@ -83,20 +83,20 @@ def test_one_column_of_each_kind() -> None:
     table, schema = mixed_table(), mixed_schema()
     for name in ("income", "job", "grade"):
         single = Schema(attributes=(schema[name],))
-        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-tree"], [5])
+        same_as_protect(table.select([name]), single, ["dp-ir", "idp-ls", "mdav", "dp-synthetic"], [5])
 
 
 def test_a_table_too_long_to_be_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few rows at a time, in threads, no draw kept: the numbers are the same."""
     table, schema = mixed_table(), mixed_schema()
-    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-copula"], ["0.3", "5"], [3, 7], runs=3)
-    together = compare(table, schema, grid).results
+    grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-synthetic"], ["0.3", "5"], [3, 7], runs=3)
+    together = run_grid(table, schema, grid).results
     monkeypatch.setattr(engine, "_AT_ONCE", 100)
     monkeypatch.setattr(shared_noise, "_AT_ONCE", 1)
     monkeypatch.setattr(shared_noise, "_KEPT", 0)
     monkeypatch.setattr(engine, "_WORTH_THREADS", 0)
     monkeypatch.setattr(jensen_shannon, "MOST_COUNTS", 300)
-    apart = compare(table, schema, grid).results
+    apart = run_grid(table, schema, grid).results
     for name, values in together.values.items():
         np.testing.assert_allclose(apart.values[name], values, rtol=1e-12, atol=1e-12)
 
@@ -119,7 +119,7 @@ def test_any_column_with_ties_and_signs(values: list[float], k: int, method: str
         "jensen-shannon",
         "variance-change",
     ]
-    found = compare({"x": values}, schema, make_grid([method], ["1"], [k], runs=1, seed=5), measures=numeric)
+    found = run_grid({"x": values}, schema, make_grid([method], ["1"], [k], runs=1, seed=5), measures=numeric)
     release = protect({"x": values}, schema, method=method, epsilon="1", k=k, seed=5)
     expected = evaluate({"x": values}, release.data, schema, measures=list(found.results.values))
     for name in found.results.values:
@@ -150,8 +150,8 @@ def test_groups_whose_sizes_follow_the_data() -> None:
 def test_another_seed_gives_other_numbers() -> None:
     """The comparison above could not fail if noise played no part."""
     table, schema = mixed_table(), mixed_schema()
-    one = compare(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=1))
-    other = compare(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=2))
+    one = run_grid(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=1))
+    other = run_grid(table, schema, make_grid(["dp-ir"], ["1"], [5], runs=1, seed=2))
     assert one.results.of_table("sse")[0, 0] != other.results.of_table("sse")[0, 0]
     assert (
         one.results.of_table("semantic-distance")[0, 0] != other.results.of_table("semantic-distance")[0, 0]
@@ -160,6 +160,6 @@ def test_another_seed_gives_other_numbers() -> None:
 
 def test_run_r_of_a_seed_is_run_0_of_seed_plus_r() -> None:
     table, schema = mixed_table(), mixed_schema()
-    three = compare(table, schema, make_grid(["idp-cbls"], ["1"], [5], runs=3, seed=4)).results
-    last = compare(table, schema, make_grid(["idp-cbls"], ["1"], [5], runs=1, seed=6)).results
+    three = run_grid(table, schema, make_grid(["idp-cbls"], ["1"], [5], runs=3, seed=4)).results
+    last = run_grid(table, schema, make_grid(["idp-cbls"], ["1"], [5], runs=1, seed=6)).results
     np.testing.assert_array_equal(three.of_table("sse")[:, 2], last.of_table("sse")[:, 0])

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 from mixed_people import mixed_schema, mixed_table
 
-from coterie.comparison.comparison import compare
+from coterie import protect
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, Skipped, left_out, make_grid
-from coterie.engines.in_memory import protect
 from coterie.errors import DataError, ParameterError
 from coterie.schema.attributes import Domain, Schema, Source
 
@@ -28,7 +28,7 @@ def test_methods_without_k_appear_once_and_k_beyond_n_is_skipped_with_the_reason
 
 
 def test_a_comparison_goes_on_without_the_impossible_cells() -> None:
-    found = compare(mixed_table(40), mixed_schema(), make_grid(["dp-ir"], ["1"], [5, 41], runs=1))
+    found = run_grid(mixed_table(40), mixed_schema(), make_grid(["dp-ir"], ["1"], [5, 41], runs=1))
     assert [cell.k for cell in found.results.cells] == [5]
     assert [entry.k for entry in found.skipped] == [41]
 
@@ -76,12 +76,12 @@ def test_no_possible_cell_is_an_error() -> None:
 
 def test_measures_of_whole_rows_are_not_for_grids() -> None:
     with pytest.raises(ParameterError, match="whole rows"):
-        compare(mixed_table(), mixed_schema(), make_grid(["ir"], ["1"], [5]), measures=["correlation"])
+        run_grid(mixed_table(), mixed_schema(), make_grid(["ir"], ["1"], [5]), measures=["correlation"])
 
 
 def test_bad_data_is_refused_before_any_work() -> None:
     with pytest.raises(DataError):
-        compare(mixed_table(1), mixed_schema(), make_grid(["ir"], ["1"], [5]))
+        run_grid(mixed_table(1), mixed_schema(), make_grid(["ir"], ["1"], [5]))
 
 
 def paid_schema(weight: int = 400) -> Schema:
@@ -101,7 +101,7 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() 
         paid_schema(),
         make_grid(["laplace", "dp-ir", "mdav"], ["0.01", "20", "0.5"], [5, 20, 900], runs=2),
     )
-    found = compare(table, schema, grid)
+    found = run_grid(table, schema, grid)
     assert found.epsilons == [Fraction(20)]
     too_small = [entry for entry in found.skipped if entry.epsilon is not None]
     assert {(entry.method, entry.epsilon) for entry in too_small} == {
@@ -111,16 +111,16 @@ def test_an_epsilon_too_small_for_paid_bounds_is_skipped_and_the_others_go_on() 
     assert {entry.reason.split(": ")[1] for entry in too_small if entry.epsilon == Fraction(1, 100)} == {
         "all values would be cut."
     }
-    alone = compare(table, schema, make_grid(["laplace", "dp-ir", "mdav"], ["20"], [5, 20], runs=2))
+    alone = run_grid(table, schema, make_grid(["laplace", "dp-ir", "mdav"], ["20"], [5, 20], runs=2))
     assert found.results.by_run().equals(alone.results.by_run())
 
 
-@pytest.mark.parametrize("method", ["laplace", "dp-ir", "idp", "mdav", "idp-mdav", "dp-copula", "dp-tree"])
+@pytest.mark.parametrize("method", ["laplace", "dp-ir", "idp", "mdav", "idp-mdav", "dp-synthetic"])
 def test_a_cell_is_skipped_exactly_where_protect_refuses(method: str) -> None:
     """Methods share ε out differently, so the same ε is enough for one and too little for another."""
     table, schema = mixed_table(400), paid_schema(9)
     epsilons = ["0.2", "0.8", "2", "4", "8", "16", "64"]
-    found = compare(table, schema, make_grid([method], epsilons, [20], runs=1))
+    found = run_grid(table, schema, make_grid([method], epsilons, [20], runs=1))
     for epsilon in map(Fraction, epsilons):
         k = None if method == "laplace" or method == "idp" else 20
         if epsilon in found.epsilons:
@@ -135,7 +135,7 @@ def test_where_every_epsilon_is_too_small_there_is_a_sentence() -> None:
     with pytest.raises(
         ParameterError, match=r"No cell.*too small to find bounds for 'age'.*Choose a larger ε"
     ):
-        compare(mixed_table(400), paid_schema(), make_grid(["dp-ir"], ["0.01", "0.1"], [5]))
+        run_grid(mixed_table(400), paid_schema(), make_grid(["dp-ir"], ["0.01", "0.1"], [5]))
 
 
 def test_what_was_left_out_is_told_once_a_reason() -> None:

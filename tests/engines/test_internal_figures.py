@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mixed_table import mixed_schema, mixed_table
 
-from coterie.engines.in_memory import protect
+from coterie import protect
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods import all_methods
 from coterie.schema.attributes import Attribute, Domain, Role, Schema, Source

@@ -19,9 +19,9 @@ from mixed_table import LABELS, mixed_schema, mixed_table
 from typer.testing import CliRunner
 
 import coterie
+from coterie import protect
 from coterie.auditing.attacks import all_attacks
 from coterie.cli.app import app
-from coterie.engines.in_memory import protect
 from coterie.engines.out_of_core.release import protect_file
 from coterie.errors import ParameterError
 from coterie.evaluation import all_measures

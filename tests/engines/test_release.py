@@ -258,7 +258,7 @@ def test_numbers_may_be_left_as_the_noise_left_them(people: pa.Table, people_sch
     assert beyond
 
 
-@pytest.mark.parametrize("method", ["dp-ir", "idp-cbls", "dp-copula"])
+@pytest.mark.parametrize("method", ["dp-ir", "idp-cbls", "dp-synthetic"])
 def test_forgetting_the_original_changes_no_value(
     method: str, people: pa.Table, people_schema: Schema
 ) -> None:

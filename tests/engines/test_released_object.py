@@ -174,7 +174,7 @@ def test_what_stands_beside_each_method() -> None:
     }
     dp, idp = "differential privacy", "individual differential privacy"
     assert {name for name, beside in listed.items() if not beside} == {
-        "laplace", "dp-sorted", "dp-copula", "dp-tree", "ir", "idp", "mdav",
+        "laplace", "dp-sorted", "dp-synthetic", "ir", "idp", "mdav",
     }  # fmt: skip
     for name in ("dp-ir", "dp-um", "dp-ir-path"):
         assert listed[name] == [(dp, "1", Status.PROVED)]

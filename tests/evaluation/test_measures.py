@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.comparison.comparison import compare
+from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import make_grid
 from coterie.errors import ParameterError
 from coterie.evaluation import all_measures
@@ -190,7 +190,7 @@ def test_units_in_which_no_error_can_be_measured(upper: float) -> None:
     with pytest.raises(ParameterError, match="'x' is too wide or too narrow"):
         evaluate(table, table, public)
     with pytest.raises(ParameterError, match="'x' is too wide or too narrow"):
-        compare(table, public, make_grid(["laplace"], ["1"], [], runs=1))
+        run_grid(table, public, make_grid(["laplace"], ["1"], [], runs=1))
 
 
 @pytest.mark.parametrize("unit", [1e-139, 1e139])
@@ -200,7 +200,7 @@ def test_units_in_which_it_just_can(unit: float) -> None:
     found = evaluate(before, after, schema(x=10 * unit)).measures
     assert all(math.isfinite(result.value) for result in found.values() if result.value is not None)
     assert found["sse"].value == pytest.approx(0.5 / (20 / 4 * 120 / 119))
-    compare(before, schema(x=10 * unit), make_grid(["laplace", "dp-ir"], ["1"], [5], runs=1))
+    run_grid(before, schema(x=10 * unit), make_grid(["laplace", "dp-ir"], ["1"], [5], runs=1))
 
 
 def test_the_square_of_a_variance_may_be_no_double() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.engines.in_memory import protect
+from coterie import protect
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.evaluation import all_measures
 from coterie.evaluation.evaluation import evaluate

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, possible
 
+from coterie import protect
 from coterie.chain.noise.owner_seeds import owner_seed
-from coterie.engines.in_memory import protect
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
 

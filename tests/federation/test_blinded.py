@@ -13,8 +13,8 @@ from federation_world import PATIENCE, Look, people, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie import protect
 from coterie.chain.noise.owner_seeds import owner_seed
-from coterie.engines.in_memory import protect
 from coterie.federation.documents.answers import Manifest, Parcel, Step
 from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.errors import FederationError

@@ -16,12 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.chain.mechanism.counted import CountedOrSorted, Counts, few_values
-from coterie.chain.mechanism.listed import SortedCentroids, through_middles
+from coterie.chain.mechanism.listed import SortedCentroids
 from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.methods import all_methods
 from coterie.methods.synthetic import public_k
-from coterie.schema.attributes import AttributeType
 from coterie.table.checked import check
 
 K = 3
@@ -49,7 +47,7 @@ def _loss(mechanism: Any, before: list[float], after: list[float]) -> Fraction:
     return sum((abs(a - b) / s for a, b, s in zip(old, new, reach, strict=True)), Fraction(0))
 
 
-SORTED = SortedCentroids(smooth=False)
+SORTED = SortedCentroids()
 JOINT = all_methods()["idp-cbls-joint"].numeric
 CBLS = all_methods()["idp-cbls"].numeric
 
@@ -125,7 +123,7 @@ def test_dp_sorted_releases_the_list_and_no_rows() -> None:
     assert rows.drop_duplicates().shape[0] > 40  # groups of x and y are spread over one another
 
 
-@pytest.mark.parametrize("method", ["dp-sorted", "dp-copula", "dp-tree"])
+@pytest.mark.parametrize("method", ["dp-sorted", "dp-synthetic"])
 def test_the_order_of_records_is_not_in_the_release(method: str) -> None:
     """Reversed records give the same release, for the same seed: there is nothing to link."""
     draw = np.random.Generator(np.random.PCG64(2))
@@ -144,25 +142,6 @@ def test_the_order_of_records_is_not_in_the_release(method: str) -> None:
     assert straight.equals(reversed_)
 
 
-def test_few_values_are_counted_by_a_public_rule() -> None:
-    whole = {"type": AttributeType.INTEGER, "lower": 0.0}
-    assert few_values(_column([0.0] * 100, upper=9.0, **whole)) is not None
-    assert few_values(_column([0.0] * 100, upper=10.0, **whole)) is None
-    assert few_values(_column([0.0] * 100, lower=0.0, upper=9.0)) is None
-    column = _column([3.0] * 40 + [5.0] * 60, upper=9.0, **whole)
-    counted = CountedOrSorted(SortedCentroids(smooth=True)).centroids(
-        column, individual_ranking(column.values, 5)
-    )
-    assert isinstance(counted, Counts)
-    assert counted.counts.tolist() == [0, 0, 0, 40, 0, 60, 0, 0, 0, 0]
-
-
-def test_the_quantile_function_passes_through_the_means_and_to_both_ends() -> None:
-    places, found = through_middles(np.array([1.0, 2.0, 4.0]), np.array([2.0, 2.0, 2.0]))
-    assert places == pytest.approx([0, 1 / 6, 1 / 2, 5 / 6, 1])
-    assert found == pytest.approx([0.5, 1, 2, 4, 5])
-
-
 def test_k_follows_from_public_numbers_only() -> None:
     assert public_k(1080, Fraction(4, 65)) == 264
     assert public_k(30_162, Fraction(1, 5)) == 776
@@ -172,7 +151,7 @@ def test_k_follows_from_public_numbers_only() -> None:
     schema = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
     constant = pa.table({"x": np.zeros(400)})
     used = {
-        protect(rows, schema, method="dp-copula", epsilon="1", seed=1).certificate.k
+        protect(rows, schema, method="dp-sorted", epsilon="1", seed=1).certificate.k
         for rows in (table, constant)
     }
     assert used == {public_k(400, Fraction(1))}

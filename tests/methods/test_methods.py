@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 METHODS = list(all_methods().values())
 every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 every_row_release = pytest.mark.parametrize(
-    "method", [method for method in METHODS if method.synthesis is None], ids=lambda method: method.name
+    "method", [method for method in METHODS if not method.synthetic], ids=lambda method: method.name
 )
 K = 7
 

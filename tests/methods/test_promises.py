@@ -90,7 +90,7 @@ def test_status_citation_and_attack_are_given(method: Method) -> None:
 
 
 def test_a_silent_method_would_fail() -> None:
-    method = all_methods()["dp-copula"]
+    method = all_methods()["dp-synthetic"]
     silent = replace(
         method, attack="", why="", promise=lambda facts: replace(method.promise(facts), citation="", label="")
     )
@@ -144,7 +144,7 @@ def test_a_refuted_promise_is_broken_by_an_attack(
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", ["dp-sorted", "dp-copula", "dp-tree"])
+@pytest.mark.parametrize("name", ["dp-sorted", "dp-synthetic"])
 def test_the_same_attack_finds_nothing_where_there_are_no_groups_to_see(name: str) -> None:
     for neighbours in (entry for entry in BATTERY if entry.name.startswith("ties")):
         method = all_methods()[name]

@@ -66,5 +66,5 @@ def test_every_proved_method_is_in_the_proofs() -> None:
         for stated in (example_guarantee(method), *example_guarantee(method).beside)
         if stated.status is Status.PROVED
     ]
-    assert {"laplace", "dp-sorted", "dp-copula", "dp-tree", "idp-cbls-joint", "dp-ir"} <= set(proved)
+    assert {"laplace", "dp-sorted", "dp-synthetic", "idp-cbls-joint", "dp-ir"} <= set(proved)
     assert [name for name in proved if f"`{name}`" not in text] == []

@@ -53,7 +53,7 @@ def test_a_warning_says_what_would_help() -> None:
     assert "no k would make it a tenth" in said
     assert "up to 3" not in said
     assert warnings("dp-ir", "1", 50, 10_000) == ()
-    assert warnings("dp-copula", "1", 200, 10_000) == ()
+    assert warnings("dp-synthetic", "1", 200, 10_000) == ()
     assert warnings("ir", "1e-9", 10, 10_000) == ()
 
 

@@ -110,7 +110,7 @@ def test_a_fault_after_ready_stays_charged_and_is_finished_later(
         assert (
             ledger.finished(replace(purpose(), loss=Loss.pure(Fraction(2)))) is not None
         )  # a forecast that was off
-        assert ledger.finished(replace(purpose(), method="dp-tree")) is None
+        assert ledger.finished(replace(purpose(), method="dp-synthetic")) is None
         assert ledger.finished(replace(purpose(), fingerprint="another input")) is None
         assert ledger.balance("patients").spent == 1
     assert (tmp_path / "out.csv").read_bytes() == b"a"

@@ -91,7 +91,7 @@ def test_show_fits_on_a_terminal_and_tells_inside_from_outside(tmp_path: Path) -
     stated = (
         (Loss(Model.DP, Relation.ADD_REMOVE, "proved", Fraction(1, 2)), "statistics: wages", "proved"),
         (Loss(Model.DP, Relation.REPLACE_ONE, "proved", rho=Fraction(1, 10)), "statistics: hours", "proved"),
-        (Loss.pure(Fraction(1, 4), "conditional"), "dp-copula", "conditional"),
+        (Loss.pure(Fraction(1, 4), "conditional"), "dp-synthetic", "conditional"),
         (Loss(Model.IDP, Relation.REPLACE_ONE, "bounded", Fraction(2)), "idp-ls", "refuted"),
         (Loss(Model.NONE, Relation.REPLACE_ONE, "heuristic", Fraction(1)), "idp-cbls", "heuristic"),
     )

@@ -14,7 +14,8 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
 from coterie.promise.loss import Loss
-from coterie.publication.ledger import Ledger, Purpose, Recovered, Staged, State
+from coterie.publication.ledger import Ledger, Purpose, Recovered, State
+from coterie.publication.staging import Staged
 
 Make = Callable[..., Purpose]
 ADDRESS = "postgresql://ann:secret@host/db"

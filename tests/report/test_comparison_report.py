@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.comparison.comparison import Comparison, compare
+from coterie import protect
+from coterie.comparison.comparison import Comparison, run_grid
 from coterie.comparison.grid import make_grid
-from coterie.engines.in_memory import protect
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods.guarantee import Status
 from coterie.report.charts import number
@@ -55,7 +55,7 @@ METHODS = ["laplace", "ir", "dp-ir", "idp-ls", "idp-cbls", "mdav"]
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    return compare(table(), schema(), make_grid(METHODS, ["0.5", "5"], [3, 9, 30, 100], runs=3))
+    return run_grid(table(), schema(), make_grid(METHODS, ["0.5", "5"], [3, 9, 30, 100], runs=3))
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ def test_publishing_the_means_is_one_variance_an_attribute_and_one_mth_of_a_tabl
 
 def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
     methods = ["laplace", "ir", "dp-ir", "idp-cbls", "dp-um", "idp-ls"]
-    found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
+    found = run_grid(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
     write_comparison(found, table(), tmp_path, title="six")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     top = verdict(found, best_cells(found)).top
@@ -208,7 +208,7 @@ def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
 
 def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
     methods = ["ir", "dp-ir", "dp-um", "idp-ls", "idp-cbls", "laplace"]
-    found = compare(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
+    found = run_grid(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
     assert verdict(found, best_cells(found)).top.cell.method == methods[-1]
     write_comparison(found, table(), tmp_path, title="six")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -217,18 +217,18 @@ def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
 
 def test_less_error_without_noise_is_not_denied() -> None:
     """Ranking alone is nearer to the data than noise is: the headline must not say the contrary."""
-    found = compare(table(), schema(), make_grid(["laplace", "ir", "mdav"], ["1"], [5], runs=1))
+    found = run_grid(table(), schema(), make_grid(["laplace", "ir", "mdav"], ["1"], [5], runs=1))
     said = verdict(found, best_cells(found))
     assert said.top.cell.method == "laplace"
     assert "changes the data least of those that add noise" in said.headline
     assert not any("weaker promise" in point for point in said.points)
     assert any("adds no noise" in point for point in said.points)
-    alone = compare(table(), schema(), make_grid(["laplace"], ["1"], []))
+    alone = run_grid(table(), schema(), make_grid(["laplace"], ["1"], []))
     assert "changes the data least:" in verdict(alone, best_cells(alone)).headline
 
 
 def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
-    found = compare(table(), schema(), make_grid(["idp-cbls", "idp-cbls-joint"], ["0.1", "1"], [5], runs=1))
+    found = run_grid(table(), schema(), make_grid(["idp-cbls", "idp-cbls-joint"], ["0.1", "1"], [5], runs=1))
     said = verdict(found, best_cells(found))
     assert " at ε = 1 changes the data least" in said.headline
     assert "Its promise is refuted" in said.headline
@@ -241,7 +241,7 @@ def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
 
 def test_the_map_has_one_measure_for_all(tmp_path: Path) -> None:
     """Synthetic rows are measured by distributions; the others on the same axis must be, too."""
-    found = compare(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    found = run_grid(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
     best = best_cells(found)
     points = risk_points(found, best, example_releases(found, best, table()), table(), seconds=1)
     matched = errors_by(found, "sse-matched")
@@ -258,7 +258,7 @@ def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
 
 @pytest.mark.parametrize(("most", "numbers"), [(8, True), (80, False)])
 def test_a_heatmap_of_many_k_stays_as_wide_as_a_phone(most: int, numbers: bool) -> None:
-    found = compare(table(), schema(), make_grid(["dp-ir"], ["1"], list(range(2, most)), runs=1))
+    found = run_grid(table(), schema(), make_grid(["dp-ir"], ["1"], list(range(2, most)), runs=1))
     figure = error_heatmaps(found, "sse", ["dp-ir"], title="", caption="")
     assert figure is not None
     drawing = figure.panels[0].usual
@@ -281,14 +281,14 @@ def test_labels_speak_of_a_real_release_not_of_the_seeded_experiment(comparison:
 def test_a_table_of_categories_only_has_a_verdict_too(tmp_path: Path) -> None:
     only = Schema(attributes=schema().attributes[2:])
     data = table().select(["colour"])
-    found = compare(data, only, make_grid(["laplace", "dp-ir"], ["1"], [5], runs=2))
+    found = run_grid(data, only, make_grid(["laplace", "dp-ir"], ["1"], [5], runs=2))
     said = write_comparison(found, data, tmp_path, title="Colours")
     assert "semantic distance" in said.headline
     assert not (tmp_path / "figures" / "correlations.png").exists()
 
 
 def test_one_method_without_k_has_a_page_too(tmp_path: Path) -> None:
-    found = compare(table(), schema(), make_grid(["laplace"], ["1"], [], runs=1))
+    found = run_grid(table(), schema(), make_grid(["laplace"], ["1"], [], runs=1))
     said = write_comparison(found, table(), tmp_path, title="Plain noise")
     assert said.headline.startswith("For ε = 1")
     assert not (tmp_path / "figures" / "error-heatmap.png").exists()
@@ -298,7 +298,7 @@ def test_figures_of_an_earlier_grid_do_not_stay(tmp_path: Path) -> None:
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "mine.png").write_bytes(b"kept")
     for methods in (["laplace", "dp-ir"], ["laplace"]):
-        found = compare(table(), schema(), make_grid(methods, ["1", "2"], [5, 9], runs=1))
+        found = run_grid(table(), schema(), make_grid(methods, ["1", "2"], [5, 9], runs=1))
         write_comparison(found, table(), tmp_path, title="Again")
         there = (tmp_path / "figures" / "error-heatmap.png").exists()
         assert there == (len(methods) == 2)
@@ -313,7 +313,7 @@ def test_there_is_a_sentence_for_every_error() -> None:
 
 
 def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path) -> None:
-    found = compare(table(), schema(), make_grid(["idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
+    found = run_grid(table(), schema(), make_grid(["idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
     best = {entry.cell.method: entry for entry in best_cells(found)}
     assert best["dp-sorted"].measure == "sse-matched"
     assert best["idp-ls"].measure == "sse"
@@ -324,7 +324,7 @@ def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path
 
 
 def test_synthetic_methods_alone_have_a_page(tmp_path: Path) -> None:
-    found = compare(table(), schema(), make_grid(["dp-sorted"], ["2"], [9, 30], runs=2))
+    found = run_grid(table(), schema(), make_grid(["dp-sorted"], ["2"], [9, 30], runs=2))
     said = write_comparison(found, table(), tmp_path, title="Synthetic")
     assert said.top.cell.method == "dp-sorted"
     assert "proved" in said.headline
@@ -340,7 +340,7 @@ def test_categories_are_told_apart_from_numbers(comparison: Comparison) -> None:
 
 def test_no_word_of_formulas_or_missing_numbers_is_left_where_people_read(tmp_path: Path) -> None:
     """Synthetic rows have no squared error by row, methods without groups no k: a dash, never 'nan' or k = 1."""
-    found = compare(table(), schema(), make_grid(["laplace", "idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
+    found = run_grid(table(), schema(), make_grid(["laplace", "idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
     said = write_comparison(found, table(), tmp_path, title="Mixed", audit_seconds=2)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert ">nan<" not in page
@@ -355,7 +355,7 @@ def test_no_word_of_formulas_or_missing_numbers_is_left_where_people_read(tmp_pa
 
 
 def test_what_attackers_gained_stands_beside_what_is_lost(tmp_path: Path) -> None:
-    found = compare(table(), schema(), make_grid(["laplace", "ir"], ["1"], [5], runs=1))
+    found = run_grid(table(), schema(), make_grid(["laplace", "ir"], ["1"], [5], runs=1))
     said = write_comparison(found, table(), tmp_path, title="Attacked", audit_seconds=2)
     assert {point.name for point in said.attacked} == {"laplace", "ir, k = 5"}
     (gains,) = said.gains
@@ -375,7 +375,7 @@ def test_an_epsilon_that_could_not_be_run_is_told_and_not_drawn(tmp_path: Path) 
     paid = Domain(lower=0, upper=500, source=Source.DP)
     pay = schema().attributes[0].model_copy(update={"domain": paid, "weight": 50})
     data, dear = table(400), Schema(attributes=(pay, *schema().attributes[1:]))
-    found = compare(data, dear, make_grid(["laplace", "dp-ir"], ["0.01", "20", "40"], [5], runs=1))
+    found = run_grid(data, dear, make_grid(["laplace", "dp-ir"], ["0.01", "20", "40"], [5], runs=1))
     said = write_comparison(found, data, tmp_path, title="Paid")
     assert said.headline.startswith("For ε ≤ 40")
     assert any(point.startswith("At the smallest ε, 20,") for point in said.points)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from studio_client import made_project, visiting
 
-from coterie.engines.in_memory import protect
+from coterie import protect
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
 from coterie.promise.posterior import odds_in_words
@@ -76,7 +76,7 @@ def test_optimal_groups_break_a_promise_also_on_the_page() -> None:
 
 
 def test_shares_sum_to_the_whole() -> None:
-    found = promised(Choice(method="dp-copula", epsilon="0.7"), demo_schema(), 5000)
+    found = promised(Choice(method="dp-synthetic", epsilon="0.7"), demo_schema(), 5000)
     assert sum(found.budget.shares.values()) + found.budget.dependence == found.cost
 
 
@@ -186,8 +186,8 @@ def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, Home]) -> None
     assert "A ledger counts ε 8." in live(method="dp-mdav", shuffle="yes")
     assert "No limit on what an attacker can become sure of" in live(method="dp-mdav")
     assert "positive decimal" in live(epsilon="zero")
-    assert "k = 447, by the method's public rule" in live(method="dp-copula")
-    assert "--k 20" in live(method="dp-copula", rule="", k="20")
+    assert "k = 447, by the method's public rule" in live(method="dp-sorted")
+    assert "--k 20" in live(method="dp-sorted", rule="", k="20")
 
 
 def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, Home]) -> None:
@@ -239,7 +239,7 @@ def test_every_method_says_in_plain_words_what_it_does() -> None:
         assert words.endswith(".")
         assert len(words) > 60
         assert ("no noise" in words) is not method.adds_noise
-        assert ("stands for a person" in words and "no row" not in words) is (method.synthesis is None)
+        assert ("stands for a person" in words and "no row" not in words) is (not method.synthetic)
 
 
 def test_a_promise_raises_what_protect_would() -> None:

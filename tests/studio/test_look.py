@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studio_client import finished, made_project, visiting
 
+from coterie import protect
 from coterie._version import __version__
-from coterie.engines.in_memory import protect
 from coterie.errors import CoterieError
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.pair import bring_together
@@ -119,7 +119,7 @@ def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str
 
 def test_every_type_of_attribute_is_counted(tmp_path: Path) -> None:
     project = made_project(Home(tmp_path), mixed(), MIXED)
-    parameters = {"choice": choice_of("dp-copula").model_dump(), "rows": 300, "synthetic": False}
+    parameters = {"choice": choice_of("dp-synthetic").model_dump(), "rows": 300, "synthetic": False}
     found = {one["name"]: one for one in look_work.work(project, parameters, quiet)["attributes"]}
     assert {name: one["kind"] for name, one in found.items()} == {
         "age": "bins", "town": "labels", "grade": "labels", "since": "bins", "seen": "bins",
@@ -176,7 +176,7 @@ def test_invented_rows_know_nothing_of_the_table(tmp_path: Path) -> None:
 def test_a_comparison_gives_every_cell_and_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare_work, "SECONDS", 0.5)
     project = made_project(Home(tmp_path))
-    methods = ["laplace", "dp-copula", "idp-cbls"]
+    methods = ["laplace", "dp-synthetic", "idp-cbls"]
     asked = {"methods": methods, "epsilons": ["0.1", "1"], "ks": [2, 10], "rows": 300, "synthetic": False}
     found = compare_work.work(project, asked, quiet)
     assert [(one["method"], one["epsilon"]) for one in found["best"]] == [
@@ -382,7 +382,7 @@ def test_any_kind_of_table_is_compared_and_drawn(
         home, mixed(120).select(list(names)), schema, Choice(method="laplace", epsilon="1")
     )
     asked = {
-        "methods": ["laplace", "dp-copula", "dp-ir"],
+        "methods": ["laplace", "dp-synthetic", "dp-ir"],
         "epsilons": ["1"],
         "ks": [5],
         "rows": 120,

@@ -419,7 +419,7 @@ def test_the_pieces_of_the_input_do_not_show(tmp_path: Path) -> None:
 # The three instances that were found.
 
 
-@pytest.mark.parametrize("method", ["laplace", "dp-sorted", "dp-copula"])
+@pytest.mark.parametrize("method", ["laplace", "dp-sorted", "dp-synthetic"])
 @pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table])
 def test_one_more_decimal_place_does_not_show(method: str, make: Callable[[Columns], Any]) -> None:
     schema = Schema.load({"attributes": {"x": ranged("continuous", 0, 10)}})

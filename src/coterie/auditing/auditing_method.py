@@ -18,13 +18,13 @@ from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.chain.noise.secure import SecureSampler
-from coterie.engines.in_memory import protect
 from coterie.engines.repetition import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
+from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number, as_text, parse_epsilon

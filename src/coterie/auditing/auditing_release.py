@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,28 +123,25 @@ def audit(
     'severe risk'
     """
     schema = as_schema(schema)
-    in_order = False
-    if isinstance(released, Release):
-        in_order = not (released.certificate.release.shuffled or released.is_synthetic)
-        certificate, rows = certificate or released.certificate, released.table
-    else:
-        rows = as_table(released, schema.with_default_dialect)
-        certificate = _certificate(released, certificate)
-    return audit_release(
+    own = released.certificate if isinstance(released, Release) else None
+    if own is not None and own.release.shuffled and order is None:
+        order = released.internal.row_order
+    found = audit_release(
         as_table(original, schema, table=table, query=query),
-        rows,
+        released.table if own is not None else as_table(released, schema.with_default_dialect),
         schema,
         control=None if control is None else as_table(control, schema),
         known=known,
         order=_order(Path(order)) if isinstance(order, str | Path) else order,
-        in_order=in_order,
-        certificate=certificate if isinstance(certificate, Certificate) else None,
-        k=k,
+        in_order=own is not None and not own.release.shuffled,
+        certificate=_certificate(released, certificate) if own is None else None,
+        k=own.k if k is None and own is not None else k,
         seconds=seconds,
         seed=seed,
         attacks=attacks,
         progress=progress,
     )
+    return found if own is None else replace(found, promised=_promised(own))
 
 
 def _certificate(released: Any, given: Certificate | str | Path | None) -> Certificate | None:

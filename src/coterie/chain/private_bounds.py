@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Schema, Search, Source
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn
 
 # The public candidates for a bound: a geometric grid for numbers, an even one for dates. No data are read.
 
-Floats = NDArray[np.float64]
 
 _OCTAVES = 20  # the finest candidate lies at 2^-20 of the range
 _EVEN = 128

@@ -17,7 +17,7 @@ A first release takes four steps:
 
   2. coterie methods                                      what each method promises
 
-  3. coterie protect data.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
+  3. coterie protect data.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
 
   4. coterie certificate verify out.csv out.csv.certificate.json
 

@@ -43,7 +43,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Attack a release or a method, and say what an attacker still gets.\n\n"
     "coterie audit ORIGINAL RELEASED --schema S --output DIR\n\n"
-    "coterie audit method dp-copula --epsilon 1 --output DIR",
+    "coterie audit method dp-synthetic --epsilon 1 --output DIR",
 )
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for audit.html, audit.json and audit.png.")

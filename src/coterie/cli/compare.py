@@ -75,7 +75,7 @@ def compare_command(
 ) -> None:
     """Try several methods, k and ε on one table. An interrupted run continues where it stopped.
 
-    Example: coterie compare people.csv -s schema.yaml -m dp-copula,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
+    Example: coterie compare people.csv -s schema.yaml -m dp-synthetic,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
     started = time.perf_counter()
     try:

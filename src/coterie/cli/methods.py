@@ -53,7 +53,7 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 def show_method(
     name: Annotated[
         str,
-        typer.Argument(help="A method's name, for example dp-copula.", autocompletion=complete_method),
+        typer.Argument(help="A method's name, for example dp-synthetic.", autocompletion=complete_method),
     ],
     as_json: AsJson = False,
 ) -> None:

@@ -15,6 +15,7 @@ import coterie
 from coterie.cli.methods import complete_method
 from coterie.cli.output import console, errors, print_json, styled_status
 from coterie.methods.guarantee import beside_in_words
+from coterie.promise.posterior import DP, odds_in_words
 
 
 def protect_command(
@@ -59,7 +60,26 @@ def protect_command(
             "as published; ir and mdav add no noise and need none.)",
         ),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="dp-synthetic: (ε, δ) instead of pure ε, with less noise. Well below one over the number of records."
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(help="dp-synthetic: the attribute that others will predict; it is measured first."),
+    ] = None,
+    measurements: Annotated[
+        Path | None,
+        typer.Option(
+            help="dp-synthetic: also write the noisy counts behind the rows (.parquet, .csv). Safe to publish."
+        ),
+    ] = None,
     grouping: Annotated[
         str,
         typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
@@ -116,7 +136,7 @@ def protect_command(
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
-    Example: coterie protect people.csv --schema schema.yaml --method dp-copula --epsilon 1 --output out.csv
+    Example: coterie protect people.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
     """
     with (
         _notes_of_an_interrupt(),
@@ -132,6 +152,9 @@ def protect_command(
             k=k,
             grouping=grouping,
             seed=seed,
+            delta=delta,
+            rows=rows,
+            target=target,
             shuffle=shuffle,
             clip=clip,
             table=table,
@@ -143,6 +166,7 @@ def protect_command(
             output_table=output_table,
             certificate=certificate,
             internal=internal,
+            measurements=measurements,
             sign=sign_with,
             ledger=book or ledger,
             population=population,
@@ -214,6 +238,8 @@ def _report(written: coterie.Written, *, as_json: bool) -> None:
         return
     console.print(f"Released {certificate.release.rows:,} rows to [bold]{escape(written.path)}[/].")
     console.print(f"Promise: {styled_status(promise.status)}: {escape(promise.label)}.")
+    if promise.status == "proved" and promise.model == DP:
+        console.print(odds_in_words(promise))
     for line in beside_in_words(promise.beside):
         console.print(f"[dim]{escape(line)}.[/]")
     for warning in warnings:

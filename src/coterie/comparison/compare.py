@@ -11,8 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.comparison.comparison import Comparison, Progress
-from coterie.comparison.comparison import compare as run_grid
+from coterie.comparison.comparison import Comparison, Progress, run_grid
 from coterie.comparison.grid import make_grid
 from coterie.comparison.sample import sample_schema, synthetic_sample
 from coterie.errors import OutputError, ParameterError

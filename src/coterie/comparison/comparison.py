@@ -1,4 +1,4 @@
-"""compare(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
+"""run_grid(): every cell of a grid over one table, from finished ones on disk and the rest computed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def grid_measures(
     return chosen
 
 
-def compare(
+def run_grid(
     data: Any,
     schema: Schema,
     grid: Grid,
@@ -125,7 +125,7 @@ def compare(
     check_scales(checked.columns.values())
     planned, skipped = grid.plan(checked.records)
     cells, too_dear = affordable(checked, schema, planned)
-    synthetic = any(get_method(name).synthesis is not None for name in grid.methods)
+    synthetic = any(get_method(name).synthetic for name in grid.methods)
     chosen = grid_measures(checked.columns.values(), measures, synthetic=synthetic)
     _check_bins(checked, chosen, settings)
     attributes = tuple(attribute.name for attribute in schema.protected)

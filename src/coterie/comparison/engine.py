@@ -19,20 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_noise import SharedNoise
 from coterie.comparison.sorted_table import SortedTable
+from coterie.engines.whole_table import synthesised
 from coterie.evaluation.clustered_labels import ClusteredLabels, Drawn
 from coterie.evaluation.measure import Measure, Settings
 from coterie.evaluation.released import Released
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method
+from coterie.promise.terms import Budget
+from coterie.schema.arrays import Floats
 from coterie.schema.exact import split
-from coterie.table.columns.column import Column, NumericColumn
+from coterie.table.columns.change import in_label_order
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.memory_limit import keep_some_of_what_is_freed
 
-Floats = NDArray[np.float64]
 Shares = Mapping[str, Fraction]  # ε of every attribute
 
 _CORES = os.cpu_count() or 1
@@ -185,6 +190,10 @@ def run_cells(
     together: dict[tuple[int, str, bool], list[tuple[Cell, Method, Shares]]] = {}
     for cell in cells:
         method = find(cell.method)
+        if method.whole_table is not None:
+            each = shares or share_out(cell.epsilon, method)
+            yield _whole_table(table, cell, method.whole_table, each, runs, seed, measures, settings)
+            continue
         key = (cell.k, method.grouping.name, method.synthesis is not None)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
     # Threads pay where NumPy works outside the interpreter lock: on long arrays.
@@ -209,3 +218,34 @@ def run_cells(
                 section.run(batches[0], run)
             by_cell = {name: values.transpose(1, 2, 0) for name, values in found.items()}
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
+
+
+def _whole_table(
+    table: SortedTable,
+    cell: Cell,
+    whole: WholeTable,
+    shares: Shares,
+    runs: int,
+    seed: int,
+    measures: Sequence[Measure],
+    settings: Settings,
+) -> Block:
+    """A method that models the whole table shares nothing between runs: noise decides what it reads next."""
+    found = {measure.name: np.full((1, runs, len(table.columns)), np.nan) for measure in measures}
+    budget = Budget(cell.epsilon, dict(shares), Fraction(0))
+    for run in range(runs):
+        drawn = synthesised(whole, table.columns, table.records, budget, SeededSampler(seed + run)).values
+        for line, (name, column) in enumerate(table.columns.items()):
+            alone = EACH_ALONE.prepare([column], 1)(column)
+            seen = table.clusters((name,), EACH_ALONE, [alone])
+            if isinstance(seen, ClusteredLabels):
+                assert isinstance(column, CategoryColumn)
+                shown: Drawn | Released = Drawn(seen, in_label_order(column, drawn[name])[None])
+            else:
+                shown = Released(seen, np.sort(drawn[name])[None, None])
+            for measure in measures:
+                if measure.attribute is not None and not measure.needs_linkage:
+                    by_row = measure.attribute.by_row(shown, None, settings)
+                    if by_row is not None:
+                        found[measure.name][0, run, line] = by_row.item()
+    return Block((cell,), found)

@@ -96,7 +96,7 @@ def make_grid(
     names = tuple(dict.fromkeys(methods))
     if not names:
         raise ParameterError(
-            "No method was named.", "Give some, for example --methods dp-copula,laplace,dp-ir."
+            "No method was named.", "Give some, for example --methods dp-synthetic,laplace,dp-ir."
         )
     for name in names:
         get_method(name)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from coterie.chain.noise.secure import SecureSampler
 from coterie.comparison.engine import Block
@@ -18,9 +17,8 @@ from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.budget_warnings import release_warnings
 from coterie.promise.terms import Budget, facts_of
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.noise.grid import Floats, Grid
+from coterie.chain.noise.grid import Grid
 from coterie.chain.noise.seeded import Words, seeded_words, unit_laplace
 from coterie.comparison.sorted_table import Draws
+from coterie.schema.arrays import Floats
 
 _KEPT = 4_000_000  # words and draws of all columns kept for reuse by later k; more are drawn again
 _AT_ONCE = 100_000  # draws: more of them would leave the processor's own cache

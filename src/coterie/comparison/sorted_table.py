@@ -14,9 +14,10 @@ from coterie.chain.mechanism.semantic import label_counts
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.partition.individual_ranking import cut, ranks
-from coterie.evaluation.clustered import Arranged, Clusters, Floats, Numbers
+from coterie.evaluation.clustered import Arranged, Clusters, Numbers
 from coterie.evaluation.clustered_labels import ClusteredLabels
 from coterie.methods.grouping import Find, Grouping
+from coterie.schema.arrays import Floats
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 Key = Callable[[Sequence[Column]], Floats]

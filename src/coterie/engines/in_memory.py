@@ -1,4 +1,4 @@
-"""protect(): the kernel over a table in memory, from the frame to its release and certificate."""
+"""protect_table(): the kernel over a table in memory, from the frame to its release and certificate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from coterie.chain.kernel import Grouped, Noisy, record_values, released_table
-from coterie.chain.noise.sampler import shuffled_order
+from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
 from coterie.engines.internal_figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
+from coterie.engines.whole_table import Synthesised, check_options, measurements_of, synthesised
 from coterie.errors import ParameterError
 from coterie.methods import get_method
+from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import AttributeType, Schema
@@ -34,17 +36,23 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Release(Promise):
+class MemoryRelease(Promise):
     """What goes out (`data`, `certificate`) and what must not (`internal`)."""
 
     data: Any
     table: pa.Table
     _figures: Callable[[], InternalFigures] | None = field(repr=False, default=None)  # None: forgotten
+    _synthesised: Synthesised | None = field(repr=False, default=None)
 
     @cached_property
     def certificate(self) -> Certificate:
         """Over the canonical form of the table; a file that is written gets one over its bytes (`certify`)."""
         return self.certify(Digest(over="canonical table", value=table_digest(self.table)))
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that synthetic rows were drawn from: published with them, they cost nothing more."""
+        return measurements_of(self._synthesised, self.method)
 
     @cached_property
     def internal(self) -> InternalFigures:
@@ -57,7 +65,7 @@ class Release(Promise):
         return self._figures()
 
 
-def protect(
+def protect_table(
     data: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
@@ -70,7 +78,10 @@ def protect(
     clip: bool = True,
     forget: bool = False,
     progress: Progress | None = None,
-) -> Release:
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
+) -> MemoryRelease:
     """Protect a table (pandas, polars, pyarrow): the released frame is of the same kind.
 
     The schema may also be a path or a mapping. A pandas index does not pass: released rows are numbered anew.
@@ -78,13 +89,15 @@ def protect(
     ε is the total, split over the protected attributes by their weights. `grouping="optimal"` replaces ranked groups of
     equal size by optimal ones of k to 2k−1 records. `clip=False` releases numbers as the noise left them (Sánchez et
     al. 2016's and Sánchez et al. (univariate)'s algorithms do not mention clipping; their experiments, and Soria-Comas
-    et al., clip). Without `seed` the noise is secure; with it the release can be repeated and protects nobody, which
-    the certificate says. `forget=True` lets go of each original column once it is protected, and so of the figures in
-    `internal`: half of the memory, if the caller lets go of the table.
+    et al., clip). `delta`, `rows` and `target` are for methods that model the whole table. Without `seed` the noise is
+    secure; with it the release can be repeated and protects nobody, which the certificate says. `forget=True` lets go
+    of each original column once it is protected, and so of the figures in `internal`: half of the memory, if the caller
+    lets go of the table.
     """
     recipe = get_method(method).grouped(grouping)
     schema = as_schema(schema)
-    budget = Budget.of(epsilon, schema, recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
     table, restore = to_arrow(data, schema)
     checked = check(table, schema) if clip else _uncut(check(table, schema))
     del data, table
@@ -93,13 +106,71 @@ def protect(
     paid = pay_for_bounds(checked, schema, budget.shares, sampler)
     checked, schema, budget, spent = paid.checked, paid.schema, replace(budget, shares=paid.left), paid.spent
     del paid
+    figures: dict[str, NoiseFigures] = {}
+    found: Synthesised | None = None
+    if recipe.whole_table is not None:
+        found = synthesised(
+            recipe.whole_table, checked.columns, checked.records, budget, sampler, rows, target, progress
+        )
+        budget = found.budget
+        figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
+        results = {n: (values, checked.columns[n].restore(values)) for n, values in found.values.items()}
+    else:
+        results = _by_column(recipe, checked, k, budget, sampler, figures, forget, progress)
+    if forget and not recipe.synthetic:
+        checked = checked.without_records()
+    arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
+    released = released_table(schema, arrays, checked.kept)
+    order = shuffled_order(sampler, released.num_rows) if shuffle else None
+    if order is not None:
+        released = released.take(pa.array(order))
+    promised = promise(
+        schema,
+        recipe,
+        budget,
+        checked.records,
+        k,
+        sampler,
+        checked.columns.values(),
+        paid=spent,
+        shuffled=shuffle,
+        clipped=clip,
+        rows=rows,
+    )
+    return MemoryRelease(
+        **vars(promised),
+        data=restore(released, checked.kept),
+        table=released,
+        _synthesised=found,
+        _figures=None
+        if forget
+        else partial(
+            internal_figures,
+            checked,
+            {name: values for name, (values, _) in results.items()},
+            figures,
+            synthetic=recipe.synthetic,
+            order=order,
+        ),
+    )
+
+
+def _by_column(
+    recipe: Method,
+    checked: Checked,
+    k: int,
+    budget: Budget,
+    sampler: Sampler,
+    figures: dict[str, NoiseFigures],
+    forget: bool,
+    progress: Progress | None,
+) -> dict[str, tuple[Any, pa.Array]]:
+    """Values (None once forgotten) and the released array of each attribute: grouped, made noisy, put on rows."""
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
     waiting, names = dict(checked.columns), list(checked.columns)
     forget = forget and recipe.synthesis is None  # which reads all columns again
     if forget:
         checked = checked.without_records()
-
-    figures: dict[str, NoiseFigures] = {}
 
     def noisy(name: str) -> Noisy:
         column = waiting.pop(name)
@@ -119,46 +190,10 @@ def protect(
     # Columns are independent: each has its own share of ε and its own stream of noise.
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names))) as pool:
         if recipe.synthesis is None:
-            results = dict(zip(names, pool.map(attached, names), strict=True))
-        else:
-            lists = dict(zip(names, pool.map(noisy, names), strict=True))
-            drawn = record_values(lists, checked.columns, recipe.synthesis, budget.dependence, sampler)
-            results = {
-                name: (values, checked.columns[name].restore(values)) for name, values in drawn.items()
-            }
-
-    arrays = {name: (array, checked.columns[name].field) for name, (_, array) in results.items()}
-    released = released_table(schema, arrays, checked.kept)
-    order = shuffled_order(sampler, checked.records) if shuffle else None
-    if order is not None:
-        released = released.take(pa.array(order))
-    promised = promise(
-        schema,
-        recipe,
-        budget,
-        checked.records,
-        k,
-        sampler,
-        checked.columns.values(),
-        paid=spent,
-        shuffled=shuffle,
-        clipped=clip,
-    )
-    return Release(
-        **vars(promised),
-        data=restore(released, checked.kept),
-        table=released,
-        _figures=None
-        if forget
-        else partial(
-            internal_figures,
-            checked,
-            {name: values for name, (values, _) in results.items()},
-            figures,
-            synthetic=recipe.synthesis is not None,
-            order=order,
-        ),
-    )
+            return dict(zip(names, pool.map(attached, names), strict=True))
+        lists = dict(zip(names, pool.map(noisy, names), strict=True))
+    drawn = record_values(lists, checked.columns, recipe.synthesis, budget.dependence, sampler)
+    return {name: (values, checked.columns[name].restore(values)) for name, values in drawn.items()}
 
 
 def _uncut(checked: Checked) -> Checked:

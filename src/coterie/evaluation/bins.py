@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.table.columns.column import Floats, NumericColumn
+from coterie.schema.arrays import Floats
+from coterie.table.columns.column import NumericColumn
 
 STRIPES = 100  # Sánchez et al. 2016: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes

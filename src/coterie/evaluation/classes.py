@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
-from coterie.evaluation.measure import Floats, Settings
+from coterie.evaluation.measure import Settings
 from coterie.evaluation.pair import Pair
+from coterie.schema.arrays import Floats
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.evaluation.classes import MOST_CLASSES, CannotLearn, Learnt, class_column, classes, learn
-from coterie.evaluation.measure import Floats, Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
+from coterie.schema.arrays import Floats
 from coterie.table.columns.column import Column, NumericColumn
 
 Whole = NDArray[np.int64]

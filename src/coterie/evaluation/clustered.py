@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.table.columns.change import rounding, variance
 from coterie.table.columns.column import NumericColumn
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.schema.taxonomy.semantics import marginality
 from coterie.table.columns.column import CategoryColumn, Codes
 
-Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 

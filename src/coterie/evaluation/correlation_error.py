@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Floats
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
+from coterie.schema.arrays import Floats
 from coterie.table.columns.change import alike
 
 

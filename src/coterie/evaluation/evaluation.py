@@ -183,6 +183,6 @@ def _unlinked(released: Any) -> bool:
             certificate = Certificate.from_json(Path(f"{released}.certificate.json").read_bytes())
         else:
             return False
-        return certificate.release.shuffled or get_method(certificate.method).synthesis is not None
+        return certificate.release.shuffled or get_method(certificate.method).synthetic
     except (OSError, CoterieError):
         return False

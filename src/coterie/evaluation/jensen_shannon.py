@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.evaluation.bins import Edges, bin_count, bin_numbers, edges_of
-from coterie.evaluation.clustered import Clusters, Floats, Numbers
+from coterie.evaluation.clustered import Clusters, Numbers
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
+from coterie.schema.arrays import Floats
 from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
 
 MOST_COUNTS = 4_000_000  # bins held at a time

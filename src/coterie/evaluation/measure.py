@@ -14,9 +14,8 @@ from coterie.errors import ParameterError
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.pair import Pair
 from coterie.evaluation.released import Released
+from coterie.schema.arrays import Floats
 from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

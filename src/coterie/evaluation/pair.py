@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from coterie.errors import DataError, ParameterError, SchemaError, nearest
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.schema.moments import LARGEST_BOUND
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.columns.numbers import stand_in, step_of
 
-Floats = NDArray[np.float64]
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
 _ENOUGH_ROWS = 50
 _LARGEST, _NARROWEST = 1e140, 1e-140

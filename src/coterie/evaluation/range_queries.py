@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.evaluation.clustered import Floats
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
+from coterie.schema.arrays import Floats
 
 MOST_ATTRIBUTES = 3
 

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from coterie.evaluation.clustered import Clusters, Floats
+from coterie.evaluation.clustered import Clusters
+from coterie.schema.arrays import Floats
 
 
 @dataclass(frozen=True)

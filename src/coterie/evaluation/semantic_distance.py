@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered_labels import Drawn, Floats
+from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.schema.arrays import Floats
 from coterie.table.columns.change import semantic_distance
 from coterie.table.columns.column import CategoryColumn, Codes
 

@@ -24,7 +24,7 @@ METHOD = Method(
     title="the sorted list of noisy group means of each attribute, no rows",
     papers="ours, after Sánchez et al. 2016, Lemma 1",
     grouping=INDIVIDUAL_RANKING,
-    numeric=SortedCentroids(smooth=False),
+    numeric=SortedCentroids(),
     categorical=SortedLabels(),
     promise=_promise,
     why=(

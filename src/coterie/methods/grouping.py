@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.graded_ranking import graded_sizes
 from coterie.chain.partition.individual_ranking import cut, equal_cut, individual_ranking, ranks
 from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.optimal_univariate import optimal_univariate
+from coterie.schema.arrays import Floats
 from coterie.schema.taxonomy.semantics import marginality_order
-from coterie.table.columns.column import CategoryColumn, Column, Floats
+from coterie.table.columns.column import CategoryColumn, Column
 
 Sizes = tuple[tuple[int, int], ...]  # (records in a cluster, how many such clusters)
 Find = Callable[[Column], Clustering]
@@ -74,10 +74,6 @@ def mdav_sizes(records: int, k: int) -> Sizes:
     """Groups of k while 2k or more are left; the rest is the last group."""
     count = max(records // k - 1, 0)
     return _tidy([(k, count), (records - count * k, 1)])
-
-
-def smaller_ends(records: int, k: int) -> Sizes:
-    return _tidy([(int(size), 1) for size in graded_sizes(records, k)])
 
 
 def _tidy(sizes: Sequence[tuple[int, int]]) -> Sizes:
@@ -156,11 +152,9 @@ def corner_key(columns: Sequence[Column]) -> Floats:
     return distance_from_corner(np.column_stack(points), np.array(lower), np.array(upper))
 
 
+NO_GROUPS = Grouping("no groups", _alone, equal_sizes)
 EACH_ALONE = Grouping("each record alone", _alone, equal_sizes, alone=True)
 INDIVIDUAL_RANKING = Grouping("individual ranking", None, equal_sizes, key=position)
-GRADED_RANKING = Grouping(
-    "individual ranking, smaller groups at both ends", None, smaller_ends, key=position, cut=graded_sizes
-)
 OPTIMAL_UNIVARIATE = Grouping("optimal univariate groups of k to 2k−1", _optimal, None)
 MDAV = Grouping("MDAV", partial(_shared, _by_mdav), mdav_sizes, multivariate=True)
 INSENSITIVE_MDAV = Grouping("insensitive MDAV", None, equal_sizes, multivariate=True, key=corner_key)

@@ -52,6 +52,9 @@ class Facts:
     clipped: bool = True
     synthetic: bool = False  # no row stands for a record
     private_noise: bool = True
+    delta: Fraction | None = None  # None: pure ε
+    rho: Fraction | None = None  # what the noise of a release with δ was calibrated for
+    released: int = 0  # rows, where they are not one per record
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Guarantee:
     neighbours: str = REPLACE_ONE
     rests_on_noise: bool = True  # False: a property of the groups alone, such as k-anonymity
     beside: tuple[Guarantee, ...] = ()  # of the list of group means, say, where rows are released
+    delta: str | None = None  # exact text; None: pure ε
+    rho: str | None = None  # zero-concentrated DP, from which ε and δ follow
 
 
 class Statement(Protocol):
@@ -85,6 +90,10 @@ class Statement(Protocol):
     def label(self) -> str: ...
     @property
     def beside(self) -> Sequence[Statement]: ...
+    @property
+    def delta(self) -> str | None: ...
+    @property
+    def rho(self) -> str | None: ...
 
 
 def beside_in_words(beside: Iterable[Statement]) -> list[str]:

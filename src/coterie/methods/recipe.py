@@ -6,12 +6,15 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
-from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.mechanism.mechanism import Described, Mechanism
 from coterie.chain.synthesis.synthesis import Synthesis
+from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest
 from coterie.methods.grouping import INDIVIDUAL_RANKING, OPTIMAL_UNIVARIATE, Grouping
 from coterie.methods.guarantee import Promise
+from coterie.schema.attributes import Missing, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
@@ -28,8 +31,8 @@ class Method:
     title: str
     papers: str
     grouping: Grouping
-    numeric: Mechanism
-    categorical: Mechanism
+    numeric: Described
+    categorical: Described
     promise: Promise
     why: str  # why the promise has its status
     attack: str  # the best attack known against it
@@ -39,12 +42,21 @@ class Method:
     adds_noise: bool = True  # False: no ε describes it, and no ledger can record it
     splits_budget: bool = True  # False: every attribute gets the whole ε, and m attributes cost mε
     synthesis: Synthesis | None = None  # None: noisy centroids go back on the rows they came from
+    whole_table: WholeTable | None = None  # all attributes are measured and modelled together
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
     # q clusters → between which multiples of ε the list of centroids costs, where the method counts one
     understated: Callable[[int], tuple[Fraction, Fraction]] | None = None
 
     def mechanism(self, column: Column) -> Mechanism:
-        return self.numeric if isinstance(column, NumericColumn) else self.categorical
+        part = self.numeric if isinstance(column, NumericColumn) else self.categorical
+        return cast(
+            Mechanism, part
+        )  # a method for whole tables has no stages for one column, and none are asked for
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether rows stand for nobody."""
+        return self.synthesis is not None or self.whole_table is not None
 
     def cost(self, epsilon: Fraction, attributes: int) -> Fraction:
         """The ε that all the noise together is calibrated for: it stands on the certificate."""
@@ -63,12 +75,25 @@ class Method:
             )
         return replace(self, grouping=GROUPINGS[grouping])
 
+    def check_schema(self, schema: Schema) -> None:
+        """What this method cannot do with these attributes."""
+        gaps = [a.name for a in schema.protected if a.missing is Missing.OWN_CATEGORY and not a.type.labelled]
+        if gaps and self.whole_table is None:
+            raise ParameterError(
+                f"Method '{self.name}' has no answer for missing values of '{gaps[0]}'.",
+                "`missing: own category` of numbers, dates and ordered labels is for dp-synthetic; "
+                "write `missing: drop row` or `missing: impute`, or choose that method.",
+            )
+
     def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:
         """The part of ε that goes to the dependence between attributes, where rows are synthetic."""
-        return epsilon * self.synthesis.share(attributes) if self.synthesis else Fraction(0)
+        part = self.whole_table or self.synthesis
+        return epsilon * part.share(attributes) if part else Fraction(0)
 
     def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:
         """The k to use, or a sentence about why it is impossible. `epsilon` is the mean share of an attribute."""
+        if self.whole_table is not None:
+            return 1  # k plays no part
         if k is None and self.public_k is not None and epsilon is not None:
             return self.public_k(records, epsilon)
         if self.fixed_k is not None:

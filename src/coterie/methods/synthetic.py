@@ -16,12 +16,16 @@ ATTACK = (
 
 
 def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
+    epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
+    amount = f"{epsilon}-DP" if delta is None else f"({epsilon}, {delta})-DP"
     return Guarantee(
         model=DP,
-        value=as_text(facts.epsilon),
+        value=epsilon,
+        delta=delta,
+        rho=None if facts.rho is None else as_text(facts.rho),
         status=Status.PROVED,
         scope="the released table",
-        label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public); {rows}",
+        label=f"{amount} (replace-one; n and bounds public); {rows}",
         assumptions=(
             "the number of records, the declared bounds and the order of categories do not depend on the data",
             SAMPLER,
@@ -35,6 +39,6 @@ def public_k(records: int, epsilon: Fraction) -> int:
     """2·√(n/ε_a): grouping error (about Δk/n) against noise (Δ/(kε_a)), from n, m and ε alone.
 
     √(n/ε_a) makes the two equal; measured, twice that was better, because neighbouring means differ less than evenly
-    spread ones would (docs/guarantees/dp-copula).
+    spread ones would.
     """
     return max(1, min(isqrt(int(4 * records / epsilon)), records // 2))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.papers.data import load
 from coterie.papers.experiment import Experiment, Finding, Outcome
 from coterie.papers.nunes_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
 from coterie.report.charts import Figure, Lines, Series, lines
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import find_allocator
 
 
@@ -78,7 +78,6 @@ EXPERIMENT = Experiment(
 # mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
 # what the simulation shows above it are the spikes that Nunes 2024 describes.
 
-Array = NDArray[np.float64]
 OPERATIONS = ("addition", "subtraction", "multiplication", "division")
 VARIABLES = ("value A", "value B", "sensitivity A", "sensitivity B")
 VALUES, SENSITIVITIES = (10.0, 100.0, 1000.0, 10000.0), (1.0, 10.0, 100.0, 1000.0)
@@ -118,7 +117,7 @@ def panels() -> list[Panel]:
     return found
 
 
-def exact_curve(panel: Panel, shares: Array = SHARES) -> Array:
+def exact_curve(panel: Panel, shares: Floats = SHARES) -> Floats:
     """E|result with noise − result| for each share of ε given to A."""
     a, b = panel.sensitivity_a / shares, panel.sensitivity_b / (1.0 - shares)
     if panel.operation in ("addition", "subtraction"):
@@ -141,7 +140,7 @@ def _given_one_noise(panel: Panel, a: float, b: float) -> float:
     return float(inner @ weight)
 
 
-def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Array = SHARES) -> Array:
+def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Floats = SHARES) -> Floats:
     """The mean absolute error of that many draws, as Nunes 2024 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     a = (
@@ -164,7 +163,7 @@ def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares:
     return np.asarray(np.abs(error).mean(axis=1))
 
 
-def _laplace_nodes(around: float) -> tuple[Array, Array]:
+def _laplace_nodes(around: float) -> tuple[Floats, Floats]:
     """Nodes and weights for ∫ f(x)·e^(−|x|)/2 dx, crowded where a denominator is zero."""
     near = np.geomspace(1e-9, 45.0, 1200)
     unit = np.unique(np.concatenate([np.linspace(-45.0, 45.0, 6001), around - near, around + near]))
@@ -174,10 +173,10 @@ def _laplace_nodes(around: float) -> tuple[Array, Array]:
     return unit, weight / weight.sum()
 
 
-def draw(chosen: Sequence[Panel], means: Sequence[Array], title: str = "") -> Figure:
+def draw(chosen: Sequence[Panel], means: Sequence[Floats], title: str = "") -> Figure:
     """One picture per panel: simulation as dots, exact curve as a line, logarithmic error axis."""
 
-    def over_shares(values: Array) -> list[tuple[float, float]]:
+    def over_shares(values: Floats) -> list[tuple[float, float]]:
         return [(float(share), float(value)) for share, value in zip(SHARES, values, strict=True)]
 
     drawn = []
@@ -214,14 +213,14 @@ def experiment(operation: str, number: str) -> Experiment:
     )
 
 
-def _smooth(means: Sequence[Array], curves: Sequence[Array]) -> tuple[Finding, ...]:
+def _smooth(means: Sequence[Floats], curves: Sequence[Floats]) -> tuple[Finding, ...]:
     worst = max(float(np.abs(m / c - 1).max()) for m, c in zip(means, curves, strict=True))
     claim = "simulated means against the exact curve, 16 panels × 99 splits"
     return (Finding(claim, "simulation only", f"{worst:.1%} at most", "within 8 %", worst <= 0.08),)
 
 
 def _quotient(
-    chosen: Sequence[Panel], means: Sequence[Array], curves: Sequence[Array]
+    chosen: Sequence[Panel], means: Sequence[Floats], curves: Sequence[Floats]
 ) -> tuple[Finding, ...]:
     excess = {p.title: float((m / c).max()) for p, m, c in zip(chosen, means, curves, strict=True)}
     small, large = excess["division, value B = 10"], excess["division, value B = 10000"]
@@ -239,7 +238,7 @@ def _quotient(
     )
 
 
-def _best_split(chosen: Sequence[Panel], curves: Sequence[Array]) -> tuple[Finding, ...]:
+def _best_split(chosen: Sequence[Panel], curves: Sequence[Floats]) -> tuple[Finding, ...]:
     best = {panel.title: float(SHARES[curve.argmin()]) for panel, curve in zip(chosen, curves, strict=True)}
     low, high = (best[f"{chosen[0].operation}, sensitivity A = {size}"] for size in (1, 100))
     claim = "best share of query A at sensitivity 1, 100"

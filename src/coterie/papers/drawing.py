@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie.report.charts import Figure, Grid, Lines, Series, heatmap, lines
+from coterie.schema.arrays import Floats
 
-Floats = NDArray[np.float64]
 GROUP_SIZE = "k (records per group)"
 
 

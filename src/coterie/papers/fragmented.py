@@ -9,7 +9,6 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.noise.owner_seeds import owner_seed
 from coterie.comparison.engine import run_cells
@@ -22,6 +21,7 @@ from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
 from coterie.table.checked import check
@@ -112,7 +112,6 @@ def _monotone(claim: str, steps: tuple[int, int]) -> Finding:
 # coterie.chain.noise.owner_seeds gives it. The error is that
 # of the whole table, Eq. (5), with the variances of the original one.
 
-Floats = NDArray[np.float64]
 Describe = Callable[[pa.Table], Schema]
 METHOD = "idp-ls"
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell
@@ -17,11 +16,10 @@ from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.table.checked import check
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,17 @@ steps is one allocation.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.papers.nunes_scenario import FLOOR, STEP, Scenario
 from coterie.report.charts import Figure, Interval, intervals
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators.grid import blocks, score_block
 
-Array = NDArray[np.float64]
 STEPS = 12
 ALLOCATIONS = 1_352_078
 
 
-def all_scores(chosen: Scenario) -> tuple[Array, Array]:
+def all_scores(chosen: Scenario) -> tuple[Floats, Floats]:
     """Every score, and the best allocation."""
     floors = np.full(12, FLOOR)
     found = [
@@ -40,7 +39,7 @@ def all_scores(chosen: Scenario) -> tuple[Array, Array]:
     return np.concatenate(parts), best
 
 
-def draw_scores(scores: Array, marks: dict[str, float]) -> Figure:
+def draw_scores(scores: Floats, marks: dict[str, float]) -> Figure:
     """Fig. 5.8 with the exact scores, and where the named allocations stand."""
     low, middle, high = (float(value) for value in np.quantile(scores, (0.05, 0.5, 0.95)))
     return intervals(

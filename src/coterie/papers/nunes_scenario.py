@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem, geometric, taylor
 from coterie.statistics.planning.as_in_paper import leave_one_out
 from coterie.statistics.planning.composition import Feasible
@@ -20,8 +20,6 @@ from coterie.statistics.prediction.metric import Metric, Quantity, Target
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw
 from coterie.statistics.specification.equations import parse
 from coterie.statistics.specification.specification import StatisticKind
-
-Array = NDArray[np.float64]
 
 TOTAL, FLOOR, STEP = 12.0, 0.5, 0.5
 GROUPS = (("yes", "northwest"), ("yes", "southeast"), ("no", "northwest"), ("no", "southeast"))
@@ -69,7 +67,7 @@ class Scenario:
         return Problem(self.metric, Feasible.sequential(12, TOTAL, FLOOR))
 
 
-def groups_of(insurance: pa.Table, scaled: bool) -> list[Array]:
+def groups_of(insurance: pa.Table, scaled: bool) -> list[Floats]:
     """Charges of the four groups, in dollars or scaled to [0, 1] by the data's own range, as Nunes 2024 does."""
     charges = insurance["charges"].to_numpy().astype(np.float64)
     if scaled:
@@ -108,7 +106,7 @@ def scenario(insurance: pa.Table) -> Scenario:
     return Scenario(content, Metric(quantities, (*(Target(name, parse(name)) for name in NAMES), *tests)))
 
 
-def published_allocations() -> dict[str, Array]:
+def published_allocations() -> dict[str, Floats]:
     return {
         "best": PUBLISHED_BEST,
         "uniform": np.ones(12),
@@ -126,6 +124,6 @@ def exact_scores(chosen: Scenario) -> dict[str, float]:
     }
 
 
-def series_as_printed() -> dict[str, Array]:
+def series_as_printed() -> dict[str, Floats]:
     """Bai's series computed from their formulas: they round to the numbers Nunes 2024 prints."""
     return {"geometric": geometric.shares(12) * TOTAL, "taylor": taylor.shares(12) * TOTAL}

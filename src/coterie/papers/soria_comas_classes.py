@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.engines.in_memory import protect
 from coterie.errors import MissingExtra
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.soria_comas_sse import ALPHAS, EPSILONS, LABELS
 from coterie.papers.tables import numeric_schema
+from coterie.publication.protect import protect
 
 METHODS = ("idp-ls", "idp-cbls")
 TREES = 50

@@ -123,10 +123,13 @@ class CertifiedAttribute(_Frozen):
 
 
 class Dependence(_Frozen):
-    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole."""
+    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole.
+
+    Null where noise is counted in ρ: parts of ρ add up, parts of ε do not.
+    """
 
     mechanism: str
-    epsilon: str
+    epsilon: str | None
 
 
 class Promised(_Frozen):
@@ -140,14 +143,18 @@ class Promised(_Frozen):
     neighbours: str
     rests_on_noise: bool
     beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
+    delta: str | None = Field(default=None, pattern=_EXACT)  # null: pure ε
+    rho: str | None = Field(
+        default=None, pattern=_EXACT
+    )  # what the noise was calibrated for, where there is a δ
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Certificates from before there was a `beside` keep their canonical form, and so their signature."""
+        """Certificates from before there were these entries keep their canonical form, and so their signature."""
         content: dict[str, Any] = write(self)
-        if not self.beside:
-            content.pop("beside", None)
-        return content
+        return {
+            name: value for name, value in content.items() if value or name not in ("beside", "delta", "rho")
+        }
 
 
 class Multiplier(_Frozen):

@@ -64,12 +64,10 @@ def certify(
         guarantee=Promised.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
         attributes=tuple(
-            _attribute(attribute, method, shares, bounds, dict(facts.taxonomies).get(attribute.name))
+            _attribute(attribute, method, facts, shares, bounds, dict(facts.taxonomies).get(attribute.name))
             for attribute in schema.attributes
         ),
-        dependence=Dependence(mechanism=method.synthesis.stages, epsilon=as_text(dependence))
-        if method.synthesis
-        else None,
+        dependence=_dependence(method, dependence, facts),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
         sampler=sampler.name if method.adds_noise else "none: no noise was added",
@@ -79,8 +77,17 @@ def certify(
             *(note for a in schema.protected for note in a.stated),
             *_warnings(method, facts, shares, schema, guarantee),
         ),
-        release=Released(rows=facts.records, columns=columns, shuffled=facts.shuffled, digest=digest),
+        release=Released(
+            rows=facts.released or facts.records, columns=columns, shuffled=facts.shuffled, digest=digest
+        ),
     )
+
+
+def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence | None:
+    part = method.whole_table or method.synthesis
+    if part is None:
+        return None
+    return Dependence(mechanism=part.stages, epsilon=as_text(epsilon) if facts.rho is None else None)
 
 
 def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
@@ -102,6 +109,7 @@ def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
 def _attribute(
     attribute: Attribute,
     method: Method,
+    facts: Facts,
     shares: Mapping[str, Fraction],
     bounds: Mapping[str, Fraction],
     tree: str | None,
@@ -116,7 +124,7 @@ def _attribute(
         role=attribute.role,
         type=attribute.type,
         unit=attribute.unit,
-        epsilon=as_text(shares[attribute.name]) if method.adds_noise else None,
+        epsilon=as_text(shares[attribute.name]) if method.adds_noise and facts.rho is None else None,
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
         domain=_bounds(attribute, bounds.get(attribute.name)),
@@ -187,7 +195,7 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
         notes.append(facts.parameters_public_because)
     if facts.synthetic:
         notes.append(
-            "rows are synthetic: no row stands for a record, and kept columns have no relation to them"
+            "rows are synthetic: no row stands for a record, and kept columns, if any, are unrelated to them"
         )
     if facts.kept:
         notes.append(f"released untouched: {', '.join(facts.kept)}")

@@ -28,7 +28,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from coterie.errors import LedgerError, MissingExtra
+from coterie.errors import LedgerError, MissingExtra, ParameterError
 from coterie.schema.exact import as_text, float_up
 
 
@@ -130,6 +130,26 @@ def epsilon_of(rho: float, delta: float) -> float:
     # ρ-zCDP and a Gaussian with σ = Δ/√(2ρ) have the same Rényi curve ρ·α.
     accountant.compose(accounting.GaussianDpEvent(1.0 / math.sqrt(2.0 * rho)))
     return float(accountant.get_epsilon(delta))
+
+
+@lru_cache(maxsize=128)
+def rho_for(epsilon: float, delta: float) -> float:
+    """The largest ρ, rounded down, whose conversion stays within (ε, δ)."""
+    low, high = 0.0, 1.0
+    while epsilon_of(high, delta) < epsilon:
+        high *= 2.0
+        if high > 1e12:
+            raise ParameterError("epsilon is too large to convert.", "Use a budget below 1e6.")
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if middle == 0.0 or epsilon_of(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-10 * high:
+            break
+    digits = max(0, 9 - math.ceil(math.log10(max(low, 1e-300))))
+    return math.floor(low * 10.0**digits) / 10.0**digits
 
 
 def _multiplied(loss: Loss, times: int) -> Loss:

@@ -31,11 +31,11 @@ def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
-    epsilon = float(parse_epsilon(promise.value))
-    after = most_sure(epsilon, before)
+    after = most_sure(likely_loss(promise), before)
+    but = "" if promise.delta is None else f", except with probability {promise.delta}"
     words = (
-        f"Someone {share_in_words(before)} sure before that a person's record is one thing rather than another can be "
-        f"at most {share_in_words(after)} sure after seeing {promise.scope}."
+        f"Someone who was {share_in_words(before)} sure before of a fact about one person is at most "
+        f"{share_in_words(after)} sure after seeing {promise.scope}{but}."
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
@@ -44,18 +44,32 @@ def odds_in_words(promise: Statement, before: float = 0.5) -> str:
     return words
 
 
+def likely_loss(promise: Statement) -> float:
+    """The log of the odds ratio: never exceeded under pure ε, and with probability δ at most where there is a δ.
+
+    Then it is not ε: under (ε, δ)-DP odds change by more than e^ε with probability above δ (4.4 δ for Gaussian noise at
+    ε = 1). Under ρ-zCDP the loss exceeds ρ + 2√(ρ ln(1/δ)) with probability at most δ (Bun & Steinke 2016, Lemma 3.5).
+    """
+    if promise.delta is None:
+        return float(parse_epsilon(promise.value))
+    if promise.rho is None:
+        raise ParameterError("(ε, δ) alone does not limit an attacker's odds.", "Give the ρ of the release.")
+    rho, delta = (float(parse_epsilon(text)) for text in (promise.rho, promise.delta))
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
 def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (
-            f"No limit on what an attacker can become sure of: the claim of {promise.model} is refuted for such "
-            "releases, so ε says nothing here. What was measured instead stands in the table of attacks."
+            f"No limit on what an attacker can become sure of: this release is not private. The published claim of "
+            f"{promise.model} is refuted by a counterexample, so ε says nothing here. See what the attacks measured."
         )
     if promise.model == "none" or status == "none":
-        return "No limit on what an attacker can become sure of is promised. See what was measured instead."
+        return "No limit on what an attacker can become sure of is promised. See what the attacks measured."
     return (
         f"The promise ({promise.model}, {status}) does not limit an attacker's odds: it is not differential privacy. "
-        "See what was measured instead."
+        "See what the attacks measured."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,7 @@ from coterie.methods.guarantee import REPLACE_ONE, Facts, Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
-from coterie.promise.loss import Loss, Model, Relation
+from coterie.promise.loss import Loss, Model, Relation, rho_for
 from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -29,16 +29,27 @@ class Budget:
     total: Fraction
     shares: dict[str, Fraction]
     dependence: Fraction
+    delta: Fraction | None = None  # None: pure ε
+    rho: Fraction | None = (
+        None  # where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata
+    )
 
     @classmethod
-    def of(cls, epsilon: Number | None, schema: Schema, method: Method) -> Budget:
+    def of(
+        cls, epsilon: Number | None, schema: Schema, method: Method, delta: Number | None = None
+    ) -> Budget:
         """Together exactly ε (or m·ε, where a method does not split it). A method without noise needs no ε."""
         total = total_epsilon(epsilon, method)
+        method.check_schema(schema)
         weights = {attribute.name: attribute.weight for attribute in schema.protected}
         dependence = method.dependence(total, len(weights))
         if not method.splits_budget:
             return cls(total, dict.fromkeys(weights, total), dependence)
-        return cls(total, split(total - dependence, weights), dependence)
+        shares = split(total - dependence, weights)
+        if delta is None:
+            return cls(total, shares, dependence)
+        small = checked_delta(delta, method, schema)
+        return cls(total, shares, dependence, small, Fraction(str(rho_for(float(total), float(small)))))
 
     @property
     def mean(self) -> Fraction:
@@ -67,11 +78,21 @@ def promise(
     paid: Mapping[str, Fraction] | None = None,
     shuffled: bool = False,
     clipped: bool = True,
+    rows: int | None = None,
 ) -> Promise:
-    """`columns`: the protected ones, for their trees of labels; `paid`: what private bounds took of the shares."""
+    """`columns`: the protected ones, for their trees of labels; `paid`: what private bounds took of the shares.
+
+    `rows`: how many are released, where that is not the number of records.
+    """
     facts = facts_of(
         schema, method, budget.total, records, k, sampler, columns, shuffled=shuffled, clipped=clipped
     )
+    if budget.delta is not None and budget.delta * records >= 1:
+        raise ParameterError(
+            "delta is not below 1/n: such a delta permits publishing a random person's record in full.",
+            "Give a delta well below one over the number of records, such as 0.000001.",
+        )
+    facts = replace(facts, delta=budget.delta, rho=budget.rho, released=rows or records)
     guarantee = settle(method.promise, facts)
     return Promise(
         method.name,
@@ -93,6 +114,25 @@ def promise(
     )
 
 
+def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
+    """δ as given, where the method has a use for it."""
+    if method.whole_table is None:
+        raise ParameterError(
+            f"Method '{method.name}' adds Laplace noise, which needs no delta.", "Leave delta out."
+        )
+    found = parse_epsilon(delta, "delta")
+    if found >= 1:
+        raise ParameterError(
+            "delta is a probability, and far below 1.", "Give for example 0.00001: well below 1/n."
+        )
+    if any(a.domain is not None and a.domain.source == Source.DP for a in schema.protected):
+        raise ParameterError(
+            "Bounds that are searched for (`source: dp`) are paid in pure epsilon.",
+            "Leave delta out, or declare the bounds.",
+        )
+    return found
+
+
 _MODELS = {"differential privacy": Model.DP, "individual differential privacy": Model.IDP}
 
 
@@ -109,7 +149,8 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
         if model is not None and statement.status.proof:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
             epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
-            return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, scope=statement.scope)
+            delta = None if statement.delta is None else Fraction(statement.delta)
+            return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope)
     return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
 
 
@@ -121,11 +162,13 @@ def forecast(
     *,
     shuffled: bool = False,
     clipped: bool = True,
+    delta: Number | None = None,
 ) -> Guarantee:
     """What a release with real noise will promise, before the table is read: for two groups, the fewest that can show."""
     k = k or method.fixed_k or method.minimum_k
     facts = facts_of(schema, method, epsilon, 2 * k, k, SecureSampler(), shuffled=shuffled, clipped=clipped)
-    return settle(method.promise, facts)
+    budget = Budget.of(epsilon, schema, method, delta)
+    return settle(method.promise, replace(facts, delta=budget.delta, rho=budget.rho))
 
 
 def facts_of(
@@ -165,7 +208,7 @@ def facts_of(
         taxonomies=tuple((column.attribute.name, column.taxonomy.digest()) for column in labelled),
         shuffled=shuffled,
         clipped=clipped,
-        synthetic=method.synthesis is not None,
+        synthetic=method.synthetic,
         private_noise=sampler.private or not method.adds_noise,
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar, Protocol
 
-from coterie.engines.in_memory import protect as protect_table
+from coterie.engines.in_memory import MemoryRelease, protect_table
 from coterie.engines.out_of_core.chain import warm_up
 from coterie.engines.out_of_core.release import LargeRelease, protect_file
 from coterie.engines.out_of_core.scratch import Scratch
@@ -64,6 +64,9 @@ class Request:
     clip: bool = True
     table: str | None = None
     query: str | None = None
+    delta: Number | None = None
+    rows: int | None = None
+    target: str | None = None
     progress: Progress = field(default=lambda what, done, total: None, repr=False, compare=False)
 
     @property
@@ -99,7 +102,7 @@ class InMemory:
     def refuse_early(self, where: Destination) -> None:
         """A file or table says so itself."""
 
-    def make(self, *, forget: bool) -> Any:
+    def make(self, *, forget: bool) -> MemoryRelease | LargeRelease:
         asked, source = self.request, self.request.source
         if source is not None and Path(source).is_file() and Path(source).stat().st_size > _LARGE:
             keep_what_is_freed()
@@ -121,6 +124,9 @@ class InMemory:
             clip=asked.clip,
             forget=forget,
             progress=lambda _: asked.progress("Protecting", next(done), total),
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
         )
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
@@ -157,6 +163,9 @@ class OutOfCore(InMemory):
             memory=self.memory,
             scratch=place,
             advance=advance,
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
         )
         if self.scratch is None:
             weakref.finalize(release, place.discard)

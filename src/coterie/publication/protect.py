@@ -38,6 +38,9 @@ def protect(
     k: int | None = None,
     grouping: str = "equal",
     seed: int | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
     shuffle: bool = False,
     clip: bool = True,
     table: str | None = None,
@@ -72,6 +75,12 @@ def protect(
         Ranked groups of equal size, or optimal groups of k to 2k−1 records.
     seed : int, optional
         Noise that can be repeated, for experiments. It protects nobody, and the certificate says so.
+    delta : int, str, float or Fraction, optional
+        For `dp-synthetic`: (ε, δ)-DP instead of pure ε-DP, with less noise. Well below one over the number of records.
+    rows : int, optional
+        For `dp-synthetic`: how many rows to draw. Default: as many as came in.
+    target : str, optional
+        For `dp-synthetic`: the attribute that others will predict. Its relation to each of them is measured first.
     shuffle : bool, default False
         Release the rows in random order.
     clip : bool, default True
@@ -128,7 +137,10 @@ def protect(
     >>> len(release.data["age"])
     4
     """
-    asked = Request(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query)
+    asked = Request(
+        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
+        *(delta, rows, target),
+    )
     if progress is not None:
         asked = replace(asked, progress=progress)
     asked.recipe  # noqa: B018 (a misspelt name should not cost the time of reading the table)
@@ -152,6 +164,9 @@ def publish(
     k: int | None = None,
     grouping: str = "equal",
     seed: int | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
     shuffle: bool = False,
     clip: bool = True,
     table: str | None = None,
@@ -163,6 +178,7 @@ def publish(
     output_table: str | None = None,
     certificate: str | Path | None = None,
     internal: str | Path | None = None,
+    measurements: str | Path | None = None,
     sign: str | Path | None = None,
     ledger: str | Path | Ledger | None = None,
     population: str | None = None,
@@ -177,7 +193,9 @@ def publish(
 
     Parameters
     ----------
-    data, schema, method, epsilon, k, grouping, seed, shuffle, clip, table, query, engine, memory, master, progress
+    data, schema, method, epsilon, k, grouping, seed, delta, rows, target, shuffle, clip, table, query, engine
+        As for `protect`.
+    memory, master, progress
         As for `protect`.
     output : str or Path
         A file (.csv, .parquet, .arrow), a database address, or for Spark a folder of Parquet files.
@@ -185,7 +203,7 @@ def publish(
         A folder for intermediate files, with `memory`. Default: beside the output.
     output_table : str, optional
         The table to write, where `output` is the address of a database.
-    certificate, internal, sign, ledger, population, force
+    certificate, internal, measurements, sign, ledger, population, force
         As for `Release.write`.
 
     Returns
@@ -216,7 +234,10 @@ def publish(
     100
     """
     require_both(ledger, population)
-    asked = Request(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query)
+    asked = Request(
+        *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
+        *(delta, rows, target),
+    )
     if progress is not None:
         asked = replace(asked, progress=progress)
     source = asked.source
@@ -242,7 +263,9 @@ def publish(
         raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
     run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
     inputs = (schema,) if isinstance(schema, str | Path) else ()
-    where = destination_of(run, output, output_table, certificate, internal, sign, force, inputs)
+    where = destination_of(
+        run, output, output_table, certificate, internal, sign, force, inputs, measurements=measurements
+    )
     beside = nullcontext(None)
     if isinstance(run, OutOfCore):
         beside = scratch_beside(str(output), run.folder)  # type: ignore[assignment]

@@ -25,8 +25,10 @@ from coterie.publication.staging import (
     resume_table,
     stage,
     stage_bytes,
+    table_bytes,
 )
 from coterie.schema.attributes import Schema
+from coterie.schema.exact import Number
 from coterie.table.address import is_database
 
 
@@ -41,6 +43,7 @@ def purpose_of(
     fingerprint: str,
     shuffled: bool = False,
     clipped: bool = True,
+    delta: Number | None = None,
 ) -> Purpose:
     """`target` is `Destination.shown`. Status and loss are a forecast, until the release itself states them."""
     if not recipe.adds_noise:
@@ -48,7 +51,7 @@ def purpose_of(
             f"Method '{recipe.name}' adds no noise: no epsilon describes it, so no ledger can record it.",
             "Leave out the ledger, or choose a method with noise.",
         )
-    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped)
+    guarantee = forecast(schema, recipe, epsilon, k, shuffled=shuffled, clipped=clipped, delta=delta)
     loss = loss_of(guarantee, recipe.cost(epsilon, len(schema.protected)))
     return Purpose(population, loss, recipe.name, guarantee.status, target, fingerprint)
 
@@ -74,6 +77,7 @@ class Destination:
     table: str | None = None
     certificate: Path | None = None
     internal: Path | None = None
+    measurements: Path | None = None  # the noisy counts behind synthetic rows
     key: Path | None = None
     parts: bool = False  # a folder of part files, of any name
     streamed: bool = False  # written piece by piece
@@ -115,7 +119,8 @@ class Destination:
 
     @property
     def small_files(self) -> list[Path]:
-        return [*([self.internal] if self.internal is not None else []), self.certificate_path]
+        beside = [path for path in (self.internal, self.measurements) if path is not None]
+        return [*beside, self.certificate_path]
 
     def refuse_early(self) -> None:
         """Say now, not after the noise is drawn, that an output is in the way."""
@@ -131,6 +136,8 @@ class Destination:
             raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
+        if self.measurements is not None:
+            require_writer(self.measurements)
         if not is_database(self.data) and not self.parts:
             require_writer(Path(self.data), streamed=self.streamed)
         for path in self.files:
@@ -229,6 +236,9 @@ def _stage_all(
         if where.key is not None:
             certificate = sign(certificate, where.key)
         staged.insert(0, file(certificate.to_json().encode(), where.certificate_path, taken[:-1]))
+        if where.measurements is not None:
+            content = table_bytes(release.measurements, where.measurements)
+            staged.insert(0, file(content, where.measurements, taken))
         if where.internal is not None:
             figures = json.dumps(release.internal.to_dict(), indent=2).encode()
             staged.insert(0, file(figures, where.internal, taken, private=True))

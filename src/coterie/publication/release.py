@@ -143,11 +143,6 @@ class Release:
         return int(made.records if hasattr(made, "records") else made.table.num_rows)
 
     @property
-    def is_synthetic(self) -> bool:
-        """Whether the rows were drawn anew, so that none of them belongs to a person."""
-        return self._run.request.recipe.synthesis is not None
-
-    @property
     def guarantee(self) -> Guarantee:
         stated: Guarantee = self._made.guarantee
         return stated
@@ -174,6 +169,12 @@ class Release:
             )
         figures: InternalFigures = self._made.internal
         return figures
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that the rows of `dp-synthetic` were drawn from. Safe to publish with them."""
+        counts: pa.Table = self._made.measurements
+        return counts
 
     def certify(self, digest: Digest) -> Certificate:
         """The certificate over other bytes than those of `table`, such as those of a file."""
@@ -217,6 +218,7 @@ class Release:
         table: str | None = None,
         certificate: str | Path | None = None,
         internal: str | Path | None = None,
+        measurements: str | Path | None = None,
         sign: str | Path | None = None,
         ledger: str | Path | Ledger | None = None,
         population: str | None = None,
@@ -237,6 +239,8 @@ class Release:
             Where the certificate goes. Default: beside the file, as PATH.certificate.json.
         internal : str or Path, optional
             Also write what the protection cost. Do not publish that file.
+        measurements : str or Path, optional
+            Also write the noisy counts that the rows of `dp-synthetic` were drawn from (.parquet, .csv).
         sign : str or Path, optional
             An Ed25519 key file to sign the certificate with.
         ledger : str, Path or Ledger, optional
@@ -270,7 +274,9 @@ class Release:
         ...     coterie.verify(f"{folder}/released.csv")
         <Verification: the release has the bytes that were certified; not signed>
         """
-        where = destination_of(self._run, path, table, certificate, internal, sign, force)
+        where = destination_of(
+            self._run, path, table, certificate, internal, sign, force, measurements=measurements
+        )
 
         def make() -> Any:
             self._run.refuse_early(where)
@@ -308,6 +314,7 @@ def put_out(
         fingerprint=identity if isinstance(identity, str) else identity(),
         shuffled=asked.shuffle,
         clipped=asked.clip,
+        delta=asked.delta,
     )
     with nullcontext(ledger) if isinstance(ledger, Ledger) else Ledger.open(ledger) as book:
         return _written(publish_charged(make, where, book, purpose, run.stage, run.again), where)
@@ -331,8 +338,15 @@ def destination_of(
     sign: str | Path | None,
     force: bool,
     inputs: tuple[str | Path, ...] = (),
+    *,
+    measurements: str | Path | None = None,
 ) -> Destination:
     asked = run.request
+    if measurements is not None and asked.recipe.whole_table is None:
+        raise ParameterError(
+            f"Method '{asked.method}' does not draw rows from noisy counts.",
+            "Leave out --measurements, or choose dp-synthetic.",
+        )
     if internal is not None and (run.parts or run.streamed):
         raise ParameterError(
             "--internal needs the whole table in memory.", "Leave out --internal, or --memory and --engine."
@@ -348,6 +362,7 @@ def destination_of(
         table=table,
         certificate=None if certificate is None else Path(certificate),
         internal=None if internal is None else Path(internal),
+        measurements=None if measurements is None else Path(measurements),
         key=None if sign is None else Path(sign),
         parts=run.parts,
         streamed=run.streamed,
@@ -365,4 +380,8 @@ def request_fingerprint(asked: Request) -> str:
     if source is None:
         source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
     named = (asked.method, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
-    return fingerprint_of(source, (*named, asked.schema.to_yaml(), source, asked.table, asked.query))
+    request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
+    options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
+    if options != (None, None, None):  # without them, a request of an older version stays the same request
+        request = (*request, *options)
+    return fingerprint_of(source, request)

@@ -11,6 +11,7 @@ release to the same place removes what was left (see coterie.table.hidden_files)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -39,7 +40,11 @@ Source = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
-    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate."""
+    """A finished result that waits for its name. `sha256` is over what `over` says, in the words of a certificate.
+
+    A file has absolute paths. A database table has descriptive text, for its address holds a password that must not
+    enter the ledger; only the caller can publish it.
+    """
 
     @property
     def target(self) -> Path | str: ...
@@ -118,6 +123,13 @@ def stage_bytes(
     path = Path(target)
     refuse_overwriting(path, inputs)
     return stage_file(path, lambda sink: sink.write(data), force=force, private=private, temporary=temporary)
+
+
+def table_bytes(table: pa.Table, path: Path) -> bytes:
+    """A small table as the file of that name will hold it."""
+    sink = BytesIO()
+    require_writer(path)(table, sink)
+    return sink.getvalue()
 
 
 def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, force: bool) -> Staged:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import AttributeType
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 BINS = 30
 MOST_LABELS = 12
 _DAY = 86_400  # seconds
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

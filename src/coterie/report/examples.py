@@ -10,9 +10,10 @@ from coterie.auditing import audit_release
 from coterie.auditing.audit import Audit
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
-from coterie.engines.in_memory import Release, protect
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
+from coterie.publication.protect import protect
+from coterie.publication.release import Release
 from coterie.report.charts import RiskPoint
 from coterie.report.ranking import Best, common_yardstick, errors_by, is_synthetic
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
@@ -14,8 +13,8 @@ from coterie.comparison.results import cell_warnings, promise
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.report.charts import number
+from coterie.schema.arrays import Floats
 
-Floats = NDArray[np.float64]
 _NEAR_BEST = 1.1
 UNITS = {
     "sse": "mean squared error (variances per attribute)",
@@ -117,7 +116,7 @@ class Best:
 
 
 def is_synthetic(method: str) -> bool:
-    return get_method(method).synthesis is not None
+    return get_method(method).synthetic
 
 
 def yardstick(comparison: Comparison, method: str) -> str:

@@ -37,7 +37,9 @@ class Role(StrEnum):
 class Missing(StrEnum):
     ERROR = "error"
     DROP_ROW = "drop row"
-    OWN_CATEGORY = "own category"  # categories only: 'missing' is a label like any other
+    OWN_CATEGORY = (
+        "own category"  # 'missing' is an outcome like any other; numbers: methods for whole tables only
+    )
     IMPUTE = "impute"  # a public value of the domain stands in
 
 
@@ -122,11 +124,6 @@ class Attribute(_Frozen):
                 )
         if self.decimals is not None and self.type is not AttributeType.CONTINUOUS:
             raise ValueError("only a continuous attribute has decimals")
-        if self.missing is Missing.OWN_CATEGORY and self.type not in (
-            AttributeType.CATEGORICAL,
-            AttributeType.BOOLEAN,
-        ):
-            raise ValueError("`missing: own category` is for categories; use `drop row` or `impute`")
         if self.impute is not None and self.missing is not Missing.IMPUTE:
             raise ValueError("a value to impute needs `missing: impute`")
         return self

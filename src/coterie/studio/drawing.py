@@ -8,10 +8,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from coterie.engines.in_memory import Release, protect
 from coterie.errors import DataError, LedgerError
 from coterie.publication.ledger import Ledger
+from coterie.publication.protect import protect
 from coterie.publication.publishing import Destination, publish_charged
+from coterie.publication.release import Release
 from coterie.studio.plan import Plan, made_from
 from coterie.studio.planning import JOURNAL, purpose
 from coterie.studio.project import Project
@@ -47,7 +48,7 @@ class Progress:
 def draw(project: Project, plan: Plan, destination: Destination, progress: Progress) -> None:
     schema, choice = project.schema(), plan.choice
 
-    def protected(attribute: str) -> None:
+    def protected(what: str, done: float, total: float) -> None:
         progress.done += 1
         progress.words = f"Drawing noise: {progress.done} of {progress.attributes} attributes"
         if progress.done == progress.attributes:

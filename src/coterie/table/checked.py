@@ -78,7 +78,9 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
             drop |= absent
         elif attribute.missing is Missing.IMPUTE and name in columns:
             columns[name] = filled(columns[name], absent)
-        elif attribute.role is Role.PROTECT:  # a kept column is released as it is, gaps included
+        elif (
+            attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY
+        ):  # a kept column is released as it is, gaps included
             raise cells.missing_values(name, absent)
     if drop.any():
         keep = ~drop

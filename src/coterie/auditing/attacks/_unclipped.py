@@ -26,7 +26,7 @@ def can_be_unclipped(method: str, schema: Schema) -> bool:
     """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
     recipe = get_method(method)
     numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
-    return recipe.numeric.adds_laplace and recipe.synthesis is None and numbers
+    return recipe.numeric.adds_laplace and not recipe.synthetic and numbers
 
 
 def release_unclipped(

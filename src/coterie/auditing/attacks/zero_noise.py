@@ -9,7 +9,7 @@ from __future__ import annotations
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, percent
-from coterie.engines.in_memory import protect
+from coterie.publication.protect import protect
 
 NAME = "zero-noise"
 

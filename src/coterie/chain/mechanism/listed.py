@@ -19,23 +19,20 @@ from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, mean
 from coterie.chain.sensitivity.global_bounds import SORTED_LIST
-from coterie.chain.synthesis.marginal import Line, Marginal, Steps, rising, rounded
-from coterie.schema.attributes import Domain
-from coterie.table.columns.column import CategoryColumn, Floats, NumericColumn
+from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
+from coterie.schema.arrays import Floats
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)
 class SortedCentroids(Mechanism):
-    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1). `smooth` makes it a rising
-    quantile function."""
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1)."""
 
-    smooth: bool
     many_runs: ClassVar[bool] = True
 
     @property
     def stages(self) -> str:
-        end = "rising, interpolated" if self.smooth else "the list alone"
-        return f"mean · Laplace, scale {SORTED_LIST.formula} / ε · {end}"
+        return f"mean · Laplace, scale {SORTED_LIST.formula} / ε · the list alone"
 
     def reach(self, records: int, k: int) -> Fraction | None:
         return SORTED_LIST.reach(records, k) if SORTED_LIST.reach else None
@@ -63,11 +60,6 @@ class SortedCentroids(Mechanism):
         grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
-        if self.smooth:
-            # Noise has a scale in proportion to 1/size: weights by its variance.
-            means = at_bounds(rising(noisy, weights**2), domain, float(scales.min()))
-            places, values = through_middles(means, weights)
-            return Line(places, np.clip(values, domain.lower, domain.upper), column.step)
         noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
         return Steps(np.clip(noisy, domain.lower, domain.upper), weights)
 
@@ -98,27 +90,3 @@ class SortedLabels(Mechanism):
     ) -> Marginal:
         codes = WHOLE_LIST.noise(column, centroids, sensitivity, epsilon, sampler)
         return Steps(codes, centroids.counts.sum(axis=1)[centroids.line])  # sizes follow from n and k
-
-
-def at_bounds(means: Floats, domain: Domain, near: float) -> Floats:
-    """Means nearer to a bound than the noise's scale become the bound: columns full of zeros keep them.
-
-    Nearer than half the domain in any case: where noise is wider, all means would become the bound that is asked last.
-    """
-    near = min(near, (domain.upper - domain.lower) / 2)
-    means = np.where(means < domain.lower + near, domain.lower, means)
-    return np.where(means > domain.upper - near, domain.upper, means)
-
-
-def through_middles(means: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Points of the quantile function: each mean at the middle of its group, and the outer lines drawn on to 0 and 1.
-
-    `means` may have a row a run.
-    """
-    middles = (np.cumsum(weights) - weights / 2) / weights.sum()
-    if len(middles) == 1:
-        return middles, means
-    first = (means[..., 1:2] - means[..., :1]) / (middles[1] - middles[0])
-    last = (means[..., -1:] - means[..., -2:-1]) / (middles[-1] - middles[-2])
-    ends = means[..., :1] - first * middles[0], means[..., -1:] + last * (1 - middles[-1])
-    return np.concatenate([[0.0], middles, [1.0]]), np.concatenate([ends[0], means, ends[1]], axis=-1)

@@ -13,8 +13,8 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 
 
-class Mechanism(ABC):
-    """Subclass it to write your own. Each stage reads only the one before it; values between stages are frozen."""
+class Described(ABC):
+    """What certificates, warnings and engines ask about the part of a method that one attribute goes through."""
 
     __slots__ = ()
 
@@ -49,6 +49,12 @@ class Mechanism(ABC):
     def multiplier(self, centroids: Any) -> float | None:
         """How many times ε_a the worst neighbour costs, where the noise covers each cluster by itself."""
         return None
+
+
+class Mechanism(Described):
+    """Subclass it to write your own. Each stage reads only the one before it; values between stages are frozen."""
+
+    __slots__ = ()
 
     @abstractmethod
     def centroids(self, column: Any, clustering: Clustering) -> Any:

@@ -16,7 +16,8 @@ from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering, Summary
 from coterie.chain.sensitivity.global_bounds import Bound
-from coterie.table.columns.column import Floats, NumericColumn
+from coterie.schema.arrays import Floats
+from coterie.table.columns.column import NumericColumn
 
 _FARTHEST = 2.0**53  # whole numbers beyond are not exact as doubles
 

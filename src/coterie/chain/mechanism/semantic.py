@@ -16,8 +16,9 @@ from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.sensitivity.marginality import cluster_sensitivity, list_sensitivity
+from coterie.schema.arrays import Floats
 from coterie.schema.taxonomy.semantics import cluster_counts, marginality, marginality_centroids
-from coterie.table.columns.column import CategoryColumn, Codes, Floats
+from coterie.table.columns.column import CategoryColumn, Codes
 
 
 @dataclass(frozen=True, slots=True)

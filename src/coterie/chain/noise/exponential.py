@@ -112,7 +112,7 @@ def _exactly(scores: NDArray[np.float64], factor: Fraction, bits: Iterator[tuple
     least = min(exact)
     exponents = [factor * (score - least) for score in exact]
     for value, length in bits:
-        weights = [_scaled_exp(exponent, length) for exponent in exponents]
+        weights = [scaled_exp(exponent, length) for exponent in exponents]
         slack = 2 * len(weights)  # each weight is off by less than 2
         total, running, low, high = sum(weights), 0, 0, 0
         for weight in weights[:-1]:
@@ -125,7 +125,7 @@ def _exactly(scores: NDArray[np.float64], factor: Fraction, bits: Iterator[tuple
     raise AssertionError("the stream of bits never ends")
 
 
-def _scaled_exp(exponent: Fraction, bits: int) -> int:
+def scaled_exp(exponent: Fraction, bits: int) -> int:
     """exp(-exponent)·2^bits, off by less than 2."""
     if exponent > bits:
         return 0  # below 1 already

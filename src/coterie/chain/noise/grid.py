@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Shape
-
-Floats = NDArray[np.float64]
+from coterie.schema.arrays import Floats
 
 _BELOW_WIDTH = 48  # steps: 2^48 or more to a domain's width …
 _MOST_STEPS = 60  # … unless its bounds would then lie more than 2^60 steps from 0

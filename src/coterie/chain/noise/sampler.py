@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.noise.grid import Floats, Grid
+from coterie.chain.noise.grid import Grid
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 
 __all__ = ["Floats", "Sampler", "laplace_scales", "shuffled_order"]
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise import keystream
 from coterie.chain.noise.discrete_laplace import LARGEST_SCALE, discrete_laplace
-from coterie.chain.noise.grid import Floats, Grid, grids_of_public_scales
+from coterie.chain.noise.grid import Grid, grids_of_public_scales
 from coterie.chain.noise.keystream import Keystream
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 
 NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
 _FARTHEST = 1 << 61  # steps

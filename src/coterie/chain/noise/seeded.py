@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.noise.grid import Floats, Grid
+from coterie.chain.noise.grid import Grid
 from coterie.chain.partition._compiled import compiled
+from coterie.schema.arrays import Floats
 
 Words = NDArray[np.uint64]
 _WORDS = 4  # that Philox makes of one count

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
+
 # The frozen value that every partition returns: which cluster each record is in, and of how many clusters in all.
 
 
@@ -55,8 +57,6 @@ class Clustering:
 
 
 # What a centroid and its sensitivity need to know of each cluster: size, sum and the outermost values.
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from coterie.chain.partition.clustering import Floats, Summary
+from coterie.chain.partition.clustering import Summary
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Domain
 from coterie.schema.exact import float_up, quotient_up
 

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from coterie.chain.partition.clustering import Floats, Summary
+from coterie.chain.partition.clustering import Summary
 from coterie.chain.sensitivity.global_bounds import Bound
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Domain
 
 # Local sensitivity of a mean, membership fixed (Soria-Comas et al., Prop. 2).

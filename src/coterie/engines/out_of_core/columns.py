@@ -139,7 +139,7 @@ class StreamedTable:
     def _policies(self, column: Column, attribute: Attribute, first: int) -> Column:
         absent = absent_in(column)
         keep = self._keep(first, len(absent))
-        if absent.any() and attribute.missing is not Missing.DROP_ROW:
+        if absent.any() and attribute.missing not in (Missing.DROP_ROW, Missing.OWN_CATEGORY):
             if attribute.missing is not Missing.IMPUTE:
                 raise cells.missing_values(attribute.name, absent)
             column = filled(column, absent)

@@ -1,7 +1,7 @@
 """protect_file(): the same release from a Parquet file that is larger than memory.
 
 Same schema, methods, certificate and, for the same seed, the same bytes of values as
-coterie.engines.in_memory.protect; only where the
+coterie.engines.in_memory.protect_table; only where the
 records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was interrupted goes
 on where it stopped: what is kept is noisy already, so the noise need not be repeated.
 """
@@ -24,6 +24,8 @@ from coterie.chain.kernel import released_table
 from coterie.engines.out_of_core.chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import Scratch, told
+from coterie.engines.out_of_core.whole_table import StreamedRows
+from coterie.engines.whole_table import check_options, measurements_of
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
@@ -38,11 +40,17 @@ _PIECES = 32  # of the limit: kept columns are in memory as read, joined, encode
 
 @dataclass(frozen=True)
 class LargeRelease(Promise):
-    """As coterie.engines.in_memory.Release, but `table` is a stream that can be read again and again."""
+    """As coterie.engines.in_memory.MemoryRelease, but `table` is a stream that can be read again and again."""
 
     records: int
     _read: Callable[[], pa.RecordBatchReader] = field(repr=False)
     scratch: Scratch = field(repr=False)
+    _drawn: StreamedRows | None = field(repr=False, default=None)
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that synthetic rows were drawn from."""
+        return measurements_of(self._drawn, self.method)
 
     @property
     def table(self) -> pa.RecordBatchReader:
@@ -81,6 +89,9 @@ def protect_file(
     k: int | None = None,
     seed: int | None = None,
     advance: Advance = lambda share: None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
 ) -> LargeRelease:
     """Protect a Parquet file within `memory` bytes; `scratch` is a folder for intermediate files: a new one, or what an
     interrupted run left.
@@ -89,7 +100,8 @@ def protect_file(
     """
     recipe = get_method(method)
     check_grouping(recipe)
-    budget = Budget.of(epsilon, schema, recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
     seed = None if seed is None else whole_seed(seed)
     if any(attribute.domain and attribute.domain.source is Source.DP for attribute in schema.protected):
         raise ParameterError(
@@ -103,6 +115,20 @@ def protect_file(
     place = scratch if isinstance(scratch, Scratch) else Scratch.make(Path(scratch))
     # From the limit alone, not from what is free now: a resumed run must find the same ranges.
     length = max(min(limit // (8 * _BYTES_A_CELL * len(schema.attributes)), _LONGEST_RANGE), 1024)
+    if recipe.whole_table is not None:
+        sampler = sampler_from(seed)
+        drawn = StreamedRows.of(recipe.whole_table, table, budget, sampler, rows, target, advance)
+        promised = promise(schema, recipe, drawn.budget, table.records, k, sampler(0), drawn.likes, rows=rows)
+        kept = (
+            partial(_in_ranges_of, table, length, limit // _PIECES) if schema.with_role(Role.KEEP) else None
+        )
+        return LargeRelease(
+            **vars(promised),
+            records=drawn.count,
+            _read=lambda: _reader(drawn.tables(table, length, kept)),
+            scratch=place,
+            _drawn=drawn,
+        )
     chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
     finished = _Finished.resume(place, _request(source, schema, method, budget.total, k, seed, length))
     sampler = sampler_from(seed)
@@ -118,13 +144,16 @@ def protect_file(
     return LargeRelease(
         **vars(promised),
         records=table.records,
-        _read=partial(_reader, chain, limit // _PIECES),
+        _read=lambda: _reader(_tables(chain, limit // _PIECES)),
         scratch=place,
     )
 
 
-def _reader(chain: LargeChain, most: int) -> pa.RecordBatchReader:
-    tables = _tables(chain, most)
+def _in_ranges_of(table: StreamedTable, length: int, most: int) -> Iterator[pa.Table]:
+    return _in_ranges(table.kept(), length, most)
+
+
+def _reader(tables: Iterator[pa.Table]) -> pa.RecordBatchReader:
     first = next(tables)
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -196,7 +196,7 @@ class Study(Document):
             raise ValueError(f"method '{self.method}' adds no noise, so no epsilon describes it")
         if recipe.fixed_k is not None:
             raise ValueError(f"method '{self.method}' groups nobody, and a study needs groups of k")
-        if recipe.synthesis is not None and self.fragmentation is Fragmentation.VERTICAL:
+        if recipe.synthetic and self.fragmentation is Fragmentation.VERTICAL:
             raise ValueError(f"rows of method '{self.method}' stand for nobody, so they cannot be joined")
 
     @property

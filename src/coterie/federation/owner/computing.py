@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from coterie.chain.noise.owner_seeds import owner_seed
-from coterie.engines.in_memory import Release, protect
 from coterie.errors import BudgetExceeded
 from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.canonical import Signed, validated
@@ -32,6 +31,8 @@ from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, State
 from coterie.publication.placing import publish_files
+from coterie.publication.protect import protect
+from coterie.publication.release import Release
 from coterie.table.digest import table_digest
 
 

@@ -16,14 +16,14 @@ A charge is a `Loss`: its model, neighbours, unit, and ε, ρ or (ε, δ). An ac
 
 The ledger is an append-only list of events (`storage`), each sealed with the hash of the one before it
 (`chain`); what a population has spent is computed from them (`book`, `account`). A dead process is known by the lock
-the kernel took from it (`liveness`); whoever opens the ledger next finishes or gives back what it left
+the kernel took from it (`files`); whoever opens the ledger next finishes or gives back what it left
 (`recovery`).
 """
 
 from coterie.publication.ledger.account import Balance, Terms
 from coterie.publication.ledger.book import BEFORE_UNITS, Book, Entry, Purpose, State, loss_event
 from coterie.publication.ledger.charge import Charge, Recovered
-from coterie.publication.ledger.files import Staged, StagedRecord
+from coterie.publication.ledger.files import StagedRecord
 from coterie.publication.ledger.ledger import Ledger
 from coterie.table.address import without_credentials
 
@@ -36,7 +36,6 @@ __all__ = [
     "Ledger",
     "Purpose",
     "Recovered",
-    "Staged",
     "StagedRecord",
     "State",
     "Terms",

@@ -11,13 +11,13 @@ from coterie.errors import CoterieError, LedgerError, ParameterError
 from coterie.publication.ledger.book import Entry, State
 from coterie.publication.ledger.files import (
     Outcome,
-    Staged,
     StagedRecord,
     new_file_mode,
     own,
     sweep,
 )
 from coterie.publication.ledger.storage import Storage
+from coterie.publication.staging import Staged
 from coterie.table.file_lock import FileLock
 from coterie.table.hidden_files import make_durable, remove_any
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Container
 from enum import Enum, auto
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from coterie.errors import LedgerError
+from coterie.publication.staging import Staged
 from coterie.table.address import without_credentials
 from coterie.table.file_lock import FileLock
 from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
@@ -55,23 +56,6 @@ def _lock_path(ledger: Path, release: str) -> Path:
 
 
 # Files that are written but not yet visible: what the ledger notes of them, how they are put in place.
-
-
-class Staged(Protocol):
-    """One part of a release, written and hashed, waiting to be published.
-
-    A file has absolute paths. A database table has descriptive text, for its address holds a password that
-    must not enter the ledger; only the caller can publish it.
-    """
-
-    @property
-    def temporary(self) -> Path | str: ...
-    @property
-    def target(self) -> Path | str: ...
-    @property
-    def sha256(self) -> str: ...
-    def publish(self) -> None: ...
-    def discard(self) -> None: ...
 
 
 class Outcome(Enum):

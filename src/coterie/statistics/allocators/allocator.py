@@ -6,15 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.specification.equations import Expression
-
-Array = NDArray[np.float64]
 
 
 class NotApplicable(ParameterError):
@@ -30,12 +28,12 @@ class Problem:
     scenarios: tuple[Metric, ...] = ()
 
     @property
-    def coefficients(self) -> Array:
+    def coefficients(self) -> Floats:
         """Noise scale at budget 1: the sensitivities, up to a constant of the noise."""
         return np.array([quantity.law.coefficient for quantity in self.metric.quantities])
 
     @property
-    def powers(self) -> Array:
+    def powers(self) -> Floats:
         return np.array([float(quantity.law.power) for quantity in self.metric.quantities])
 
     def acceptable(self) -> Feasible:
@@ -80,5 +78,5 @@ class Allocator:
     name: str
     title: str
     source: str
-    allocate: Callable[[Problem], Array]
+    allocate: Callable[[Problem], Floats]
     order: int = 50  # where it stands in tables

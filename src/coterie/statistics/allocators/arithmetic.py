@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 
 
-def falling(problem: Problem) -> Array:
+def falling(problem: Problem) -> Floats:
     return problem.feasible.fill(np.arange(problem.feasible.count, 0, -1.0))
 
 
-def rising(problem: Problem) -> Array:
+def rising(problem: Problem) -> Floats:
     return problem.feasible.fill(np.arange(1.0, problem.feasible.count + 1.0))
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 
 POPULATION = 48
 GENERATIONS = 60
 SEED = 2002
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     """Individuals are log-weights; crossover mixes parents, mutation shrinks over the generations."""
     generator = np.random.default_rng(SEED)
     count = problem.feasible.count
@@ -34,12 +35,12 @@ def allocate(problem: Problem) -> Array:
     return problem.feasible.fill(np.exp(people[0]))
 
 
-def _scores(problem: Problem, people: Array) -> Array:
+def _scores(problem: Problem, people: Floats) -> Floats:
     budgets = np.array([problem.feasible.fill(np.exp(person)) for person in people])
     return problem.metric.scores_of_many(budgets, exponent=8)
 
 
-def _tournament(scores: Array, generator: np.random.Generator) -> NDArray[np.int64]:
+def _tournament(scores: Floats, generator: np.random.Generator) -> NDArray[np.int64]:
     pairs = generator.integers(0, POPULATION, (2, POPULATION))
     return np.asarray(np.where(scores[pairs[0]] < scores[pairs[1]], pairs[0], pairs[1]))
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 
 
-def shares(count: int) -> Array:
+def shares(count: int) -> Floats:
     """The calibrated shares k*_i = k_i / Σk; with one query there is nothing to split."""
     ratio = (count - 1) / count
     terms = ratio ** np.arange(count) if count > 1 else np.ones(1)
     return np.asarray(terms / terms.sum())
 
 
-def falling(problem: Problem) -> Array:
+def falling(problem: Problem) -> Floats:
     return problem.acceptable().fill(shares(problem.feasible.count))
 
 
-def rising(problem: Problem) -> Array:
+def rising(problem: Problem) -> Floats:
     return problem.acceptable().fill(shares(problem.feasible.count)[::-1])
 
 

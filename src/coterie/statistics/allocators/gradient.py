@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import square_root, uniform
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.statistics.allocators.allocator import Allocator, Problem
 from coterie.statistics.planning.optimise import minimise
 
 MANY_TARGETS = 100
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     """The better of two searches: from the uniform split and from the first-order optimum.
 
     2048 Sobol points for a few targets; for hundreds, whose errors average out in the score, 256 points, one
@@ -18,7 +19,7 @@ def allocate(problem: Problem) -> Array:
     many = len(problem.metric.targets) > MANY_TARGETS
     exponent, steps, tolerance = (8, 40, 1e-4) if many else (11, 200, 1e-8)
 
-    def objective(budgets: Array) -> tuple[float, Array]:
+    def objective(budgets: Floats) -> tuple[float, Floats]:
         return problem.metric.score_gradient(budgets, exponent=exponent)
 
     starts = (

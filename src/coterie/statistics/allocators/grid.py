@@ -12,14 +12,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.allocators.allocator import Allocator, Array, NotApplicable, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, NotApplicable, Problem
 from coterie.statistics.prediction.metric import Metric
 
 STEPS = 12  # as in Nunes 2024: the budget above the floors in twelve equal parts
 MOST_SPLITS = 250_000
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     feasible = problem.feasible
     if len(feasible.rows) > 1 or not bool((feasible.rows == 1.0).all()):
         raise NotApplicable(
@@ -88,8 +89,8 @@ def compositions(parts: int, most: int) -> NDArray[np.int64]:
 
 
 def score_block(
-    metric: Metric, block: NDArray[np.int64], floors: Array, step: float, steps: int
-) -> tuple[NDArray[np.int64], Array]:
+    metric: Metric, block: NDArray[np.int64], floors: Floats, step: float, steps: int
+) -> tuple[NDArray[np.int64], Floats]:
     """Every split of up to all steps inside one block, and the block's part of the score."""
     count = math.comb(len(block) + steps, len(block))
     if count > MOST_SPLITS:

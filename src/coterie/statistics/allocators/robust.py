@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import gradient
-from coterie.statistics.allocators.allocator import Allocator, Array, NotApplicable, Problem
+from coterie.statistics.allocators.allocator import Allocator, NotApplicable, Problem
 from coterie.statistics.planning.optimise import minimise
 
 SHARPNESS = 24.0  # the p of the p-norm that stands for the maximum
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     """Minimise (mean of score^p)^(1/p) over the scenarios: near the maximum, and smooth."""
     if not problem.scenarios:
         raise NotApplicable(
             "No statistic has a range of expected values.", "Write expected: [low, high] to plan for a range."
         )
 
-    def objective(budgets: Array) -> tuple[float, Array]:
+    def objective(budgets: Floats) -> tuple[float, Floats]:
         parts = [metric.score_gradient(budgets, exponent=9) for metric in problem.scenarios]
         scores = np.array([score for score, _ in parts])
         largest = float(scores.max())

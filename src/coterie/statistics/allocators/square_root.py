@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 from coterie.statistics.planning.optimise import separable_optimum
 from coterie.statistics.prediction.autodiff import Tape
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     dependence = first_order(problem)
     active = [t for t in problem.metric.targets if t.weight > 0]
     coefficients = problem.coefficients
@@ -26,7 +27,7 @@ def allocate(problem: Problem) -> Array:
     return separable_optimum(np.maximum(dependence * coefficients, 1e-300), problem.feasible, problem.powers)
 
 
-def first_order(problem: Problem) -> Array:
+def first_order(problem: Problem) -> Floats:
     """Σ over targets of weight·|∂target/∂measurement| at the expected values."""
     place = {quantity.name: i for i, quantity in enumerate(problem.metric.quantities)}
     values = {quantity.name: np.asarray(quantity.value) for quantity in problem.metric.quantities}

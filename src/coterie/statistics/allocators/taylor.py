@@ -9,10 +9,11 @@ import math
 
 import numpy as np
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 
 
-def shares(count: int) -> Array:
+def shares(count: int) -> Floats:
     """The calibrated shares; Poisson weights with mean ⌈n/2⌉ − 1, in logarithms for long lists."""
     from scipy.special import gammaln  # slow to load: paid by those who use it
 
@@ -23,11 +24,11 @@ def shares(count: int) -> Array:
     return np.asarray(terms / terms.sum())
 
 
-def falling(problem: Problem) -> Array:
+def falling(problem: Problem) -> Floats:
     return problem.acceptable().fill(shares(problem.feasible.count))
 
 
-def rising(problem: Problem) -> Array:
+def rising(problem: Problem) -> Floats:
     return problem.acceptable().fill(shares(problem.feasible.count)[::-1])
 
 

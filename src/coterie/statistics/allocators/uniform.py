@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.statistics.allocators.allocator import Allocator, Array, Problem
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators.allocator import Allocator, Problem
 
 
-def allocate(problem: Problem) -> Array:
+def allocate(problem: Problem) -> Floats:
     return problem.feasible.fill(np.ones(problem.feasible.count))
 
 

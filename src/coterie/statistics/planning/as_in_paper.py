@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem, find_allocator
 from coterie.statistics.planning.composition import Feasible, exact_budgets
 from coterie.statistics.planning.design import Design, build_design
@@ -31,11 +31,10 @@ from coterie.statistics.specification.specification import (
     StatisticKind,
 )
 
-Array = NDArray[np.float64]
 WARNING = "Refuted: not differentially private. Sensitivities and the split were taken from the data, as in Nunes 2024."
 
 
-def leave_one_out(values: Array, kind: StatisticKind) -> tuple[float, float]:
+def leave_one_out(values: Floats, kind: StatisticKind) -> tuple[float, float]:
     """The statistic, and the most it changes when one record is left out (Nunes 2024, §5.4), without a loop."""
     n = len(values)
     if n < 3:

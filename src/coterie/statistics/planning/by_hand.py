@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError, nearest
+from coterie.schema.arrays import Floats
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.statistics.planning.composition import Feasible, within_rows
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import predict, warnings_on
 
-Array = NDArray[np.float64]
 _STEPS = 1000  # of an even share: fine enough for a hand, coarse enough to read
 _NEVER = 1e300
 
@@ -93,7 +93,7 @@ def _most(design: Design, index: int, lowest: list[Fraction]) -> Fraction:
     return tightest
 
 
-def _fill(rows: Array, total: float, start: Array, weights: Array, free: NDArray[np.bool_]) -> Array:
+def _fill(rows: Floats, total: float, start: Floats, weights: Floats, free: NDArray[np.bool_]) -> Floats:
     """Raise all free budgets together, in proportion to their weights, each until a row that it is in is full."""
     budgets, rising = start.copy(), free.copy()
     while rising.any():
@@ -108,7 +108,7 @@ def _fill(rows: Array, total: float, start: Array, weights: Array, free: NDArray
 
 
 def _level(
-    rows: Array, total: float, budgets: Array, start: Array, weights: Array, rising: NDArray[np.bool_]
+    rows: Floats, total: float, budgets: Floats, start: Floats, weights: Floats, rising: NDArray[np.bool_]
 ) -> float:
     """The highest level τ at which max(floor, τ·weight) of the rising ones still fits into every row (bisection)."""
     touched = rows[(rows[:, rising] > 0).any(axis=1)]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.measurement import Neighbours, SensitivityBound
 from coterie.statistics.specification.filters import Filter, reachable
@@ -80,8 +81,6 @@ def _maximal(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 # One row with shares 1 is sequential composition (Nunes 2024, eq. 5.6). Statistics of disjoint groups cannot all be
 # touched by one record, which gives one row for each kind of change a single record can make.
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Feasible:
@@ -89,10 +88,10 @@ class Feasible:
 
     rows: NDArray[np.float64]
     total: float
-    floors: Array
+    floors: Floats
 
     @classmethod
-    def sequential(cls, count: int, total: float, floor: float | Array = 0.0) -> Feasible:
+    def sequential(cls, count: int, total: float, floor: float | Floats = 0.0) -> Feasible:
         floors = np.broadcast_to(np.asarray(floor, dtype=np.float64), (count,)).copy()
         return cls(np.ones((1, count)), float(total), floors)
 
@@ -108,11 +107,11 @@ class Feasible:
     def count(self) -> int:
         return int(self.rows.shape[1])
 
-    def used(self, budgets: Array) -> float:
+    def used(self, budgets: Floats) -> float:
         """The largest row: what the allocation costs."""
         return float((self.rows @ budgets).max())
 
-    def fill(self, weights: Array) -> Array:
+    def fill(self, weights: Floats) -> Floats:
         """The allocation max(floor, τ·weight) with τ as large as the total allows (bisection).
 
         This is how every proportional rule meets a floor: the statistics below it are lifted, the others
@@ -132,7 +131,7 @@ class Feasible:
                 break
         return np.maximum(self.floors, low * weights)
 
-    def stretch(self, budgets: Array) -> Array:
+    def stretch(self, budgets: Floats) -> Floats:
         """Scale what lies above the floors until some row is used up."""
         above = np.maximum(budgets - self.floors, 0.0)
         spare = self.total - self.rows @ self.floors
@@ -143,7 +142,7 @@ class Feasible:
         return np.asarray(self.floors + above * float((spare[touched] / need[touched]).min()))
 
 
-def exact_budgets(budgets: Array, feasible: Feasible, total: Fraction) -> tuple[Fraction, ...]:
+def exact_budgets(budgets: Floats, feasible: Feasible, total: Fraction) -> tuple[Fraction, ...]:
     """Decimal budgets that keep every row within the exact total; on one plain row they sum to it.
 
     Rounded down to about nine digits of the total; in plain sequential composition the crumbs go to the

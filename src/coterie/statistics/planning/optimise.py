@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible
 
-Array = NDArray[np.float64]
 _DUAL_STEPS = 400
-Objective = Callable[[Array], tuple[float, Array]]
+Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 @dataclass(frozen=True)
 class Optimum:
-    budgets: Array
+    budgets: Floats
     value: float
     steps: int
 
@@ -31,7 +31,7 @@ def minimise(
     objective: Objective,
     feasible: Feasible,
     powers: NDArray[np.float64],
-    start: Array | None = None,
+    start: Floats | None = None,
     tolerance: float = 1e-8,
     steps: int = 200,
 ) -> Optimum:
@@ -66,7 +66,7 @@ def minimise(
     return Optimum(budgets, value, step)
 
 
-def separable_optimum(weights: Array, feasible: Feasible, powers: Array) -> Array:
+def separable_optimum(weights: Floats, feasible: Feasible, powers: Floats) -> Floats:
     """argmin Σ w_i·e_i^(−1/p_i) over the allowed splits, by its dual.
 
     The Lagrangian gives e_i = max(floor, (w_i/(p_i·μ_i))^(p_i/(p_i+1))), μ = rowsᵀλ, λ ≥ 0. One row is a
@@ -94,7 +94,7 @@ def separable_optimum(weights: Array, feasible: Feasible, powers: Array) -> Arra
     return _use_slack(budgets, feasible)
 
 
-def _one_row(shape: Array, exponent: Array, feasible: Feasible) -> Array:
+def _one_row(shape: Floats, exponent: Floats, feasible: Feasible) -> Floats:
     if bool((exponent == exponent[0]).all()):
         return feasible.fill(shape)
     low, high = -300.0, 300.0
@@ -108,7 +108,7 @@ def _one_row(shape: Array, exponent: Array, feasible: Feasible) -> Array:
     return np.maximum(feasible.floors, shape * np.exp(-high * exponent))
 
 
-def _use_slack(budgets: Array, feasible: Feasible) -> Array:
+def _use_slack(budgets: Floats, feasible: Feasible) -> Floats:
     """Raise each budget as far as its own rows allow: unused budget buys nothing."""
     result = feasible.stretch(budgets)
     slack = feasible.total - feasible.rows @ result

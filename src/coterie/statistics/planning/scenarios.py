@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.planning.design import Design, metric_at
 from coterie.statistics.planning.optimise import minimise
@@ -60,12 +60,11 @@ def wrong_guesses(design: Design, expectations: Expectations, off_by: float) -> 
 
 # What a wrong guess costs: the plan against the best plan for the truth, at 10, 50 and 100 % off.
 
-Array = NDArray[np.float64]
 OFF_BY = (0.1, 0.5, 1.0)
 _EXPONENT = 9
 
 
-def guess_losses(design: Design, expectations: Expectations, budgets: Array) -> tuple[GuessLoss, ...]:
+def guess_losses(design: Design, expectations: Expectations, budgets: Floats) -> tuple[GuessLoss, ...]:
     """Relative excess of the score, mean and worst over several directions of error."""
     losses: list[GuessLoss] = []
     worst = 0.0
@@ -78,7 +77,7 @@ def guess_losses(design: Design, expectations: Expectations, budgets: Array) -> 
     return tuple(losses)
 
 
-def _excess(design: Design, truth: Metric, budgets: Array) -> float:
+def _excess(design: Design, truth: Metric, budgets: Floats) -> float:
     problem = Problem(truth, design.feasible)
     best = minimise(
         lambda candidate: truth.score_gradient(candidate, exponent=_EXPONENT),

@@ -8,10 +8,10 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
 from coterie.promise.loss import epsilon_of
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import square_root
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.planning.composition import exact_budgets
@@ -24,7 +24,6 @@ from coterie.statistics.releasing.accounting import total_in_currency
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Budget, Notion, Specification
 
-Array = NDArray[np.float64]
 SHARPNESS = 32.0
 MARGIN = 3.0  # standard errors by which a tolerance must be kept
 _PRECISION = 1e-3
@@ -44,7 +43,7 @@ def solve_budget(specification: Specification) -> Plan:
         raise ParameterError("No tolerance is stated.", "Give statistics or equations a `tolerance`.")
     free = replace(specification, floor=Fraction(0))
     total, tried = 1.0, set()
-    best: tuple[tuple[float, Array], Design, Expectations] | None = None
+    best: tuple[tuple[float, Floats], Design, Expectations] | None = None
     for _ in range(MOST_DESIGNS):
         # Direct noise or sums is decided at a budget, and the budget that was found may decide otherwise.
         start = replace(free, budget=_budget(free, total))
@@ -62,12 +61,12 @@ def solve_budget(specification: Specification) -> Plan:
     return _confirmed(specification, design, found, expectations_of=dict(expectations.given))
 
 
-def _search(specification: Specification, design: Design) -> tuple[float, Array]:
+def _search(specification: Specification, design: Design) -> tuple[float, Floats]:
     """The smallest total whose best split keeps the tolerances and the floors, on few points."""
     low, high = _room_for_floors(specification, design), math.inf
     total = low or 1.0
-    found: tuple[float, Array] | None = None
-    budgets: Array | None = None
+    found: tuple[float, Floats] | None = None
+    budgets: Floats | None = None
     for _ in range(60):
         scaled = _with_total(specification, design, total)
         budgets = _smallest_excess(scaled, budgets)
@@ -96,7 +95,7 @@ def _search(specification: Specification, design: Design) -> tuple[float, Array]
 def _confirmed(
     specification: Specification,
     design: Design,
-    found: tuple[float, Array],
+    found: tuple[float, Floats],
     expectations_of: dict[str, float],
 ) -> Plan:
     """The plan at the first budget, from the one found upwards, that keeps its promises at full precision."""
@@ -165,11 +164,11 @@ def _with_total(
     return replace(design, feasible=feasible, total=Fraction(f"{part:.9g}") if exact is None else exact)
 
 
-def _smallest_excess(design: Design, start: Array | None) -> Array:
+def _smallest_excess(design: Design, start: Floats | None) -> Floats:
     """The split that makes the largest error/tolerance smallest (a p-norm stands for the maximum)."""
     tolerances = np.array([t.tolerance or math.inf for t in design.metric.targets])
 
-    def objective(budgets: Array) -> tuple[float, Array]:
+    def objective(budgets: Floats) -> tuple[float, Floats]:
         errors, slopes = design.metric.gradient(budgets, exponent=9)
         ratios = errors / tolerances
         largest = float(ratios.max())
@@ -200,7 +199,7 @@ def _relative_error(error: PredictedError) -> float:
 def _as_plan(
     specification: Specification,
     design: Design,
-    found: tuple[float, Array],
+    found: tuple[float, Floats],
     expectations_of: dict[str, float],
 ) -> Plan:
     total, budgets = found

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.specification.equations import Expression, Op, walk
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +32,22 @@ class Tape:
         nodes = tuple(place)
         return Tape(nodes, tuple(tuple(place[argument] for argument in node.arguments) for node in nodes))
 
-    def run(self, values: Mapping[str, Array]) -> list[Array]:
+    def run(self, values: Mapping[str, Floats]) -> list[Floats]:
         """The value of every node; the last is the equation's."""
-        results: list[Array] = []
+        results: list[Floats] = []
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for node, inputs in zip(self.nodes, self.inputs, strict=True):
                 results.append(_forward(node, [results[index] for index in inputs], values))
         return results
 
-    def value(self, values: Mapping[str, Array]) -> Array:
+    def value(self, values: Mapping[str, Floats]) -> Floats:
         return self.run(values)[-1]
 
-    def gradient(self, results: list[Array], seed: Array) -> dict[str, Array]:
+    def gradient(self, results: list[Floats], seed: Floats) -> dict[str, Floats]:
         """seed · ∂(equation)/∂name for each name, draw by draw, from the results of `run`."""
-        carried: list[Array | float] = [0.0] * len(self.nodes)
+        carried: list[Floats | float] = [0.0] * len(self.nodes)
         carried[-1] = seed
-        gradients: dict[str, Array] = {}
+        gradients: dict[str, Floats] = {}
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for index in range(len(self.nodes) - 1, -1, -1):
                 node, inputs, flow = self.nodes[index], self.inputs[index], carried[index]
@@ -63,7 +61,7 @@ class Tape:
         return gradients
 
 
-def _forward(node: Expression, arguments: list[Array], values: Mapping[str, Array]) -> Array:
+def _forward(node: Expression, arguments: list[Floats], values: Mapping[str, Floats]) -> Floats:
     match node.op:
         case Op.NUMBER:
             return np.float64(node.number)  # type: ignore[return-value]
@@ -101,7 +99,7 @@ def _forward(node: Expression, arguments: list[Array], values: Mapping[str, Arra
             return np.where(distance > 0, np.maximum(a, distance), np.minimum(a, distance))
 
 
-def _slopes(node: Expression, arguments: list[Array], result: Array) -> list[Array | float | None]:
+def _slopes(node: Expression, arguments: list[Floats], result: Floats) -> list[Floats | float | None]:
     """∂node/∂argument for each argument; None where the argument is a constant."""
     a = arguments[0]
     match node.op:

@@ -13,13 +13,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw, from_uniform
 from coterie.statistics.prediction.predicted_error import PredictedError
 from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.target_error import Batch, TargetError, make_batches
 from coterie.statistics.specification.equations import Expression
-
-Array = NDArray[np.float64]
 
 
 class Summary(StrEnum):
@@ -38,7 +37,7 @@ class Quantity:
     law: ScaleLaw | RankLaw
     unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
 
-    def draw(self, points: Array, budget: float) -> tuple[Array, Array]:
+    def draw(self, points: Floats, budget: float) -> tuple[Floats, Floats]:
         """(truth, released) at points of (0, 1), under the noise that is really drawn."""
         if isinstance(self.law, RankLaw):
             return self.law.draw(points, budget)
@@ -81,39 +80,39 @@ class Metric:
         object.__setattr__(self, "_batches", batches)
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Floats:
         return np.array([quantity.value for quantity in self.quantities])
 
     @property
-    def _shares(self) -> Array:
+    def _shares(self) -> Floats:
         weights = np.array([target.weight / target.unit for target in self.targets])
         total = sum(target.weight for target in self.targets)
         return weights / total if total > 0 else weights
 
-    def scales(self, budgets: Array) -> Array:
+    def scales(self, budgets: Floats) -> Floats:
         """Noise scales for budgets of shape (…, quantities)."""
         budgets = np.asarray(budgets, dtype=np.float64)
         columns = [quantity.law.scale(budgets[..., i]) for i, quantity in enumerate(self.quantities)]
         return np.stack(columns, axis=-1)
 
-    def truths(self) -> Array:
+    def truths(self) -> Floats:
         """What each target is worth without noise, at the expected values."""
         return np.array([error.truth for error in self._errors])
 
-    def target_errors(self, budgets: Array, exponent: int = 11) -> Array:
+    def target_errors(self, budgets: Floats, exponent: int = 11) -> Floats:
         """Each target's error, by its own summary, under the noise of the search (continuous)."""
         return self._evaluate(budgets, exponent, slopes=False)[0]
 
-    def score(self, budgets: Array, exponent: int = 11) -> float:
+    def score(self, budgets: Floats, exponent: int = 11) -> float:
         return float(self._shares @ self.target_errors(budgets, exponent))
 
-    def gradient(self, budgets: Array, exponent: int = 11) -> tuple[Array, NDArray[np.float64]]:
+    def gradient(self, budgets: Floats, exponent: int = 11) -> tuple[Floats, NDArray[np.float64]]:
         """All target errors and their derivatives by budget (targets × quantities)."""
         errors, slopes = self._evaluate(budgets, exponent, slopes=True)
         by_budget = [float(q.law.slope(budget)) for q, budget in zip(self.quantities, budgets, strict=True)]
         return errors, slopes * np.array(by_budget)
 
-    def _evaluate(self, budgets: Array, exponent: int, slopes: bool) -> tuple[Array, NDArray[np.float64]]:
+    def _evaluate(self, budgets: Floats, exponent: int, slopes: bool) -> tuple[Floats, NDArray[np.float64]]:
         """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
         scales = self.scales(budgets)
         errors = np.full(len(self.targets), np.nan)
@@ -134,11 +133,11 @@ class Metric:
                     slope[chosen[:, None], batch.inputs[members]] = parts
         return errors, slope
 
-    def score_gradient(self, budgets: Array, exponent: int = 11) -> tuple[float, Array]:
+    def score_gradient(self, budgets: Floats, exponent: int = 11) -> tuple[float, Floats]:
         errors, slopes = self.gradient(budgets, exponent)
         return float(self._shares @ errors), np.asarray(self._shares @ slopes)
 
-    def predict(self, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
+    def predict(self, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
         """The full report under the noise that will really be drawn (discrete for counts)."""
         return tuple(
             error.report(target.name, np.asarray(budgets, dtype=np.float64), exponent)
@@ -166,7 +165,9 @@ class Metric:
         """The names of those quantities."""
         return tuple(tuple(self.quantities[i].name for i in error.inputs) for error in self._errors)
 
-    def scores_of_many(self, budgets: Array, exponent: int = 11, only: frozenset[int] | None = None) -> Array:
+    def scores_of_many(
+        self, budgets: Floats, exponent: int = 11, only: frozenset[int] | None = None
+    ) -> Floats:
         """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
         scales = self.scales(budgets)
         total = np.zeros(len(scales))

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
 
 # What is known in advance about each kind of noise: size, quantiles, draws from uniform points.
 #
 # Planning needs only this; the noise of a release comes from the sampler. A family's `scale` is the Laplace
 # b or the Gaussian σ. Budgets are ε under pure DP and ρ under zCDP, so a scale falls as budget^(−1/power).
 
-Array = NDArray[np.float64]
 _HALF_NORMAL = math.sqrt(2.0 / math.pi)
 
 
@@ -59,7 +59,7 @@ class ScaleLaw:
     coefficient: float
     power: int
 
-    def scale(self, budget: Array | float) -> Array | float:
+    def scale(self, budget: Floats | float) -> Floats | float:
         if self.power == 1:
             return self.coefficient / budget
         return self.coefficient / np.sqrt(budget)
@@ -67,7 +67,7 @@ class ScaleLaw:
     def noise_scale(self, budget: float) -> float:
         return float(self.scale(budget))
 
-    def slope(self, budget: Array | float) -> Array | float:
+    def slope(self, budget: Floats | float) -> Floats | float:
         """∂scale/∂budget."""
         return -self.scale(budget) / (self.power * budget)
 
@@ -77,7 +77,7 @@ def scale_law(family: Family, sensitivity: float) -> ScaleLaw:
     return ScaleLaw(sensitivity / math.sqrt(2.0), 2) if family.gaussian else ScaleLaw(sensitivity, 1)
 
 
-def mean_absolute(family: Family, scale: Array) -> Array:
+def mean_absolute(family: Family, scale: Floats) -> Floats:
     """E|noise|: b; 1/sinh(1/b) on the integers; σ√(2/π); a short sum for the discrete Gaussian."""
     scale = np.asarray(scale, dtype=np.float64)
     if family is Family.DISCRETE_LAPLACE:
@@ -89,7 +89,7 @@ def mean_absolute(family: Family, scale: Array) -> Array:
     return scale
 
 
-def upper_tail_area(family: Family, scale: Array, room: Array) -> Array:
+def upper_tail_area(family: Family, scale: Floats, room: Floats) -> Floats:
     """∫₀^room P(noise > t) dt: the expected overshoot on one side when the value is clamped there."""
     scale, room = np.asarray(scale, dtype=np.float64), np.maximum(np.asarray(room, dtype=np.float64), 0.0)
     if family is Family.GAUSSIAN:
@@ -139,7 +139,7 @@ def absolute_quantile(family: Family, scale: float, probability: float) -> float
     return float(-scale * math.log(tail))
 
 
-def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
+def from_uniform(family: Family, points: Floats, scale: Floats | float) -> Floats:
     """Noise by inverting the distribution function at points of (0, 1)."""
     if family is Family.GAUSSIAN:
         return np.asarray(scale * _normal_quantile(points))
@@ -154,25 +154,25 @@ def from_uniform(family: Family, points: Array, scale: Array | float) -> Array:
     return np.asarray(-scale * sign * np.log(tail))
 
 
-def log_characteristic(family: Family, scaled: Array) -> Array:
+def log_characteristic(family: Family, scaled: Floats) -> Floats:
     """ln φ at scale·t for the two continuous shapes: in logarithms, because 1 − φ is tiny for small t."""
     squared = np.asarray(scaled) ** 2
     return np.asarray(-0.5 * squared if family.gaussian else -np.log1p(squared))
 
 
-def _normal_quantile(points: Array | float) -> Array:
+def _normal_quantile(points: Floats | float) -> Floats:
     from scipy.special import ndtri  # slow to load: paid by those who use it
 
     return np.asarray(ndtri(points))
 
 
-def _discrete_gaussian_weights(scale: float) -> tuple[Array, Array]:
+def _discrete_gaussian_weights(scale: float) -> tuple[Floats, Floats]:
     steps = np.arange(1, int(12 * scale) + 13, dtype=np.float64)
     weights = np.exp(-0.5 * (steps / scale) ** 2)
     return steps, weights / (1.0 + 2.0 * weights.sum())
 
 
-def _discrete_gaussian_inverse(points: Array, scale: float) -> Array:
+def _discrete_gaussian_inverse(points: Floats, scale: float) -> Floats:
     if scale > 100.0:
         return np.asarray(
             np.rint(scale * _normal_quantile(points))
@@ -203,7 +203,7 @@ _GRID = np.arange(-34.0, 34.0 + _STEP / 2, _STEP)
 _T = np.exp(_GRID)
 
 
-def mean_absolute_sum(families: Sequence[Family], scales: Array) -> Array:
+def mean_absolute_sum(families: Sequence[Family], scales: Floats) -> Floats:
     """E|S| for each row of `scales` (allocations × noises)."""
     scales = np.atleast_2d(np.asarray(scales, dtype=np.float64))
     if all(family.gaussian for family in families):
@@ -219,7 +219,7 @@ def mean_absolute_sum(families: Sequence[Family], scales: Array) -> Array:
     return results
 
 
-def sum_gradient(families: Sequence[Family], scales: Array) -> Array:
+def sum_gradient(families: Sequence[Family], scales: Floats) -> Floats:
     """∂E|S|/∂scale_i at one allocation."""
     scales = np.asarray(scales, dtype=np.float64)
     if all(family.gaussian for family in families):

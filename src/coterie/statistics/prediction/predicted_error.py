@@ -10,6 +10,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
+
 # Evenly spread points for expectations without a closed form.
 #
 # The same points serve every allocation (common random numbers), so two allocations differ by their
@@ -33,9 +35,6 @@ def points(dimension: int, exponent: int, replicates: int = 1) -> NDArray[np.flo
     joined = np.asarray(np.clip(joined, 2.0**-40, 1.0 - 2.0**-40), dtype=np.float64)
     joined.setflags(write=False)
     return joined
-
-
-Array = NDArray[np.float64]
 
 
 class Basis(StrEnum):
@@ -83,13 +82,13 @@ class Tabled:
     def basis(self) -> Basis:
         return Basis.SHAPE if self.declared else Basis.ASSUMED
 
-    def spread(self, of_tables: Array) -> tuple[float, float]:
+    def spread(self, of_tables: Floats) -> tuple[float, float]:
         """Standard error and spread between tables, from the mean error of each run of draws."""
         between = float(of_tables.std(ddof=1))
         return between * math.sqrt(1.0 + 1.0 / self.fewest), between
 
 
-def from_draws(name: str, sizes: Array, tabled: Tabled | None) -> PredictedError:
+def from_draws(name: str, sizes: Floats, tabled: Tabled | None) -> PredictedError:
     """Sizes of the error at all points: runs of equal length belong to one scrambled set, or to one table."""
     median, p95 = (float(q) for q in np.quantile(sizes, (0.5, 0.95)))
     runs = sizes.reshape(REPLICATES if tabled is None else tabled.most, -1).mean(axis=1)

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.statistics.prediction.noise_model import Array
+from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.predicted_error import SEED, Tabled
 from coterie.statistics.prediction.value_grid import Candidates, distances
 from coterie.statistics.specification.shape import Shape
@@ -29,9 +29,9 @@ _STEPS = np.geomspace(1e-7, 1e7, 337)  # utility scales at which the search's me
 class Tables:
     """`distances[t, j]`: how far the quantile of table t is from set j, in records; `truth[t]`: the quantile itself."""
 
-    released: Array
+    released: Floats
     distances: NDArray[np.float64]
-    truth: Array
+    truth: Floats
     deviations: NDArray[np.float64]  # released − truth, tables × sets
     by_size: NDArray[np.int64]  # the order of |deviations|, all tables together
 
@@ -55,7 +55,7 @@ class RankLaw:
     def coefficient(self) -> float:
         return float(self.scale(1.0))
 
-    def utility_scale(self, budget: Array | float) -> Array | float:
+    def utility_scale(self, budget: Floats | float) -> Floats | float:
         """s = 2Δu/ε; an ε-DP choice costs ρ = ε²/8, so ε = √(8ρ) under zCDP."""
         epsilon = np.sqrt(8.0 * np.asarray(budget)) if self.zcdp else np.asarray(budget)
         return 2.0 * self.sensitivity / epsilon
@@ -63,12 +63,12 @@ class RankLaw:
     def noise_scale(self, budget: float) -> float:
         return float(self.utility_scale(budget))
 
-    def scale(self, budget: Array | float) -> Array | float:
+    def scale(self, budget: Floats | float) -> Floats | float:
         """The mean error on a table that follows the shape exactly: smooth in the budget, for the search."""
         logs = np.interp(np.log(self.utility_scale(budget)), np.log(_STEPS), _log_errors(self))
         return np.asarray(np.exp(logs))
 
-    def slope(self, budget: Array | float) -> Array | float:
+    def slope(self, budget: Floats | float) -> Floats | float:
         """∂scale/∂budget, over one step of the tabulation."""
         step = 0.02 * np.asarray(budget)
         return (self.scale(budget + step) - self.scale(budget - step)) / (2.0 * step)
@@ -79,7 +79,7 @@ class RankLaw:
         weights = np.exp(utility - utility.max(axis=1, keepdims=True))
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    def mean_errors(self, budget: float) -> Array:
+    def mean_errors(self, budget: float) -> Floats:
         """Mean |chosen − truth| on each table."""
         return np.asarray((self.probabilities(budget) * np.abs(tables(self).deviations)).sum(axis=1))
 
@@ -95,7 +95,7 @@ class RankLaw:
         number = len(tables(self).truth)
         return Tabled(number, number, self.shape.declared)
 
-    def draw(self, points: Array, budget: float) -> tuple[Array, Array]:
+    def draw(self, points: Floats, budget: float) -> tuple[Floats, Floats]:
         """(truth, chosen) at each point of (0, 1): equal runs of points belong to one table each."""
         found = tables(self)
         upto = np.cumsum(self.probabilities(budget), axis=1)
@@ -105,7 +105,7 @@ class RankLaw:
 
 
 @lru_cache(maxsize=256)
-def _log_errors(law: RankLaw) -> Array:
+def _log_errors(law: RankLaw) -> Floats:
     far = distances(law.size * np.diff(_upto(law)), law.quantile)
     sizes = np.abs(law.candidates.released - law.shape.at(law.quantile))
     weights = np.exp(-(far - far.min())[None, :] / _STEPS[:, None])
@@ -131,7 +131,7 @@ def tables(law: RankLaw) -> Tables:
     return Tables(released, far, truth, deviations, np.argsort(np.abs(deviations).ravel()))
 
 
-def _upto(law: RankLaw) -> Array:
+def _upto(law: RankLaw) -> Floats:
     """The share of records below each set, and at the end 1."""
     points = law.candidates.grid.values(law.candidates.points)
     ends = np.empty(2 * len(points))
@@ -144,8 +144,8 @@ def _upto(law: RankLaw) -> Array:
 
 
 def _quantiles(
-    law: RankLaw, upto: Array, counts: NDArray[np.int64], below: Array, draw: np.random.Generator
-) -> Array:
+    law: RankLaw, upto: Floats, counts: NDArray[np.int64], below: Floats, draw: np.random.Generator
+) -> Floats:
     """Each table's own quantile, between two neighbouring records as everybody computes it (type 7)."""
     place = (law.size - 1) * law.quantile
     first = math.floor(place)

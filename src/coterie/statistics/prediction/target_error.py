@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.linear import Linear, linear_form
 from coterie.statistics.prediction.noise_model import (
@@ -36,7 +37,6 @@ from coterie.statistics.specification.equations import Expression, Op, name, nam
 if TYPE_CHECKING:
     from coterie.statistics.prediction.metric import Quantity, Summary
 
-Array = NDArray[np.float64]
 PROBABILITY = {"median": 0.5, "p95": 0.95}
 # A clamp that acts less often than this cannot be seen in any figure we print.
 _NEVER = 1e-7
@@ -44,7 +44,7 @@ _SEEN = 0.01  # a clamp that takes away more than this part of an error is seen
 
 
 @lru_cache(maxsize=64)
-def unit_noise(families: tuple[Family, ...], exponent: int) -> tuple[Array, ...]:
+def unit_noise(families: tuple[Family, ...], exponent: int) -> tuple[Floats, ...]:
     """Noise of scale 1 at the Sobol points; any scale is a multiple of it."""
     uniform = points(len(families), exponent)
     return tuple(from_uniform(family, uniform[:, i], 1.0) for i, family in enumerate(families))
@@ -84,7 +84,7 @@ class TargetError:
         )
 
     @cached_property
-    def centre(self) -> Array:
+    def centre(self) -> Floats:
         return np.array([quantity.value for quantity in self.quantities])
 
     @cached_property
@@ -94,7 +94,7 @@ class TargetError:
 
     # --- the search: continuous noise, one allocation or many -------------------------------------------
 
-    def estimate_many(self, scales: Array, summary: Summary, exponent: int) -> Array:
+    def estimate_many(self, scales: Floats, summary: Summary, exponent: int) -> Floats:
         used = scales[:, list(self.inputs)]
         if summary.value == "mean" and self._closed(used):
             return self._closed_mean(self._searched, used)
@@ -109,7 +109,7 @@ class TargetError:
                 results[part] = np.quantile(deviations, PROBABILITY[summary.value], axis=1)
         return results
 
-    def closed_slope(self, scales: Array) -> tuple[float, Array] | None:
+    def closed_slope(self, scales: Floats) -> tuple[float, Floats] | None:
         """The mean error and its derivative by each input's scale, if there is a closed form."""
         used = scales[list(self.inputs)]
         if not self._closed(used[None, :]):
@@ -124,7 +124,7 @@ class TargetError:
             return self.families
         return tuple(family.smooth for family in self.families)
 
-    def _draws(self, used: Array, exponent: int) -> Array:
+    def _draws(self, used: Floats, exponent: int) -> Floats:
         """Deviations from the truth, allocations × points."""
         unit = unit_noise(tuple(family.smooth for family in self.families), exponent)
         noisy = {
@@ -135,7 +135,7 @@ class TargetError:
 
     # --- closed forms -----------------------------------------------------------------------------------
 
-    def _closed(self, used: Array) -> bool:
+    def _closed(self, used: Floats) -> bool:
         """One clamped or unclamped noise, or a sum of noises whose clamps practically never act."""
         if self.linear is None:
             return False
@@ -144,7 +144,7 @@ class TargetError:
         distance = self.linear.room(self.names, self.centre)
         return bool((np.exp(-distance / used.max(axis=0)) < _NEVER).all())
 
-    def _closed_mean(self, families: Sequence[Family], used: Array) -> Array:
+    def _closed_mean(self, families: Sequence[Family], used: Floats) -> Floats:
         assert self.linear is not None
         coefficients = np.abs(self.linear.weights(self.names))
         if self.families == (Family.RANK,):  # the scale is the mean error itself; the grid lies in the domain
@@ -155,7 +155,7 @@ class TargetError:
             return np.asarray(coefficients[0] * (areas[0] + areas[1]))
         return mean_absolute_sum(families, used * coefficients)
 
-    def _closed_slope(self, families: Sequence[Family], used: Array) -> Array:
+    def _closed_slope(self, families: Sequence[Family], used: Floats) -> Floats:
         assert self.linear is not None
         coefficients = np.abs(self.linear.weights(self.names))
         if self.families == (Family.RANK,):
@@ -167,7 +167,7 @@ class TargetError:
 
     # --- the report: the noise that is really drawn -----------------------------------------------------
 
-    def report(self, name: str, budgets: Array, exponent: int) -> PredictedError:
+    def report(self, name: str, budgets: Floats, exponent: int) -> PredictedError:
         """Mean with its standard error, median and 95 % point of the error."""
         used = budgets[list(self.inputs)]
         if self.linear is not None and len(self.inputs) == 1:
@@ -206,7 +206,7 @@ class TargetError:
         assumed = any(quantity.unstated for quantity in self.quantities)
         return replace(found, basis=Basis.ASSUMED) if assumed else found
 
-    def simulate(self, used: Array, exponent: int) -> Array:
+    def simulate(self, used: Floats, exponent: int) -> Floats:
         """Deviations from the truth under the noise that is really drawn, over all scrambled sets."""
         uniform = points(len(self.inputs), exponent, REPLICATES)
         drawn = [
@@ -251,11 +251,11 @@ class Batch:
     tape: Tape
     targets: tuple[int, ...]
     inputs: NDArray[np.int64]
-    constants: Array
+    constants: Floats
 
     def errors(
-        self, members: NDArray[np.int64], scales: Array, values: Array, exponent: int, slopes: bool
-    ) -> tuple[Array, Array]:
+        self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
+    ) -> tuple[Floats, Floats]:
         """Errors (members) and, if asked for, their slopes by scale (members × inputs)."""
         inputs = self.inputs[members]
         constants = {f"#{j}": self.constants[members, j : j + 1] for j in range(self.constants.shape[1])}
@@ -282,7 +282,7 @@ class Batch:
         return error, slope
 
 
-def _weights(size: Array, probability: float | None) -> Array:
+def _weights(size: Floats, probability: float | None) -> Floats:
     """Which draws carry the slope: all of them for a mean, those around it for a quantile."""
     if probability is None:
         return np.full((1, 1), 1.0 / size.shape[1])

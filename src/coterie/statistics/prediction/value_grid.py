@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType
 
-Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 _BELOW_WIDTH = 32  # the step is 2^-32 of the power of two above the width …
 _MOST_STEPS = 60  # … unless the bounds would lie more than 2^60 steps from 0

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
-from coterie.errors import ParameterError
 from coterie.methods.guarantee import Status
-from coterie.promise.loss import Loss, Model, Relation, epsilon_of
+from coterie.promise.loss import Loss, Model, Relation, rho_for
 from coterie.schema.exact import as_text
 from coterie.statistics.specification.specification import Budget, Notion, Specification
 
@@ -50,26 +48,6 @@ def budget_warnings(budget: Budget) -> list[str]:
             "whole record may be published; keep it far below."
         )
     return warnings
-
-
-@lru_cache(maxsize=128)
-def rho_for(epsilon: float, delta: float) -> float:
-    """The largest ρ, rounded down, whose conversion stays within (ε, δ)."""
-    low, high = 0.0, 1.0
-    while epsilon_of(high, delta) < epsilon:
-        high *= 2.0
-        if high > 1e12:
-            raise ParameterError("epsilon is too large to convert.", "Use a budget below 1e6.")
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if middle == 0.0 or epsilon_of(middle, delta) <= epsilon:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-10 * high:
-            break
-    digits = max(0, 9 - math.ceil(math.log10(max(low, 1e-300))))
-    return math.floor(low * 10.0**digits) / 10.0**digits
 
 
 def loss_of(specification: Specification, status: Status) -> Loss:

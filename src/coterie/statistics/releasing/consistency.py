@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.specification.equations import names_in
 
-Array = NDArray[np.float64]
 _ROUNDS = 60
 
 
@@ -52,7 +52,7 @@ def constraints_of(design: Design) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
-def reconcile(noisy: Array, scales: Array, constraints: Sequence[Constraint]) -> Array:
+def reconcile(noisy: Floats, scales: Floats, constraints: Sequence[Constraint]) -> Floats:
     """Draws × measurements in, consistent ones out. Constraints that overlap are met in turn, repeatedly."""
     values = noisy.copy()
     variance = scales**2
@@ -65,7 +65,7 @@ def reconcile(noisy: Array, scales: Array, constraints: Sequence[Constraint]) ->
     return values
 
 
-def _meet(values: Array, variance: Array, constraint: Constraint) -> None:
+def _meet(values: Floats, variance: Floats, constraint: Constraint) -> None:
     parts = constraint.parts
     if constraint.whole is None:
         whole = np.full(len(values), constraint.most)
@@ -80,7 +80,7 @@ def _meet(values: Array, variance: Array, constraint: Constraint) -> None:
     _share_gap(values, variance, constraint, whole)
 
 
-def _share_gap(values: Array, variance: Array, constraint: Constraint, whole: Array) -> None:
+def _share_gap(values: Floats, variance: Floats, constraint: Constraint, whole: Floats) -> None:
     """Move the parts onto the plane Σ = whole; with counts, parts that would go below zero stay at zero."""
     parts = constraint.parts
     current = values[:, parts]

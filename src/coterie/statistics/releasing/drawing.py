@@ -19,12 +19,12 @@ from coterie.chain.noise.keystream import Keystream
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
+from coterie.schema.arrays import Floats
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.measurement import Measurement, Neighbours
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import distances
 
-Array = NDArray[np.float64]
 NAME = (
     "exact discrete Laplace and discrete Gaussian on public steps, exact exponential mechanism; "
     "AES-256-CTR keyed by the operating system"
@@ -61,7 +61,7 @@ class Noise:
         neighbours: Neighbours,
         stream: str,
         times: int = 1,
-    ) -> Array:
+    ) -> Floats:
         """The measurement's value with noise, drawn so many times."""
         steps = m.steps(neighbours)
         if self.sampler.private:
@@ -88,7 +88,7 @@ class Noise:
         neighbours: Neighbours,
         stream: str,
         times: int = 1,
-    ) -> Array:
+    ) -> Floats:
         """Candidates, each with probability ∝ exp(ε·u/(2Δu)); `counts` says how many records lie in each."""
         level = m.level
         p, q = level.numerator, level.denominator

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import uniform
 from coterie.statistics.allocators.allocator import Problem
 from coterie.statistics.planning.composition import exact_budgets
@@ -25,8 +26,6 @@ from coterie.statistics.releasing.records import Records
 from coterie.statistics.releasing.uncertainty import intervals
 from coterie.statistics.specification.equations import Expression, names_in
 from coterie.statistics.specification.specification import Notion, Specification
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def plan_with_pilot(
     return plan(specification, allocator, expected=values, report_losses=False), values
 
 
-def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, Array], dict[str, Array]]:
+def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Statistics from measurements (releases × measurements), equations from statistics."""
     noisy = {m.name: measured[:, i] for i, m in enumerate(design.measurements)}
     statistics = {name: _row(form, noisy, len(measured)) for name, form in design.statistics.items()}
@@ -115,7 +114,7 @@ def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, A
     return statistics, equations
 
 
-def _row(form: Expression, inputs: Mapping[str, Array], releases: int) -> Array:
+def _row(form: Expression, inputs: Mapping[str, Floats], releases: int) -> Floats:
     return np.broadcast_to(np.asarray(Tape.of(form).value(inputs), dtype=np.float64), (releases,))
 
 

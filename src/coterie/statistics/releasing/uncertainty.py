@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.linear import Linear, ratio_form
@@ -23,7 +24,6 @@ from coterie.statistics.releasing.consistency import Constraint, constraints_of,
 from coterie.statistics.specification.equations import Expression, Op, name
 from coterie.statistics.specification.ranges import range_of
 
-Array = NDArray[np.float64]
 LEVEL = 0.95
 
 
@@ -33,7 +33,7 @@ class Interval:
     upper: float
 
 
-def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tuple[PredictedError, ...]:
+def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
     """Predicted errors with the consistency step in the loop, if the truth is as expected."""
     quantities = design.metric.quantities
     uniform = points(len(quantities), exponent, REPLICATES)
@@ -50,7 +50,7 @@ def predict_consistent(design: Design, budgets: Array, exponent: int = 10) -> tu
     return tuple(found)
 
 
-def intervals(design: Design, budgets: Array, noisy: Array) -> dict[str, Interval]:
+def intervals(design: Design, budgets: Floats, noisy: Floats) -> dict[str, Interval]:
     """The 95 % intervals of one release; `noisy` are the measurements as drawn."""
     return Replay.of(design, budgets).intervals(noisy)
 
@@ -60,11 +60,11 @@ class Replay:
     """How far noise takes all measurements from the truth: `moved`, draws × measurements, after adding up."""
 
     design: Design
-    budgets: Array
+    budgets: Floats
     moved: NDArray[np.float64]
 
     @classmethod
-    def of(cls, design: Design, budgets: Array) -> Replay:
+    def of(cls, design: Design, budgets: Floats) -> Replay:
         quantities = design.metric.quantities
         uniform = points(len(quantities), 9, REPLICATES)
         noise = []
@@ -76,7 +76,7 @@ class Replay:
         linear = [replace(constraint, most=0.0) for constraint in _linear_constraints(design)]
         return cls(design, budgets, reconcile(np.stack(noise, axis=1), scales, linear))
 
-    def intervals(self, noisy: Array, level: float = LEVEL) -> dict[str, Interval]:
+    def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Interval]:
         """For each target an interval that covers the noiseless value with this probability.
 
         One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
@@ -114,7 +114,7 @@ class _Drawn:
     """One release: `centre`, what was measured, made to add up; and the noise that may have moved it there."""
 
     names: tuple[str, ...]
-    centre: Array
+    centre: Floats
     moved: NDArray[np.float64]
 
     def ends(self, inside: Expression, outside: Expression, level: float) -> list[float]:
@@ -130,7 +130,7 @@ class _Drawn:
             return [at - high, at - low]
         return self._ratio(top, bottom, inside, outside, level)
 
-    def _linear(self, form: Linear) -> tuple[float, Array]:
+    def _linear(self, form: Linear) -> tuple[float, Floats]:
         weights = form.weights(self.names)
         return form.constant + float(self.centre @ weights), np.asarray(self.moved @ weights)
 
@@ -169,7 +169,7 @@ class _Drawn:
         """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
         tape = Tape.of(inside)
 
-        def at(values: Array) -> Array:
+        def at(values: Floats) -> Floats:
             return np.asarray(tape.value({name: values[..., i] for i, name in enumerate(self.names)}))
 
         here = float(at(self.centre))
@@ -179,7 +179,7 @@ class _Drawn:
         return [middle - high, middle - low, first, last]
 
 
-def _tails(draws: Array, level: float) -> tuple[float, float]:
+def _tails(draws: Floats, level: float) -> tuple[float, float]:
     """The two ends that hold this share of the draws, rounded outwards where draws are tied."""
     beyond = _beyond(len(draws), level)
     last = len(draws) - 1 - beyond

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.statistics.specification.ranges import Range
 
-Array = NDArray[np.float64]
 MOST_STEPS = 200_000  # a lattice finer than this is as good as a continuum
 _TAIL = np.geomspace(1e-9, 1.0 / 2048.0, 40, endpoint=False)
 _P = np.concatenate(
@@ -34,10 +33,10 @@ class Shape:
         """The value that this share of the records lies below."""
         return float(self.values(np.array([probability]))[0])
 
-    def values(self, probabilities: Array) -> Array:
+    def values(self, probabilities: Floats) -> Floats:
         return np.asarray(np.interp(probabilities, self.p, self.x))
 
-    def below(self, values: Array) -> Array:
+    def below(self, values: Floats) -> Floats:
         """The share of records strictly below each value."""
         p, x = np.array(self.p), np.array(self.x)
         right = np.clip(np.searchsorted(x, values, side="left"), 1, len(x) - 1)
@@ -47,7 +46,7 @@ class Shape:
         inside = p[left] + np.clip(part, 0.0, 1.0) * (p[right] - p[left])
         return np.where(values <= x[0], 0.0, np.where(values > x[-1], 1.0, inside))
 
-    def upto(self, values: Array) -> Array:
+    def upto(self, values: Floats) -> Floats:
         """The share of records at or below each value."""
         mirrored = Shape(tuple(1.0 - p for p in reversed(self.p)), tuple(-x for x in reversed(self.x)))
         return np.asarray(1.0 - mirrored.below(-values))
@@ -97,7 +96,7 @@ def from_quantiles(known: Mapping[float, float], domain: Range) -> Shape:
     return Shape(tuple(grid.tolist()), tuple(np.maximum.accumulate(curve(grid)).tolist()))
 
 
-def from_sample(values: Array) -> Shape:
+def from_sample(values: Floats) -> Shape:
     """A public sample: its order statistics, joined; repeated values stay repeated."""
     ordered = np.sort(values)
     places = (np.arange(len(ordered)) + 0.5) / len(ordered)
@@ -137,7 +136,7 @@ def uniform(mean: float, std: float) -> Shape:
     return Shape((0.0, 1.0), (mean - half, mean + half))
 
 
-def _tabulated(values: Array) -> Shape:
+def _tabulated(values: Floats) -> Shape:
     """A quantile function at the knots; infinite ends are cut by the bounds later."""
     largest = 1e300
     return Shape(tuple(_P.tolist()), tuple(np.clip(values, -largest, largest).tolist()))

@@ -10,14 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie.auditing import Audit, audit_release
+from coterie.auditing import Audit
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import Promised, chosen
-from coterie.engines.in_memory import protect
+from coterie.auditing.auditing_release import audit
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
 from coterie.promise.verification import released_digest
+from coterie.publication.protect import protect
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, Project, Released
@@ -38,33 +39,31 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         tell(done / (attacks + 1), f"Attack {done} of {attacks}: {title}")
 
     tell(None, "Reading the table")
-    schema = project.schema()
-    control = read_table(parameters["control"], schema=schema) if parameters["control"] else None
     shared = {
-        "control": control,
+        "control": parameters["control"] or None,
         "known": parameters["known"],
         "seconds": parameters["seconds"],
         "progress": told,
     }
     if parameters["of"]:
-        audit = _of_release(project, project.state.released[parameters["of"] - 1], shared)
+        found = _of_release(project, project.state.released[parameters["of"] - 1], shared)
     else:
-        audit = _of_preview(project, parameters["rows"], Choice(**parameters["choice"]), shared, tell)
-    return {**_shown(audit), "page": _page(project, audit)}
+        found = _of_preview(project, parameters["rows"], Choice(**parameters["choice"]), shared, tell)
+    return {**_shown(found), "page": _page(project, found)}
 
 
 def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, Any], tell: Tell) -> Audit:
     """In row order: the auditor hides it from the attackers itself, and knows whose row is whose."""
     schema = project.schema()
-    found = promised(choice, schema, usable_records(project))
+    expected = promised(choice, schema, usable_records(project))
     sample = sample_rows(project.typed_table(), rows)
     tell(None, "Making a preview with seeded noise")
     settings = choice.model_dump(exclude={"shuffle", "epsilon"})
     preview = protect(sample, schema, **settings, epsilon=choice.epsilon or None, seed=SEED)
-    audit = audit_release(sample, preview.table, schema, in_order=True, k=found.k, **shared)
-    guarantee = found.guarantee
-    promise = Promised(choice.method, guarantee.status, guarantee.label, found.odds)
-    return replace(audit, subject="preview with seeded noise", promised=promise)
+    found = audit(sample, preview, schema, k=expected.k, **shared)
+    guarantee = expected.guarantee
+    promise = Promised(choice.method, guarantee.status, guarantee.label, expected.odds)
+    return replace(found, subject="preview with seeded noise", promised=promise)
 
 
 def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Audit:
@@ -81,9 +80,7 @@ def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Au
         )
     released = read_table(entry.data, table=entry.table, schema=schema.with_default_dialect)
     order = _order(entry) if certificate.release.shuffled else None
-    return audit_release(
-        project.typed_table(), released, schema, certificate=certificate, order=order, **shared
-    )
+    return audit(project.typed_table(), released, schema, certificate=certificate, order=order, **shared)
 
 
 def _order(entry: Released) -> list[int] | None:

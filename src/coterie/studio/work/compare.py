@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
-from coterie.comparison.comparison import Comparison, compare
-from coterie.comparison.grid import left_out, make_grid
+from coterie.comparison.compare import compare
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import left_out
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
 from coterie.report.verdict import verdict
@@ -25,12 +26,20 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     """`parameters`: methods, epsilons, ks, rows, synthetic."""
     tell(0.01, "Drawing the sample")
     sample = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
-    grid = make_grid(parameters["methods"], parameters["epsilons"], parameters["ks"], RUNS, SEED)
 
     def advanced(done: int, total: int) -> None:
         tell(0.02 + 0.43 * done / total, f"Comparing: {done} of {total} choices")
 
-    comparison = compare(sample.table, sample.schema, grid, progress=advanced)
+    comparison = compare(
+        sample.table,
+        sample.schema,
+        methods=parameters["methods"],
+        epsilon=parameters["epsilons"],
+        k=parameters["ks"],
+        runs=RUNS,
+        seed=SEED,
+        progress=advanced,
+    )
     best = best_cells(comparison)
     said = verdict(comparison, best)
     tell(0.45, "Making an example of each method")

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from coterie.engines.in_memory import protect
 from coterie.evaluation import all_measures
 from coterie.evaluation.correlation_error import correlations
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
+from coterie.publication.protect import protect
 from coterie.report.charts import number
 from coterie.report.counting import counted
 from coterie.report.ranking import UNITS, WORDS
@@ -29,11 +29,9 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     tell(0.02, "Drawing the sample")
     choice = Choice.model_validate(parameters["choice"])
     sample = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
-    done: list[str] = []
 
-    def protected(name: str) -> None:
-        done.append(name)
-        tell(0.1 + 0.4 * len(done) / len(sample.schema.protected), "Protecting the sample")
+    def protected(what: str, done: float, total: float) -> None:
+        tell(0.1 + 0.4 * done / total, "Protecting the sample")
 
     tell(0.1, "Protecting the sample")
     release = protect(
@@ -49,7 +47,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
     )
     tell(0.5, "Counting before and after")
     # Not shuffled, whatever was chosen: the order of the rows changes no figure here, and errors need it.
-    synthetic = get_method(choice.method).synthesis is not None
+    synthetic = get_method(choice.method).synthetic
     pair = bring_together(sample.table, release.table, sample.schema, shuffled=synthetic)
     attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.

@@ -11,13 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import SchemaError
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.orders import frequency_order, short_order
 from coterie.schema.taxonomy.semantics import distance_matrix, domain_marginality, marginality_order
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import CategoryColumn, Codes, Floats, NumericColumn
+from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
 from coterie.table.columns.released_type import released_field
 
 MISSING_LABEL = "(missing)"
@@ -56,9 +57,12 @@ def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
     codes[codes < 0] = np.nan
     field, restore = _released(attribute, labels)
     domain = Domain(lower=0, upper=len(labels) - 1)
-    return NumericColumn(
-        attribute, codes, domain, 1.0, field, lambda ranks: restore(np.rint(ranks).astype(np.int32))
-    )
+    return NumericColumn(attribute, codes, domain, 1.0, field, lambda ranks: restore(_rank_codes(ranks)))
+
+
+def _rank_codes(ranks: Floats) -> Codes:
+    """The nearest rank; -1 for missing."""
+    return np.where(np.isnan(ranks), -1, np.rint(np.nan_to_num(ranks))).astype(np.int32)
 
 
 def filled(column: CategoryColumn, absent: NDArray[np.bool_]) -> CategoryColumn:
@@ -131,4 +135,4 @@ def _released(attribute: Attribute, labels: Sequence[str]) -> tuple[pa.Field, Ca
     shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
     field = released_field(attribute, [label for label in shown if label is not None])
     values = pa.array(shown, pa.string()).cast(field.type)
-    return field, lambda codes: values.take(pa.array(codes))
+    return field, lambda codes: values.take(pa.array(codes, mask=codes < 0) if gaps else pa.array(codes))

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, Domain
 from coterie.schema.taxonomy.orders import encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 

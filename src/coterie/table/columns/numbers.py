@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Outside
 from coterie.schema.moments import as_number
 from coterie.table.columns import cells
-from coterie.table.columns.column import Floats, NumericColumn
+from coterie.table.columns.column import NumericColumn
 from coterie.table.columns.released_type import released_field
 
 _STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIMESTAMP: 1.0}
@@ -53,6 +55,8 @@ def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
     if values.min() >= domain.lower and values.max() <= domain.upper:
         return column, 0
     beyond = (values < domain.lower) | (values > domain.upper)
+    if not beyond.any():  # gaps that are an outcome of their own
+        return column, 0
     if attribute.outside is Outside.ERROR:
         raise DataError(
             f"Column '{attribute.name}' has values outside its declared domain.",
@@ -78,6 +82,9 @@ def _declared(attribute: Attribute, domain: Domain) -> float:
 
 def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
     """Released numbers as the type of the release; days and seconds since 1970 as dates and timestamps."""
+    gaps = np.isnan(values)
+    if gaps.any():
+        return pc.if_else(pa.array(gaps), pa.scalar(None, kind), _restored(kind, np.where(gaps, 0.0, values)))
     if pa.types.is_floating(kind):
         return _arrow(values)
     whole = _arrow(values.astype(np.int64))

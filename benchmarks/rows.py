@@ -1,0 +1,210 @@
+"""Synthetic rows beside AIM, MST and independent noisy histograms, on thirteen real tables: `python -m benchmarks rows`.
+
+Prints every cell, and yields the table of docs/explanation/synthetic-rows.md: in how many cells `dp-synthetic` is ahead. AIM and
+MST take minutes each; `python -m benchmarks.peers dpmm` measures them once and keeps their measures (COTERIE_PEERS), and ours and the floors are kept
+beside them, by version of the rule.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers import against_dpmm
+from benchmarks.peers.environment import cache_folder
+from benchmarks.rows_measures import MEASURES, Columns, Measured
+from benchmarks.rows_tables import NAMES, BenchmarkTable, missing, schema_of, table
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.engines.whole_table import synthesised
+from coterie.methods import get_method
+from coterie.promise.terms import Budget
+from coterie.schema.attributes import Schema
+from coterie.schema.document import as_schema
+from coterie.table.columns.categories import MISSING_LABEL
+from coterie.table.columns.column import CategoryColumn, Column
+
+EPSILONS = (0.1, 1.0, 4.0)
+DELTA = Fraction(1, 100_000)
+SEEDS = (1, 2, 3)
+METHOD = "dp-synthetic"
+OURS = ("pure", "delta", "delta, target")
+FLOORS = ("histograms", "independent", "bootstrap")
+
+
+def run() -> Iterator[str]:
+    peers = against_dpmm.kept()
+    won: dict[tuple[float, str, bool], list[bool]] = {}
+    gap: dict[tuple[float, str], list[float]] = {}
+    for name in NAMES:
+        for epsilon in EPSILONS:
+            rows = {kind: _mean(name, epsilon, kind) for kind in (*OURS, *FLOORS)}
+            for kind in against_dpmm.KINDS:
+                found = _best(peers, name, epsilon, kind)
+                if found is not None:
+                    rows[kind] = found
+            _show(name, epsilon, rows)
+            for ours, other in (("delta", "aim"), ("delta", "mst"), ("pure", "histograms")):
+                if other in rows:
+                    key = (epsilon, other, table(name).tuned)
+                    won.setdefault(key, []).extend(_ahead(rows[ours], rows[other], m) for m in MEASURES)
+                    gap.setdefault((epsilon, other), []).append(rows[ours]["AUC"] - rows[other]["AUC"])
+    yield "| ε | compared with | tables used for tuning | other tables | mean AUC, ours less theirs |"
+    yield "|---|---|---|---|---|"
+    for epsilon in EPSILONS:
+        for other, mode in (
+            ("aim", "AIM, ours with δ"),
+            ("mst", "MST, ours with δ"),
+            ("histograms", "histograms, ours pure ε"),
+        ):
+            cells = [won.get((epsilon, other, tuned), []) for tuned in (True, False)]
+            shown = [f"{sum(part)} of {len(part)}" if part else "not measured" for part in cells]
+            difference = gap.get((epsilon, other))
+            yield (
+                f"| {epsilon:g} | {mode} | {' | '.join(shown)} | {np.mean(difference):+.3f} |"
+                if difference
+                else ""
+            )
+
+
+def _ahead(ours: dict[str, float], theirs: dict[str, float], measure: str) -> bool:
+    return ours[measure] > theirs[measure] if measure == "AUC" else ours[measure] < theirs[measure]
+
+
+def _best(peers: dict, name: str, epsilon: float, kind: str) -> dict[str, float] | None:
+    """The better of the two ways to cut numbers, by two-way TV, over all seeds that were measured."""
+    found = []
+    for bins in against_dpmm.BINS:
+        runs = [value for key, value in peers.items() if key[:4] == (name, epsilon, kind, bins)]
+        if runs:
+            found.append({measure: float(np.mean([run[measure] for run in runs])) for measure in MEASURES})
+    return min(found, key=lambda mean: mean["two-way TV"]) if found else None
+
+
+@cache
+def _measured(name: str) -> tuple[BenchmarkTable, Measured]:
+    asked = table(name)
+    return asked, Measured(asked)
+
+
+def _kept_file() -> Path:
+    return cache_folder() / "coterie_measures.jsonl"
+
+
+def _version() -> str:
+    return repr(get_method(METHOD).whole_table)
+
+
+@cache
+def _kept() -> dict[tuple[str, ...], dict[str, float]]:
+    if not _kept_file().is_file():
+        return {}
+    lines = [json.loads(line) for line in _kept_file().read_text().splitlines()]
+    return {tuple(map(str, line["key"])): line["measures"] for line in lines}
+
+
+def _mean(name: str, epsilon: float, kind: str) -> dict[str, float]:
+    runs = []
+    for seed in SEEDS:
+        version = _version() if kind in OURS else ""
+        key = tuple(map(str, (name, epsilon, kind, seed, version)))
+        if key not in _kept():
+            asked, measured = _measured(name)
+            start = time.process_time()
+            columns = _rows(asked, epsilon, kind, seed)
+            taken = time.process_time() - start
+            _kept()[key] = measured.of(columns) | {"seconds": taken}
+            with _kept_file().open("a") as file:
+                file.write(json.dumps({"key": key, "measures": _kept()[key]}) + "\n")
+        runs.append(_kept()[key])
+    return {measure: float(np.mean([run[measure] for run in runs])) for measure in (*MEASURES, "seconds")}
+
+
+def _rows(asked: BenchmarkTable, epsilon: float, kind: str, seed: int) -> Columns:
+    draw = np.random.default_rng(seed)
+    if kind == "bootstrap":
+        chosen = draw.integers(0, asked.rows, asked.rows)
+        return {name: values[chosen] for name, values in asked.columns.items()}
+    if kind == "independent":
+        return {name: draw.permutation(values) for name, values in asked.columns.items()}
+    if kind == "histograms":
+        return _histograms(asked, epsilon, draw)
+    return _synthetic(asked, epsilon, kind, seed)
+
+
+def _synthetic(asked: BenchmarkTable, epsilon: float, kind: str, seed: int) -> Columns:
+    schema = as_schema(schema_of(asked))
+    columns = {name: _column(asked, schema, name) for name in asked.columns}
+    delta = None if kind == "pure" else DELTA
+    method = get_method(METHOD)
+    budget = Budget.of(str(epsilon), schema, method, delta)
+    assert method.whole_table is not None
+    target = asked.target if "target" in kind else None
+    found = synthesised(
+        method.whole_table, columns, asked.rows, budget, SeededSampler(seed), None, target
+    ).values
+    return {name: _back(columns[name], values) for name, values in found.items()}
+
+
+def _column(asked: BenchmarkTable, schema: Schema, name: str) -> Column:
+    import pyarrow as pa
+
+    from coterie.table.checked import column_of
+
+    values, public = asked.columns[name], asked.public[name]
+    gaps = missing(values)
+    if public.labels is not None:
+        shown = [None if gap else public.labels[value] for value, gap in zip(values, gaps, strict=True)]
+    else:
+        shown = [None if gap else value for value, gap in zip(values.tolist(), gaps, strict=True)]
+    return column_of(pa.chunked_array([pa.array(shown)]), schema[name], schema)
+
+
+def _back(column: Column, values: np.ndarray) -> np.ndarray:
+    if not isinstance(column, CategoryColumn):
+        return values
+    labels = list(column.taxonomy.categories)
+    declared = column.attribute.categories
+    assert declared is not None
+    place = {label: number for number, label in enumerate(declared.labels or ())} | {MISSING_LABEL: -1}
+    return np.array([place[label] for label in labels])[values]
+
+
+def _histograms(asked: BenchmarkTable, epsilon: float, draw: np.random.Generator) -> Columns:
+    """Every attribute by itself: labels and few values counted, else 32 cells of equal width; Laplace of scale 2m/ε."""
+    found = {}
+    for name, public in asked.public.items():
+        values = asked.columns[name]
+        gaps = missing(values)
+        if public.labels is not None:
+            size, code = len(public.labels), values
+        else:
+            filled = np.where(gaps, public.lower, values)
+            size = int(public.upper - public.lower) + 1 if public.few else 32
+            width = 1.0 if public.few else (public.upper - public.lower) / size
+            code = np.clip(((filled - public.lower) / width).astype(int), 0, size - 1)
+        cells = size + bool(gaps.any())
+        counts = np.bincount(np.where(gaps, size, code), minlength=cells)
+        noisy = np.maximum(counts + draw.laplace(0, 2 * len(asked.public) / epsilon, cells), 0)
+        chance = noisy / noisy.sum() if noisy.sum() > 0 else np.full(cells, 1 / cells)
+        drawn = draw.choice(cells, asked.rows, p=chance)
+        if public.labels is not None:
+            found[name] = np.where(drawn == size, -1, drawn)
+            continue
+        inside = drawn + (0 if public.few else draw.random(asked.rows))
+        numbers = public.lower + inside * width
+        found[name] = np.where(drawn == size, np.nan, np.rint(numbers) if public.whole else numbers)
+    return found
+
+
+def _show(name: str, epsilon: float, rows: dict[str, dict[str, float]]) -> None:
+    print(f"{name}, ε = {epsilon:g}", file=sys.stderr)
+    for kind, found in rows.items():
+        shown = "  ".join(f"{measure} {found[measure]:.3f}" for measure in MEASURES)
+        print(f"  {kind:14} {shown}", file=sys.stderr, flush=True)

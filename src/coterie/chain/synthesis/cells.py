@@ -1,0 +1,216 @@
+"""The public cells of one attribute: values → codes of a fine grid, nested coarser grids above it, and codes → values.
+
+Everything here follows from the declared domain alone. What the method reads of a column is how many records lie in each
+cell, so that a chunk of records adds up with any other chunk.
+
+Numbers: single cells for zero and the two bounds (spikes stand there), cells of equal width, and cells that grow by powers of
+four from zero (long tails). Each is cut into four, three times over, down to the step between values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
+
+Whole = NDArray[np.int64]
+
+LINEAR = 8  # cells of equal width on the coarsest grid
+SPLIT = 4  # parts of a cell on the next finer grid
+LEVELS = 3  # grids below the coarsest
+POWERS = 6  # powers of four below the larger bound
+FEW = 24  # possible values that are counted one by one from the start
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCells:
+    """One cell per label, and one for missing where that is an outcome."""
+
+    labels: int
+    missing: bool
+    ordered: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.labels + self.missing
+
+    @property
+    def levels(self) -> tuple[Whole, ...]:
+        return (np.arange(self.size),)
+
+    @property
+    def positions(self) -> Floats:
+        """Where each cell stands among the others, for scores; missing has none."""
+        return np.where(np.arange(self.size) < self.labels, np.arange(self.size), np.nan).astype(np.float64)
+
+    @property
+    def widths(self) -> Floats:
+        return np.ones(self.size)
+
+    def encode(self, codes: NDArray[np.integer]) -> Whole:
+        """Code -1 is missing."""
+        return np.where(codes < 0, self.labels, codes).astype(np.int64)
+
+    def decode(self, cells: Whole, uniform: Floats) -> Whole:
+        return np.where(cells == self.labels, -1, cells) if self.missing else cells
+
+
+@dataclass(frozen=True, slots=True)
+class NumberCells:
+    """Cell i holds the values from `lows[i]` to `highs[i]`: both ends equal for a single value, else the upper one excluded.
+
+    With a step, ends are whole multiples of it, counted from the lower bound, and `highs` are included.
+    """
+
+    lows: Floats
+    highs: Floats
+    levels: tuple[
+        Whole, ...
+    ]  # fine cell → cell of each grid, coarsest first; missing is the last cell of each
+    missing: bool
+    step: float | None
+    lower: float
+    upper: float
+    ordered: bool = True
+
+    @property
+    def size(self) -> int:
+        return len(self.lows) + self.missing
+
+    @property
+    def positions(self) -> Floats:
+        middle = np.arange(len(self.lows), dtype=np.float64)
+        return np.append(middle, np.nan) if self.missing else middle
+
+    @property
+    def widths(self) -> Floats:
+        """How much of the domain each fine cell covers: possible values, or length; missing counts for one."""
+        if self.step is not None:
+            found = self.highs - self.lows + 1
+        else:
+            found = np.maximum(self.highs - self.lows, 0.0)
+        return np.append(found, 1.0) if self.missing else found
+
+    def encode(self, values: Floats) -> Whole:
+        """NaN is missing; values beyond the bounds lie in the outermost cells."""
+        gaps = np.isnan(values)
+        inside = np.clip(np.where(gaps, self.lower, values), self.lower, self.upper)
+        if self.step is not None:
+            inside = np.rint((inside - self.lower) / self.step)
+        found = np.searchsorted(self.lows, inside, side="right") - 1
+        if (
+            self.step is None
+        ):  # a single value starts where the next cell does: the value itself is the single one's
+            before = np.maximum(found - 1, 0)
+            found = np.where((self.lows[before] == inside) & (self.highs[before] == inside), before, found)
+        return np.where(gaps, len(self.lows), found).astype(np.int64)
+
+    def decode(self, cells: Whole, uniform: Floats) -> Floats:
+        """A value evenly from the cell; NaN for missing. `uniform` lies in [0, 1)."""
+        gaps = cells == len(self.lows)
+        place = np.where(gaps, 0, cells)
+        low, high = self.lows[place], self.highs[place]
+        if self.step is not None:
+            whole = low + np.floor(uniform * (high - low + 1))
+            per_unit = 1 / self.step
+            values = (
+                np.rint((self.lower + whole * self.step) * per_unit) / per_unit
+                if self.step < 1
+                else self.lower + whole * self.step
+            )
+        else:
+            values = low + uniform * (high - low)
+        return np.where(gaps, np.nan, np.clip(values, self.lower, self.upper))
+
+
+Cells = LabelCells | NumberCells
+
+
+def number_cells(lower: float, upper: float, step: float | None, missing: bool) -> NumberCells:
+    if step is not None:
+        steps = int(np.floor((upper - lower) / step + 1e-9))
+        if steps + 1 <= FEW:
+            ends = np.arange(steps + 1, dtype=np.float64)
+            return NumberCells(
+                ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper
+            )
+        zero = round(-lower / step) if lower < 0 < upper else None
+        lows, highs, levels = _nested(0.0, float(steps), zero, whole=True)
+        return NumberCells(lows, highs, _gapped(levels, missing), missing, step, lower, upper)
+    zero = 0.0 if lower < 0 < upper else None
+    lows, highs, levels = _nested(lower, upper, zero, whole=False)
+    return NumberCells(lows, highs, _gapped(levels, missing), missing, None, lower, upper)
+
+
+def _nested(
+    lower: float, upper: float, zero: float | None, *, whole: bool
+) -> tuple[Floats, Floats, list[Whole]]:
+    """The fine cells from the lower bound to the upper, and the cell of each on every grid."""
+    cells = _coarse(lower, upper, zero, whole=whole)
+    levels = [np.arange(len(cells))]
+    for _ in range(LEVELS):
+        finer: list[tuple[float, float]] = []
+        parents: list[int] = []
+        for number, cell in enumerate(cells):
+            parts = _cut(*cell, whole=whole)
+            finer.extend(parts)
+            parents.extend([number] * len(parts))
+        levels = [level[parents] for level in levels] + [np.arange(len(finer))]
+        cells = finer
+    lows, highs = np.array(cells, dtype=np.float64).T
+    return lows, highs, levels
+
+
+def _coarse(lower: float, upper: float, zero: float | None, *, whole: bool) -> list[tuple[float, float]]:
+    width = upper - lower
+    centre = zero if zero is not None else (lower if lower >= 0 or whole else upper)
+    edges = {lower, upper}
+    edges |= {lower + width * i / LINEAR for i in range(1, LINEAR)}
+    reach = max(upper - centre, centre - lower)
+    for power in range(1, POWERS + 1):
+        for side in (-1, 1):
+            edges.add(centre + side * reach * 4.0**-power)
+    if whole:
+        edges = {float(np.rint(edge)) for edge in edges}
+    ordered = sorted(edge for edge in edges if lower <= edge <= upper)
+    single = {lower, upper} | ({centre} if lower < centre < upper else set())
+    cells: list[tuple[float, float]] = []
+    ordered = sorted(set(ordered) | single)
+    for place, edge in enumerate(ordered):
+        following = ordered[place + 1] if place + 1 < len(ordered) else None
+        if edge in single:
+            cells.append((edge, edge))
+        if following is None:
+            break
+        if whole:
+            low = edge + 1 if edge in single else edge
+            high = following - 1
+            if low <= high:
+                cells.append((low, high))
+        else:
+            cells.append((edge, following))
+    return cells
+
+
+def _cut(low: float, high: float, *, whole: bool) -> list[tuple[float, float]]:
+    if whole:
+        values = int(high - low) + 1
+        parts = min(SPLIT, values)
+        starts = [low + values * i // parts for i in range(parts)]
+        ends = [*(start - 1 for start in starts[1:]), high]
+        return list(zip(starts, ends, strict=True))
+    if high <= low:
+        return [(low, high)]
+    edges = [low + (high - low) * i / SPLIT for i in range(SPLIT)] + [high]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def _with_gap(level: Whole, missing: bool) -> Whole:
+    return np.append(level, level.max() + 1) if missing else level
+
+
+def _gapped(levels: list[Whole], missing: bool) -> tuple[Whole, ...]:
+    return tuple(_with_gap(level, missing) for level in levels)

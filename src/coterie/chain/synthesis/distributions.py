@@ -1,0 +1,183 @@
+"""Noisy counts on nested grids → the released distribution of one attribute.
+
+A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public grid
+says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the attribute's
+budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
+its noise. Only `read` looks at exact counts, and only through the accountant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.chain.synthesis.accountant import Accountant, Reading
+from coterie.chain.synthesis.cells import Cells
+from coterie.chain.synthesis.marginal import onto_counts
+from coterie.schema.arrays import Floats
+
+Whole = NDArray[np.int64]
+
+_CUT_ABOVE = 4.0  # standard deviations of the noise that a cell must hold to be cut …
+_CUT_SHARE = 0.02  # … and the share of all records
+_MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
+_STEPS = 400
+DROWNED = 1e6  # noise so many times as large as n: nothing is left to fit
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A histogram that was read: the leaf → cell of it, and the noisy counts."""
+
+    cell_of: Whole  # of each fine cell
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Released counts of every fine cell (they add up to n), and the noisy histograms they come from."""
+
+    counts: Floats
+    parts: tuple[Part, ...]
+
+    @property
+    def shares(self) -> Floats:
+        return self.counts / self.counts.sum()
+
+    @property
+    def atoms(self) -> Whole:
+        """Fine cell → the smallest part of the domain that was counted: inside it, nothing is known."""
+        lines = np.column_stack([part.cell_of for part in self.parts])
+        changes = np.append(True, (lines[1:] != lines[:-1]).any(axis=1))
+        return np.cumsum(changes) - 1
+
+
+def read(
+    fine: Whole,
+    cells: Cells,
+    n: float,
+    part: Fraction,
+    levels: Sequence[Fraction],
+    accountant: Accountant,
+    name: str,
+) -> Distribution:
+    """`fine` are the exact counts of the fine cells; `levels` the shares of `part` for all histograms but the last."""
+    grids = cells.levels
+    parts: list[Part] = []
+    leaf = grids[0]
+    spent = Fraction(0)
+    for number in range(min(len(levels), len(grids) - 1)):
+        cost = part * levels[number]
+        found = _histogram(fine, leaf, cost, accountant, f"{name}: histogram {number + 1}")
+        spent += cost
+        parts.append(found)
+        finer = _cut(leaf, grids, number, found.reading, n)
+        if finer is None:
+            break
+        leaf = finer
+    last = part - spent
+    if parts:
+        guess = _fitted(parts, cells, n)
+        leaf = _merged(leaf, guess, cells, accountant.deviation(last))
+    parts.append(_histogram(fine, leaf, last, accountant, f"{name}: last histogram"))
+    return Distribution(_fitted([_expected(parts[-1], cells, n), *parts], cells, n), tuple(parts))
+
+
+def _expected(part: Part, cells: Cells, n: float) -> Part:
+    """What one would think without data, as a reading: the less noise explains of the distance to it, the less it weighs.
+
+    Half by the width of the cells, half the same for each cell of the coarsest grid: small values are common.
+    """
+    coarse = cells.levels[0]
+    widths = cells.widths
+    by_width = widths / widths.sum()
+    alone = np.bincount(coarse, weights=widths)
+    each = np.where(alone > 0, 1.0, 0.0) if alone.any() else np.ones(len(alone))
+    by_cell = (each / each.sum())[coarse] * np.where(
+        alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0
+    )
+    values = n * np.bincount(part.cell_of, weights=(by_width + by_cell) / 2)
+    noise = part.reading.deviation
+    if noise > DROWNED * max(n, 1.0):
+        return Part(part.cell_of, Reading(values, 1.0))
+    spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
+    return Part(part.cell_of, Reading(values, float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6)))))
+
+
+def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accountant, what: str) -> Part:
+    counts = np.zeros(int(cell_of.max()) + 1, dtype=np.int64)
+    np.add.at(counts, cell_of, fine)
+    return Part(cell_of, accountant.noisy_histogram(counts, cost, what))
+
+
+def _cut(leaf: Whole, grids: Sequence[Whole], level: int, reading: Reading, n: float) -> Whole | None:
+    """The partition one level finer where much was found; None where nothing was."""
+    least = max(_CUT_ABOVE * reading.deviation, _CUT_SHARE * n)
+    large = reading.values > least
+    if not large.any():
+        return None
+    finer = np.where(large[leaf], grids[level + 1], -1)
+    # Cells are numbered along the domain: a new one wherever the old cell, or the part of a cut one, changes.
+    changes = np.append(True, (leaf[1:] != leaf[:-1]) | (finer[1:] != finer[:-1]))
+    return np.cumsum(changes) - 1
+
+
+def _merged(leaf: Whole, guess: Floats, cells: Cells, deviation: float) -> Whole:
+    """Neighbouring leaves counted together until each group holds more than the noise; single values of weight stay alone."""
+    sizes = np.bincount(leaf, weights=guess)
+    fine_cells = len(leaf) - int(cells.missing)
+    gap = int(leaf[-1]) if cells.missing else -1
+    groups = np.empty(len(sizes), dtype=np.int64)
+    group, held = -1, np.inf
+    least = _MERGE_BELOW * deviation
+    for number, size in enumerate(sizes):
+        if number == gap or held >= least or size >= least:
+            group, held = group + 1, 0.0
+        held += size
+        groups[number] = group
+        if number == gap:
+            held = np.inf
+    del fine_cells
+    return groups[leaf]
+
+
+def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
+    """Least squares over the common refinement, non-negative, with total n; even inside its cells."""
+    parts = [part for part in parts if part.reading.deviation < DROWNED * max(n, 1.0)]
+    if not parts:
+        return np.asarray(cells.widths / cells.widths.sum() * n)
+    atoms, place = np.unique(np.column_stack([part.cell_of for part in parts]), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    weights = [1 / max(part.reading.deviation, 1e-9) ** 2 for part in parts]
+    scale = sum(weights)
+    widths = np.bincount(place, weights=np.maximum(cells.widths, 1e-300))
+    estimate = _start(parts, atoms, n, widths)
+    # Projected gradient with momentum (FISTA); atoms share cells, so the step is over the largest cell.
+    steepest = max(sum(w / scale * np.bincount(atoms[:, i]).max() for i, w in enumerate(weights)), 1e-12)
+    ahead, momentum = estimate, 1.0
+    for _ in range(_STEPS):
+        gradient = np.zeros(len(atoms))
+        for i, part in enumerate(parts):
+            cell = atoms[:, i]
+            off = np.bincount(cell, weights=ahead, minlength=len(part.reading.values)) - part.reading.values
+            gradient += weights[i] / scale * off[cell]
+        new = onto_counts(ahead - gradient / steepest, n)
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / following * (new - estimate)
+        moved = np.abs(new - estimate).max()
+        estimate, momentum = new, following
+        if moved < 1e-6 * max(n, 1.0):
+            break
+    inside = np.maximum(cells.widths, 1e-300) / widths[place]
+    return np.asarray(estimate[place] * inside)
+
+
+def _start(parts: Sequence[Part], atoms: Whole, n: float, widths: Floats) -> Floats:
+    """The last histogram, spread evenly inside its cells."""
+    cell = atoms[:, -1]
+    within = np.bincount(cell, weights=widths)
+    return onto_counts(parts[-1].reading.values[cell] * widths / within[cell], n)

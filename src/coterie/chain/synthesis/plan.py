@@ -1,0 +1,143 @@
+"""The public rule: how the budget is shared, how many tables are read and how large, from n, m, the budget and c alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.cells import Cells
+
+_HOPELESS = 0.01  # n over the noise on one count: below, nothing is read but distributions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    attributes: tuple[Fraction, ...]  # of the whole, for the distribution of each attribute
+    levels: tuple[tuple[Fraction, ...], ...]  # of that, for each histogram but the last
+    matrix: Fraction
+    table: Fraction  # for each table
+    choice: Fraction  # for each choice of a table
+    rounds: tuple[int, ...]  # tables in each round
+    bins: int  # per attribute of a table, at most
+    sweeps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The constants behind a plan. They were chosen on some tables and kept for others (docs/explanation/…)."""
+
+    marginals: tuple[tuple[float, float], ...] = (
+        (10, 0.9),
+        (30, 0.7),
+        (100, 0.55),
+        (300, 0.45),
+        (1000, 0.4),
+    )  # ρ
+    pure_marginals: tuple[tuple[float, float], ...] = (
+        (30, 0.92),
+        (70, 0.85),
+        (150, 0.75),
+        (300, 0.65),
+        (1000, 0.5),
+    )
+    matrix: float = 0.2  # of what the distributions leave
+    choosing: float = 0.15  # of what tables get
+    density: float = 0.30  # noise of all cells of a table together, in records per record
+    least_bins: int = 3
+    most_bins: int = 20
+    least_tables: float = 0.8  # per attribute but one
+    most_tables: float = 2.5
+    levels: tuple[tuple[float, tuple[float, ...]], ...] = (
+        (300.0, (0.12, 0.16, 0.20)),
+        (100.0, (0.15, 0.25)),
+        (30.0, (0.30,)),
+    )  # records per noise on one, at least, and the shares of the histograms before the last
+    rounds: int = 4
+    sweeps: int = 12
+
+
+def plan_for(
+    n: int,
+    cells: Sequence[Cells],
+    parts: Sequence[Fraction],
+    accountant: Accountant,
+    *,
+    target: bool = False,
+    rule: Rule,
+) -> Plan:
+    """`parts` go to the attributes' distributions; what they leave of the whole goes to correlations and tables."""
+    levels = tuple(_levels(n / accountant.deviation(part), rule) for part in parts)
+    attributes = len(cells)
+    left = accountant.left - sum(parts, Fraction(0))
+    if left == 0:
+        return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
+    scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
+    matrix = left * _part(rule.matrix) if scored > 1 else Fraction(0)
+    rest = left - matrix
+    tables = _tables(n, attributes, rest, accountant, rule, target)
+    chosen = tables - (attributes - 1 if target else 0)
+    choosing = rest * _part(rule.choosing) if chosen else Fraction(0)
+    table = (rest - choosing) / tables
+    noise = accountant.deviation(table)
+    bins = int(math.sqrt(rule.density * n / noise)) if noise < n else 0
+    return Plan(
+        attributes=tuple(parts),
+        levels=levels,
+        matrix=matrix,
+        table=table,
+        choice=choosing / chosen if chosen else Fraction(0),
+        rounds=_rounds(tables, attributes, target, rule.rounds),
+        bins=max(rule.least_bins, min(rule.most_bins, bins)),
+        sweeps=rule.sweeps,
+    )
+
+
+def distribution_share(n: int, attributes: int, accountant: Accountant, rule: Rule) -> Fraction:
+    """The part of the whole that distributions get: nearly all of it where noise leaves room for nothing else.
+
+    Between the points of the rule, along the logarithm of n over the noise that an even split would put on one count.
+    """
+    signal = n / accountant.deviation(Fraction(1, attributes))
+    if attributes == 1 or signal < _HOPELESS:
+        return Fraction(1)
+    points = rule.marginals if accountant.currency is Currency.RHO else rule.pure_marginals
+    places = [math.log(place) for place, _ in points]
+    return _part(float(np.interp(math.log(signal), places, [share for _, share in points])))
+
+
+def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:
+    """More tables where noise is small beside n."""
+    pairs = m * (m - 1) // 2
+    if target:
+        return min(pairs, m - 1 + max(0, round(0.2 * (m - 1))))
+    noise = accountant.deviation(rest / (m - 1))
+    signal = n / noise if noise > 0 else math.inf
+    per = rule.least_tables + (rule.most_tables - rule.least_tables) * min(
+        1.0, max(0.0, math.log10(max(signal, 1.0) / 10) / 2)
+    )
+    return max(1, min(pairs, round(per * (m - 1))))
+
+
+def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:
+    if target:
+        left = tables - (m - 1)
+        return (m - 1, left) if left else (m - 1,)
+    base, more = divmod(tables, rounds)
+    return tuple(size for size in (base + (i < more) for i in range(rounds)) if size)
+
+
+def _levels(signal: float, rule: Rule) -> tuple[Fraction, ...]:
+    """Finer histograms only where the noise leaves something to look for."""
+    for least, shares in rule.levels:
+        if signal >= least:
+            return tuple(_part(share) for share in shares)
+    return ()
+
+
+def _part(value: float) -> Fraction:
+    return Fraction(value).limit_denominator(1000)

@@ -1,0 +1,161 @@
+"""The part of a method that releases rows drawn from a model of the whole table: columns → cells → model → values.
+
+An engine encodes its records (`cells`), adds up counts (`Measures`), asks for the model once, and draws as many rows as it
+likes, in pieces of any size: row i is the same whichever piece it comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.chain.noise.sampler import Sampler, shuffled_order
+from coterie.chain.synthesis.accountant import Accountant
+from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells
+from coterie.chain.synthesis.decimals import noisy_step, worth_reading
+from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
+from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
+from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
+from coterie.schema.attributes import Missing
+from coterie.table.columns.categories import MISSING_LABEL
+from coterie.table.columns.column import CategoryColumn, Column
+
+Whole = NDArray[np.int64]
+MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own
+
+
+@dataclass(frozen=True, slots=True)
+class CodedColumn:
+    """One attribute: its cells, and how the codes of its labels become numbers of cells."""
+
+    cells: Cells
+    gap: int | None = None  # the code that stands for missing among the labels of a category
+
+    @classmethod
+    def of(cls, column: Column, step: float | None = None) -> CodedColumn:
+        """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
+        gaps = column.attribute.missing is Missing.OWN_CATEGORY
+        if isinstance(column, CategoryColumn):
+            labels = column.taxonomy.categories
+            gap = labels.index(MISSING_LABEL) if gaps else None
+            return cls(LabelCells(len(labels) - gaps, gaps), gap)
+        lower, upper = column.domain.lower, column.domain.upper
+        return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps))
+
+    def encode(self, column: Column) -> Whole:
+        if not isinstance(column, CategoryColumn):
+            return self.cells.encode(column.values)
+        codes = column.codes.astype(np.int64)
+        if self.gap is not None:  # the labels behind it move up by one
+            codes = np.where(codes == self.gap, -1, codes - (codes > self.gap))
+        return self.cells.encode(codes)
+
+    def decode(self, codes: Whole, uniform: Floats) -> NDArray[Any]:
+        """Values as the column holds them: numbers with NaN for missing, or codes of labels."""
+        values = self.cells.decode(codes, uniform)
+        if not isinstance(self.cells, LabelCells):
+            return values
+        if self.gap is not None:
+            values = np.where(values < 0, self.gap, values + (values >= self.gap))
+        return values.astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A model and the order in which its rows are drawn."""
+
+    model: Model
+    order: Whole
+    columns: tuple[CodedColumn, ...]
+
+    def codes(self, attribute: int, first: int, count: int) -> Whole:
+        rows = self.order[np.arange(first, first + count) % len(self.order)]
+        return self.model.rows[attribute][rows].astype(np.int64)
+
+    def values(self, attribute: int, first: int, count: int, sampler: Sampler) -> NDArray[Any]:
+        """Rows first … first+count-1 of one attribute; `sampler` starts at row `first`."""
+        words = sampler.uniform_words(count, f"coterie: values of attribute {attribute}")
+        uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return self.columns[attribute].decode(self.codes(attribute, first, count), uniform)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTable:
+    rule: Rule = Rule()
+    stages: str = (
+        "correlation of all ranks · two-way tables where rows differ most, chosen by the exponential mechanism · "
+        "rows repaired table by table"
+    )
+
+    def share(self, attributes: int) -> Fraction:
+        """Of the budget, for dependence: known once n is (`parts`)."""
+        return Fraction(0)
+
+    def parts(self, records: int, weights: Sequence[Fraction], accountant: Accountant) -> list[Fraction]:
+        """The part of the whole that the distribution of each attribute gets, by its weight."""
+        share = distribution_share(records, len(weights), accountant, self.rule)
+        total = sum(weights, Fraction(0))
+        return [share * weight / total for weight in weights]
+
+    def columns(
+        self,
+        columns: Sequence[Column],
+        decimals: Callable[[Sequence[int]], Sequence[Whole]],
+        records: int,
+        parts: Sequence[Fraction],
+        accountant: Accountant,
+    ) -> tuple[CodedColumn, ...]:
+        """The cells of each attribute. `decimals` adds up `decimal_counts` of some columns, over all records.
+
+        Where the schema says nothing of decimal places, they are read for a small part of the attribute's budget.
+        """
+        asked = [
+            number
+            for number, column in enumerate(columns)
+            if not isinstance(column, CategoryColumn)
+            and column.step is None
+            and worth_reading(records, parts[number], accountant)
+        ]
+        steps: dict[int, float | None] = {}
+        for number, counts in zip(asked, decimals(asked) if asked else (), strict=True):
+            column = columns[number]
+            assert not isinstance(column, CategoryColumn)
+            lower, upper, name = column.domain.lower, column.domain.upper, f"attribute {number}"
+            steps[number] = noisy_step(counts, records, parts[number], lower, upper, accountant, name)
+        return tuple(CodedColumn.of(column, steps.get(number)) for number, column in enumerate(columns))
+
+    def draw(
+        self,
+        measures: Measures,
+        columns: Sequence[CodedColumn],
+        records: int,
+        rows: int,
+        parts: Sequence[Fraction],
+        accountant: Accountant,
+        target: int | None = None,
+    ) -> Drawn:
+        """`parts`: of the whole budget, for the distribution of each attribute; less what `columns` spent of them."""
+        cells = [column.cells for column in columns]
+        read = {entry.what: entry.part for entry in accountant.spent}
+        parts = [part - read.get(f"attribute {i}: decimal places", 0) for i, part in enumerate(parts)]
+        plan = plan_for(records, cells, parts, accountant, target=target is not None, rule=self.rule)
+        size = min(MOST_MODEL_ROWS, max(records, rows))
+        model = synthesise(measures, cells, records, size, plan, accountant, target=target)
+        order = shuffled_order(accountant.sampler, size, "coterie: order of the model rows")
+        return Drawn(model, order, tuple(columns))
+
+
+def target_number(names: Sequence[str], target: str | None) -> int | None:
+    if target is None:
+        return None
+    if target not in names:
+        raise ParameterError(
+            f"The target '{target}' is not a protected attribute.", f"Choose one of: {', '.join(names)}."
+        )
+    return list(names).index(target)

@@ -1,0 +1,126 @@
+"""Methods that model the whole table, over a Parquet file that is larger than memory.
+
+The file is read three times at most, batch by batch: for decimal places, for histograms, and for scores and tables. All are sums, so the model is
+the same as in memory. Rows are drawn range by range, whenever the release is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.chain.kernel import released_table
+from coterie.chain.synthesis.decimals import decimal_counts
+from coterie.chain.synthesis.measurements import measurements_table
+from coterie.chain.synthesis.scores import Scores
+from coterie.chain.synthesis.synthesiser import Summed
+from coterie.chain.synthesis.tables import Binning
+from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable
+from coterie.engines.out_of_core.chain import Advance, SamplerAt
+from coterie.engines.out_of_core.columns import StreamedTable
+from coterie.engines.whole_table import drawn_from, without_records
+from coterie.promise.terms import Budget
+from coterie.table.columns.column import Column
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedRecords:
+    table: StreamedTable
+    advance: Advance
+
+    def decimals(self, asked: Sequence[int]) -> list[Whole]:
+        protected = self.table.schema.protected
+        return [
+            np.sum(
+                [decimal_counts(batch.position) for batch in self.table.columns(protected[number])], axis=0
+            )
+            for number in asked
+        ]
+
+    def measures(self, coded: Sequence[CodedColumn]) -> _StreamedMeasures:
+        return _StreamedMeasures(self.table, tuple(coded), self.advance)
+
+
+@dataclass(frozen=True, slots=True)
+class _StreamedMeasures:
+    table: StreamedTable
+    coded: tuple[CodedColumn, ...]
+    advance: Advance
+
+    def histograms(self) -> list[Whole]:
+        found = []
+        for one, attribute in zip(self.coded, self.table.schema.protected, strict=True):
+            counts = np.zeros(one.cells.size, dtype=np.int64)
+            for batch in self.table.columns(attribute):
+                counts += np.bincount(one.encode(batch), minlength=one.cells.size)
+            found.append(counts)
+            self.advance(0.5)
+        return found
+
+    def dependence(self, scores: Scores, binning: Binning) -> tuple[Whole, list[Whole]]:
+        summed = Summed(scores, binning)
+        done = 0
+        for batches in self.table.rows_of(self.table.schema.protected):
+            codes = np.stack([one.encode(batch) for one, batch in zip(self.coded, batches, strict=True)])
+            summed.add(codes)
+            done += codes.shape[1]
+            self.advance(0.5 * len(self.coded) * codes.shape[1] / self.table.records)
+        return summed.gram, summed.tables
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedRows:
+    """The released rows, drawn whenever they are read: always the same ones."""
+
+    drawn: Drawn
+    budget: Budget
+    likes: tuple[Column, ...]  # what is declared, and how values are restored
+    count: int
+    sampler: SamplerAt
+
+    @classmethod
+    def of(
+        cls,
+        whole: WholeTable,
+        table: StreamedTable,
+        budget: Budget,
+        sampler: SamplerAt,
+        rows: int | None,
+        target: str | None,
+        advance: Advance,
+    ) -> StreamedRows:
+        likes = without_records(table.beginning(attribute) for attribute in table.schema.protected)
+        named = {column.attribute.name: column for column in likes}
+        records = StreamedRecords(table, advance)
+        drawn, shared = drawn_from(whole, records, named, table.records, budget, sampler(0), rows, target)
+        return cls(drawn, shared, likes, table.records if rows is None else rows, sampler)
+
+    @property
+    def measurements(self) -> pa.Table:
+        return measurements_table(self.drawn, self.likes)
+
+    def tables(
+        self, table: StreamedTable, length: int, kept: Callable[[], Iterator[pa.Table]] | None
+    ) -> Iterator[pa.Table]:
+        """In ranges of `length` rows, with the kept columns beside them; those come in pieces of their own length."""
+        beside = kept() if kept is not None else None
+        first = 0
+        while first < self.count:
+            part = next(beside) if beside is not None else None
+            count = min(length, self.count - first) if part is None else len(part)
+            values = {
+                column.attribute.name: (
+                    column.restore(self.drawn.values(number, first, count, self.sampler(first))),
+                    column.field,
+                )
+                for number, column in enumerate(self.likes)
+            }
+            other = {} if part is None else dict(zip(part.column_names, part.columns, strict=True))
+            yield released_table(table.schema, values, other)
+            first += count

@@ -1,0 +1,166 @@
+"""Methods that model the whole table, over a table in memory: encode, add up, draw noise, draw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coterie.chain.noise.sampler import Sampler
+from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.decimals import decimal_counts
+from coterie.chain.synthesis.measurements import measurements_table
+from coterie.chain.synthesis.synthesiser import CodedRecords, Measures
+from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable, target_number
+from coterie.errors import ParameterError
+from coterie.methods.recipe import Method
+from coterie.promise.terms import Budget
+from coterie.schema.attributes import Role, Schema
+from coterie.table.columns.column import Column
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesised:
+    """Values of every released row, and the model they were drawn from."""
+
+    values: dict[str, NDArray[Any]]
+    drawn: Drawn
+    budget: Budget
+    columns: tuple[Column, ...]  # as they are described; nothing of what they hold
+
+    @property
+    def measurements(self) -> pa.Table:
+        return measurements_table(self.drawn, self.columns)
+
+
+class Measured(Protocol):
+    @property
+    def measurements(self) -> pa.Table: ...
+
+
+def measurements_of(found: Measured | None, method: str) -> pa.Table:
+    if found is None:
+        raise ParameterError(
+            f"Method '{method}' does not draw rows from noisy counts.",
+            "Choose dp-synthetic, or leave them out.",
+        )
+    return found.measurements
+
+
+def check_options(method: Method, schema: Schema, rows: int | None, target: str | None) -> None:
+    """What only a method that models the whole table can do, before anything is read."""
+    if method.whole_table is None:
+        if rows is not None or target is not None:
+            raise ParameterError(
+                f"Method '{method.name}' releases one row per record, and knows no target.",
+                "Leave out rows and target, or choose a method that models the whole table, such as dp-synthetic.",
+            )
+        return
+    if rows is not None:
+        if isinstance(rows, bool) or not hasattr(rows, "__index__") or rows < 1:
+            raise ParameterError(
+                "The number of rows is not a whole number from 1 up.", "Give for example 1000."
+            )
+        if schema.with_role(Role.KEEP):
+            raise ParameterError(
+                "Columns that are kept have one value per record, so the number of rows cannot be chosen.",
+                "Leave out rows, or protect or drop the columns with `role: keep`.",
+            )
+    if target is not None and not isinstance(target, str):
+        raise ParameterError("The target is not the name of an attribute.", "Give the name of one attribute.")
+    target_number([attribute.name for attribute in schema.protected], target)
+
+
+def accountant_of(budget: Budget, sampler: Sampler) -> Accountant:
+    """One account for the whole release, less what private bounds took."""
+    if budget.rho is not None:
+        return Accountant(budget.rho, Currency.RHO, sampler)
+    return Accountant(sum(budget.shares.values(), Fraction(0)), Currency.EPSILON, sampler)
+
+
+def shared_out(budget: Budget, parts: Sequence[Fraction]) -> Budget:
+    """What each attribute's distribution got, and what was left for the dependence between them."""
+    whole = sum(budget.shares.values(), Fraction(0))
+    shares = {name: whole * part for name, part in zip(budget.shares, parts, strict=True)}
+    return replace(budget, shares=shares, dependence=whole - sum(shares.values(), Fraction(0)))
+
+
+class Records(Protocol):
+    """Where the records are: what an engine adds up over them."""
+
+    def decimals(self, asked: Sequence[int]) -> Sequence[Whole]:
+        """`decimal_counts` of those attributes."""
+        ...
+
+    def measures(self, coded: Sequence[CodedColumn]) -> Measures: ...
+
+
+def drawn_from(
+    whole: WholeTable,
+    records: Records,
+    columns: Mapping[str, Column],
+    count: int,
+    budget: Budget,
+    sampler: Sampler,
+    rows: int | None,
+    target: str | None,
+) -> tuple[Drawn, Budget]:
+    """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
+    names, described = list(columns), list(columns.values())
+    accountant = accountant_of(budget, sampler)
+    parts = whole.parts(count, list(budget.shares.values()), accountant)
+    coded = whole.columns(described, records.decimals, count, parts, accountant)
+    wanted = count if rows is None else rows
+    drawn = whole.draw(
+        records.measures(coded), coded, count, wanted, parts, accountant, target_number(names, target)
+    )
+    return drawn, shared_out(budget, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _InMemory:
+    columns: list[Column]
+    records: int
+
+    def decimals(self, asked: Sequence[int]) -> list[Whole]:
+        return [decimal_counts(self.columns[number].position) for number in asked]
+
+    def measures(self, coded: Sequence[CodedColumn]) -> CodedRecords:
+        sizes = tuple(column.cells.size for column in coded)
+        codes = np.empty((len(coded), self.records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
+        for line, one, column in zip(codes, coded, self.columns, strict=True):
+            line[:] = one.encode(column)
+        return CodedRecords(codes, sizes)
+
+
+def synthesised(
+    whole: WholeTable,
+    columns: Mapping[str, Column],
+    records: int,
+    budget: Budget,
+    sampler: Sampler,
+    rows: int | None = None,
+    target: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Synthesised:
+    """Over columns in memory."""
+    here = _InMemory(list(columns.values()), records)
+    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target)
+    values = {}
+    for number, name in enumerate(columns):
+        values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)
+        if progress:
+            progress(name)
+    return Synthesised(values, drawn, shared, without_records(columns.values()))
+
+
+def without_records(columns: Iterable[Column]) -> tuple[Column, ...]:
+    nobody = np.empty(0, dtype=np.intp)
+    return tuple(column.rows(nobody) for column in columns)

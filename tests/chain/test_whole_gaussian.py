@@ -1,0 +1,72 @@
+"""Discrete Gaussian draws for whole arrays: the right distribution, and no other; every coin exact."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from coterie.chain.noise import whole_gaussian as module
+from coterie.chain.noise.secure import KeyedSampler
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.noise.whole_gaussian import whole_gaussian
+from coterie.errors import ParameterError
+
+DRAWS = 60_000
+REJECTED = 1e-6  # how often the right answer fails
+
+
+def _statistic(drawn: np.ndarray, variance: float) -> tuple[float, int]:
+    """Pearson's chi-squared over all values that are expected five times or more."""
+    reach = int(12 * math.sqrt(variance)) + 3
+    values = np.arange(-reach, reach + 1)
+    chance = np.exp(-(values**2) / (2 * variance))
+    expected = len(drawn) * chance / chance.sum()
+    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=len(values))
+    kept = expected >= 5
+    rest = expected[~kept].sum()
+    found = float(((counts[kept] - expected[kept]) ** 2 / expected[kept]).sum())
+    if rest >= 5:
+        found += float((counts[~kept].sum() - rest) ** 2 / rest)
+    return found, int(kept.sum()) - 1 + (rest >= 5)
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(9, 4), Fraction(1000, 7)])
+def test_the_distribution_is_right_and_ten_percent_off_is_not(variance: Fraction) -> None:
+    drawn = whole_gaussian(DRAWS, variance, SeededSampler(5), "test")
+    found, degrees = _statistic(drawn, float(variance))
+    assert chi2.sf(found, degrees) > REJECTED
+    for wrong in (0.9, 1.1):
+        found, degrees = _statistic(drawn, float(variance) * wrong**2)
+        assert chi2.sf(found, degrees) < REJECTED
+
+
+def test_real_releases_draw_by_the_same_algorithm() -> None:
+    drawn = whole_gaussian(DRAWS, Fraction(25), KeyedSampler(bytes(32)), "test")
+    found, degrees = _statistic(drawn, 25.0)
+    assert chi2.sf(found, degrees) > REJECTED
+    assert np.array_equal(drawn, whole_gaussian(DRAWS, Fraction(25), KeyedSampler(bytes(32)), "test"))
+
+
+def test_coins_that_doubles_cannot_decide_fall_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MARGIN", 2.0)  # every coin by whole-number arithmetic
+    drawn = whole_gaussian(3000, Fraction(4), SeededSampler(1), "test")
+    found, degrees = _statistic(drawn, 4.0)
+    assert chi2.sf(found, degrees) > REJECTED
+
+
+def test_an_exact_coin_agrees_with_its_probability() -> None:
+    words = module._Words(SeededSampler(0), "coin")
+    edge = math.exp(-0.5)
+    below, above = int((edge - 1e-12) * 2**64), int((edge + 1e-12) * 2**64)
+    assert words._exact_coin(below, Fraction(1, 2)) is True
+    assert words._exact_coin(above, Fraction(1, 2)) is False
+
+
+@pytest.mark.parametrize("variance", [Fraction(0), Fraction(2**100)])
+def test_impossible_variances_are_refused(variance: Fraction) -> None:
+    with pytest.raises(ParameterError):
+        whole_gaussian(1, variance, SeededSampler(1), "test")
