@@ -8,7 +8,7 @@ What remains per cell is the mechanism's own noise for all runs, and the measure
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -93,17 +93,17 @@ class Section:
         """All methods of a section draw their rows, or none does."""
         return self.cells[0][1].synthesis is not None
 
-    def run(self, names: tuple[str, ...]) -> None:
-        """A batch of columns through the kernel, for every cell and run."""
+    def run(self, names: tuple[str, ...], spread: Callable[..., Iterable[None]] = map) -> None:
+        """A batch of columns through the kernel, for every cell and run. `spread` maps, perhaps over threads."""
         columns = [self.table.columns[name] for name in names]
         lines = [list(self.table.columns).index(name) for name in names]
         found, grouping = [self.find(column) for column in columns], self.cells[0][1].grouping
         grouped = {
-            method.name: [
+            name: [
                 Grouped.of(column, method.mechanism(column), clustering, self.k)
                 for column, clustering in zip(columns, found, strict=True)
             ]
-            for method in {cell.method: method for cell, method, _ in self.cells}.values()
+            for name, method in {cell.method: method for cell, method, _ in self.cells}.items()
         }
         if self.synthetic:
             # The ranks of an attribute are always 0 … n-1 in some order, which measures without linkage do not see: so the
@@ -114,13 +114,15 @@ class Section:
         noise = SharedNoise(
             self.table.draws, len(self.table.columns), self.seed, self.runs, slice(0, self.runs)
         )
-        for places, runs in self._chunks(len(names) * found[0].count):
+
+        def measured(chunk: tuple[list[int], slice]) -> None:
+            places, runs = chunk
             part, width = noise.only(runs), runs.stop - runs.start
             into = np.ix_(lines, places, range(runs.start, runs.stop))
             values = np.empty((len(names), len(places) * width, found[0].count), dtype=_kind(columns[0]))
             for number, place in enumerate(places):
                 rows = slice(number * width, (number + 1) * width)
-                for line, one in enumerate(grouped[self.cells[place][1].name]):
+                for line, one in enumerate(grouped[self.cells[place][0].method]):
                     values[line, rows] = self._released(one, self.cells[place][2], part)
             shown = Drawn(seen, values[0]) if isinstance(seen, ClusteredLabels) else Released(seen, values)
             for measure in self.measures:
@@ -128,10 +130,12 @@ class Section:
                 by_row = measure.attribute.by_row(shown, labels, self.settings)
                 if by_row is not None:
                     self.found[measure.name][into] = by_row.reshape(len(lines), len(places), -1)
+
+        list(spread(measured, self._chunks(len(names) * found[0].count)))
         for cells in self._quiet().values():
-            for values in self.found.values():
+            for by_cell in self.found.values():
                 for line in lines:
-                    values[line, cells] = values[line, cells[0], 0]
+                    by_cell[line, cells] = by_cell[line, cells[0], 0]
 
     def _chunks(self, width: int) -> Iterator[tuple[list[int], slice]]:
         """Cells and runs that are worked on together. A method without noise has one row for all ε and runs."""
@@ -207,8 +211,11 @@ def run_cells(
             grouping = members[0][1].grouping
             groups, batches = table.grouped(grouping, k), table.batches(grouping)
             section = Section(table, k, members, runs, seed, seen, settings, found, groups)
-            run = pool.map if pool is not None and key in long and len(batches) > 1 else map
-            list(run(section.run, batches))
+            run = pool.map if pool is not None and key in long else map
+            if len(batches) > 1:
+                list(run(section.run, batches))
+            else:
+                section.run(batches[0], run)
             by_cell = {name: values.transpose(1, 2, 0) for name, values in found.items()}
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
 

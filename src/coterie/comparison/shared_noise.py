@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ class SharedNoise:
     count: int  # of runs
     runs: slice | int
     own: Draws = field(default_factory=dict)  # of this column and k, where there are too many to keep
+    lock: AbstractContextManager[Any] = field(default_factory=Lock, repr=False)
     name: str = "NumPy Philox, seeded, many runs"
     private: bool = False
 
@@ -61,10 +64,11 @@ class SharedNoise:
     def _drawn(self, make: Callable[[Words], NDArray[Any]], stream: str, count: int) -> NDArray[Any]:
         """A stream does not depend on how much of it is read, so larger k take the beginning of what smaller ones had."""
         key = (make, stream, self.seed, self.count)
-        found = self.kept.get(key, self.own.get(key))
-        if found is None or found.shape[1] < count:
-            found = self._draw(make, stream, count)
-            (self.kept if found.size * self.columns <= _KEPT else self.own)[key] = found
+        with self.lock:  # no stream is drawn twice
+            found = self.kept.get(key, self.own.get(key))
+            if found is None or found.shape[1] < count:
+                found = self._draw(make, stream, count)
+                (self.kept if found.size * self.columns <= _KEPT else self.own)[key] = found
         return found[self.runs, :count]
 
     def _draw(self, make: Callable[[Words], NDArray[Any]], stream: str, count: int) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""What release.py asks of the last stage where rows are synthetic: for every row, its rank in every attribute."""
+"""What the kernel asks of the last stage where rows are synthetic: for every row, its rank in every attribute."""
 
 from __future__ import annotations
 
