@@ -234,7 +234,7 @@ def _whole_table(
     found = {measure.name: np.full((1, runs, len(table.columns)), np.nan) for measure in measures}
     budget = Budget(cell.epsilon, dict(shares), Fraction(0))
     for run in range(runs):
-        drawn = synthesised(whole, table.columns, table.records, budget, SeededSampler(seed + run)).values
+        drawn = synthesised(whole, table.columns, table.records, budget, SeededSampler(seed + run))[0].values
         for line, (name, column) in enumerate(table.columns.items()):
             alone = EACH_ALONE.prepare([column], 1)(column)
             seen = table.clusters((name,), EACH_ALONE, [alone])

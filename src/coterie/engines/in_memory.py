@@ -109,10 +109,9 @@ def protect_table(
     figures: dict[str, NoiseFigures] = {}
     found: Synthesised | None = None
     if recipe.whole_table is not None:
-        found = synthesised(
+        found, budget = synthesised(
             recipe.whole_table, checked.columns, checked.records, budget, sampler, rows, target, progress
         )
-        budget = found.budget
         figures = dict.fromkeys(checked.columns, NoiseFigures(0.0, None))
         results = {n: (values, checked.columns[n].restore(values)) for n, values in found.values.items()}
     else:

@@ -32,7 +32,6 @@ class Synthesised:
 
     values: dict[str, NDArray[Any]]
     drawn: Drawn
-    budget: Budget
     columns: tuple[Column, ...]  # as they are described; nothing of what they hold
 
     @property
@@ -149,8 +148,8 @@ def synthesised(
     rows: int | None = None,
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Synthesised:
-    """Over columns in memory."""
+) -> tuple[Synthesised, Budget]:
+    """Over columns in memory; and how the budget was shared out."""
     here = _InMemory(list(columns.values()), records)
     drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target)
     values = {}
@@ -158,7 +157,7 @@ def synthesised(
         values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)
         if progress:
             progress(name)
-    return Synthesised(values, drawn, shared, without_records(columns.values()))
+    return Synthesised(values, drawn, without_records(columns.values())), shared
 
 
 def without_records(columns: Iterable[Column]) -> tuple[Column, ...]:

@@ -207,7 +207,15 @@ class OnSpark:
                 file_system(self.spark, asked.source)
             frame = read_parquet(self.spark, asked.source)
         return protect_frame(
-            frame, asked.schema, method=asked.method, epsilon=asked.epsilon, k=asked.k, seed=asked.seed
+            frame,
+            asked.schema,
+            method=asked.method,
+            epsilon=asked.epsilon,
+            k=asked.k,
+            seed=asked.seed,
+            delta=asked.delta,
+            rows=asked.rows,
+            target=asked.target,
         )
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:

@@ -193,9 +193,9 @@ def publish(
 
     Parameters
     ----------
-    data, schema, method, epsilon, k, grouping, seed, delta, rows, target, shuffle, clip, table, query, engine
+    data, schema, method, epsilon, k, grouping, seed, delta, rows, target, shuffle, clip
         As for `protect`.
-    memory, master, progress
+    table, query, engine, memory, master, progress
         As for `protect`.
     output : str or Path
         A file (.csv, .parquet, .arrow), a database address, or for Spark a folder of Parquet files.

@@ -1,4 +1,4 @@
-"""The compiled loops of row repair: count all pairs of bins, and move rows from over-full cells of a table to under-full ones."""
+"""The compiled loops of row repair: count all pairs of bins, and move rows from over-full cells to under-full ones."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def repair(
 ) -> int:
     """One pass over one table: `share` of the surplus of each cell moves, `copies` of it by copying a whole row.
 
-    `rows` and `bins` hold one line per attribute. A row that is not copied gets new values in `a` and `b` only, drawn from the
-    pool of its new bin. Returns how many rows moved.
+    `rows` and `bins` hold one line per attribute. A row that is not copied gets new values in `a` and `b` only,
+    drawn from the pool of its new bin. Returns how many rows moved.
     """
     n = rows.shape[1]
     width = sizes[b]

@@ -72,7 +72,7 @@ class Accountant:
         return self._noisy(np.asarray(values, dtype=np.int64), l1, l2_squared, part, what)
 
     def noisy_choice(self, scores: Sequence[int] | Whole, sensitivity: int, part: Fraction, what: str) -> int:
-        """The place of a large score, by the exponential mechanism; replacing one *record* moves a score by `sensitivity`."""
+        """The place of a large score, by the exponential mechanism; one replaced *record* moves a score by `sensitivity`."""
         cost = self._charge(part, what)
         # The exponential mechanism with ε costs ε, or ε²/8 of ρ (Cesar & Rogers 2021, Lemma 3.4).
         epsilon = cost if self.currency is Currency.EPSILON else root_below(8 * cost)

@@ -3,13 +3,14 @@
 Everything here follows from the declared domain alone. What the method reads of a column is how many records lie in each
 cell, so that a chunk of records adds up with any other chunk.
 
-Numbers: single cells for zero and the two bounds (spikes stand there), cells of equal width, and cells that grow by powers of
-four from zero (long tails). Each is cut into four, three times over, down to the step between values.
+Numbers: single cells for zero and the two bounds (spikes stand there), cells of equal width, and cells that grow by powers
+of four from zero (long tails). Each is cut into four, three times over, down to the step between values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,10 +89,7 @@ class NumberCells:
     @property
     def widths(self) -> Floats:
         """How much of the domain each fine cell covers: possible values, or length; missing counts for one."""
-        if self.step is not None:
-            found = self.highs - self.lows + 1
-        else:
-            found = np.maximum(self.highs - self.lows, 0.0)
+        found = np.maximum(self.highs - self.lows, 0.0) + (self.step is not None)
         return np.append(found, 1.0) if self.missing else found
 
     def encode(self, values: Floats) -> Whole:
@@ -205,7 +203,7 @@ def _cut(low: float, high: float, *, whole: bool) -> list[tuple[float, float]]:
     if high <= low:
         return [(low, high)]
     edges = [low + (high - low) * i / SPLIT for i in range(SPLIT)] + [high]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def _with_gap(level: Whole, missing: bool) -> Whole:

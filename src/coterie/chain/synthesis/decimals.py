@@ -1,8 +1,8 @@
 """To how many decimal places the numbers of a column are written: one noisy histogram, where the schema does not say.
 
 Values that stand on a grid of hundredths must be released on it: drawn evenly between grid points, no two of them would be
-equal, and every share "at most 0.25" would be off. The cells are disjoint (a value has one smallest number of places), so one
-replaced record moves the histogram by 2.
+equal, and every share "at most 0.25" would be off. The cells are disjoint (a value has one smallest number of places), so
+one replaced record moves the histogram by 2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Noisy counts on nested grids → the released distribution of one attribute.
 
-A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public grid
-says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the attribute's
+A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public
+grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the attribute's
 budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
 its noise. Only `read` looks at exact counts, and only through the accountant.
 """
@@ -127,9 +127,8 @@ def _cut(leaf: Whole, grids: Sequence[Whole], level: int, reading: Reading, n: f
 
 
 def _merged(leaf: Whole, guess: Floats, cells: Cells, deviation: float) -> Whole:
-    """Neighbouring leaves counted together until each group holds more than the noise; single values of weight stay alone."""
+    """Neighbouring leaves counted together until each group holds more than the noise; heavy ones stay alone."""
     sizes = np.bincount(leaf, weights=guess)
-    fine_cells = len(leaf) - int(cells.missing)
     gap = int(leaf[-1]) if cells.missing else -1
     groups = np.empty(len(sizes), dtype=np.int64)
     group, held = -1, np.inf
@@ -141,7 +140,6 @@ def _merged(leaf: Whole, guess: Floats, cells: Cells, deviation: float) -> Whole
         groups[number] = group
         if number == gap:
             held = np.inf
-    del fine_cells
     return groups[leaf]
 
 

@@ -120,7 +120,7 @@ def noisy_correlation(
 
 
 def _shrunk(matrix: Floats, deviation: float) -> Floats:
-    """Eigenvalues beyond the edge of the noise are kept, less what noise added to them; the rest is shrunk entry by entry."""
+    """Eigenvalues beyond the edge of the noise are kept, less what noise added; the rest is shrunk entry by entry."""
     q = len(matrix)
     signal = matrix - np.eye(q)
     values, vectors = np.linalg.eigh(signal)

@@ -26,6 +26,7 @@ from coterie.schema.arrays import Floats
 
 Whole = NDArray[np.int64]
 Codes = NDArray[np.int32]
+_COPIED = 0.5  # of the rows that move, by copying a row that is there already
 
 
 class Measures(Protocol):
@@ -238,8 +239,7 @@ class _Rows:
         }
         pairs = list(wanted)
         for sweep in range(sweeps):
-            share = 1.0 if sweep < 2 else max(0.15, 1.0 * 0.84**sweep)
-            copies = 0.5 if sweep < sweeps - 1 else 0.5
+            share = 1.0 if sweep < 2 else max(0.15, 0.84**sweep)
             turn = sweep % max(len(pairs), 1)
             for a, b in pairs[turn:] + pairs[:turn]:
                 repair(
@@ -253,7 +253,7 @@ class _Rows:
                     self.pool_starts,
                     self.bin_lines,
                     share,
-                    copies,
+                    _COPIED,
                     self.state,
                 )
 

@@ -1,4 +1,4 @@
-"""Two-way tables: bins by the released distributions, noisy counts, and what is made of them. Only `counted` sees records."""
+"""Two-way tables: bins by the released distributions, and what is made of noisy counts. Only `counted` sees records."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _by_mass(shares: Floats, most: int) -> Whole:
 
 
 def shrunk(noisy: Floats, model: Floats, deviation: float) -> Floats:
-    """James–Stein: towards the model by as much as noise explains of the distance, all the way where it may explain it all."""
+    """James–Stein: towards the model by as much as noise explains of the distance; all the way where it may be noise."""
     if deviation > DROWNED * max(float(model.sum()), 1.0):
         return model
     off = noisy - model

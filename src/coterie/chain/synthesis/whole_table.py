@@ -7,7 +7,7 @@ likes, in pieces of any size: row i is the same whichever piece it comes in.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -87,7 +87,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class WholeTable:
-    rule: Rule = Rule()
+    rule: Rule = field(default_factory=Rule)
     stages: str = (
         "correlation of all ranks · two-way tables where rows differ most, chosen by the exponential mechanism · "
         "rows repaired table by table"

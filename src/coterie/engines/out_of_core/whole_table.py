@@ -1,7 +1,7 @@
 """Methods that model the whole table, over a Parquet file that is larger than memory.
 
-The file is read three times at most, batch by batch: for decimal places, for histograms, and for scores and tables. All are sums, so the model is
-the same as in memory. Rows are drawn range by range, whenever the release is read.
+The file is read three times at most, batch by batch: for decimal places, for histograms, and for scores and tables. All are
+sums, so the model is the same as in memory. Rows are drawn range by range, whenever the release is read.
 """
 
 from __future__ import annotations

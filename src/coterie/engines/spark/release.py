@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from coterie.chain.synthesis.whole_table import Drawn
 from coterie.engines.out_of_core.chain import SamplerAt, alone, check_grouping, filled_like, sampler_from
 from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numbered, wider
+from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
 from coterie.engines.spark.worker import (
     check_rows,
     faults_in_words,
@@ -24,6 +26,7 @@ from coterie.engines.spark.worker import (
     protect_piece,
     told,
 )
+from coterie.engines.whole_table import Synthesised, check_options, drawn_from, measurements_of
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -44,6 +47,14 @@ class SparkRelease(Promise):
 
     data: Any
     records: int
+    _drawn: Drawn | None = field(repr=False, default=None)
+    _likes: tuple[Column, ...] = field(repr=False, default=())
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy counts that synthetic rows were drawn from."""
+        found = None if self._drawn is None else Synthesised({}, self._drawn, self._likes)
+        return measurements_of(found, self.method)
 
 
 def protect_frame(
@@ -54,11 +65,15 @@ def protect_frame(
     epsilon: Number | None = None,
     k: int | None = None,
     seed: int | None = None,
+    delta: Number | None = None,
+    rows: int | None = None,
+    target: str | None = None,
 ) -> SparkRelease:
-    """Protect a Spark frame. Rows keep their order."""
+    """Protect a Spark frame. Rows keep their order; synthetic ones have none."""
     recipe = get_method(method)
     check_grouping(recipe)
-    budget = Budget.of(epsilon, schema, recipe)
+    budget = Budget.of(epsilon, schema, recipe, delta)
+    check_options(recipe, schema, rows, target)
     seed = None if seed is None else whole_seed(seed)
     plan = _Plan.of(frame, schema, recipe)
     _send_along(outside_packages())
@@ -68,10 +83,21 @@ def protect_frame(
         raise DataError("Fewer than two rows are left.", "A group to hide in needs at least two records.")
     k = recipe.check_k(k, records, budget.mean)
     sampler = sampler_from(seed)
+    drawn: Drawn | None = None
     with told():
-        released = plan.released(base, records, k, budget.shares, sampler)
-    promised = promise(schema, recipe, budget, records, k, sampler(0), plan.likes)
-    return SparkRelease(**vars(promised), data=released, records=records)
+        if recipe.whole_table is not None:
+            named = {like.attribute.name: like for like in plan.likes}
+            here = SparkRecords(base, plan.likes)
+            drawn, budget = drawn_from(
+                recipe.whole_table, here, named, records, budget, sampler(0), rows, target
+            )
+            released = plan.drawn(base, drawn, sampler, rows)
+        else:
+            released = plan.released(base, records, k, budget.shares, sampler)
+    promised = promise(schema, recipe, budget, records, k, sampler(0), plan.likes, rows=rows)
+    return SparkRelease(
+        **vars(promised), data=released, records=rows or records, _drawn=drawn, _likes=plan.likes
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +179,14 @@ class _Plan:
                 parts.append((ranking.released(self._keyed(base, places), mine, kinds), kinds))
             joined = attached(base.select(ROW, *self.kept.values()), parts, records, partitions)
         return self._restored(joined)
+
+    def drawn(self, base: Any, drawn: Drawn, sampler: SamplerAt, rows: int | None) -> Any:
+        """Synthetic rows: beside the kept columns, or as many as were asked for."""
+        numbers = base.select(ROW, *self.kept.values())
+        if rows is not None:
+            numbers = base.sparkSession.range(rows).withColumnRenamed("id", ROW)
+        layout = wider(numbers.schema, self._fields("v"))
+        return self._restored(numbers.mapInArrow(drawn_rows(drawn, self.likes, sampler), layout))
 
     def _fields(self, letter: str) -> list[Kind]:
         kinds = ["int" if isinstance(like, CategoryColumn) else "double" for like in self.likes]

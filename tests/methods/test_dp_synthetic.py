@@ -1,0 +1,224 @@
+"""dp-synthetic end to end: every kind of attribute, both modes, gaps, a target, any number of rows, and what goes wrong."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from coterie import protect
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.engines.whole_table import synthesised
+from coterie.errors import CoterieError, ParameterError
+from coterie.methods import get_method
+from coterie.promise.loss import epsilon_at
+from coterie.promise.posterior import odds_in_words
+from coterie.promise.terms import Budget
+from coterie.schema.document import as_schema
+from coterie.table.checked import check
+
+N = 600
+_draw = np.random.default_rng(1)
+_age = _draw.integers(18, 90, N)
+_income = np.where(_draw.random(N) < 0.3, 0, np.round(_age * 500 * _draw.lognormal(0, 0.5, N)))
+TABLE = pa.table(
+    {
+        "age": _age,
+        "income": pa.array(_income, mask=_draw.random(N) < 0.1),
+        "born": pa.array((_draw.integers(0, 20_000, N)).astype("datetime64[D]")),
+        "grade": pa.array(
+            np.array(["low", "middle", "high"])[np.minimum(_age // 30, 2)], mask=_draw.random(N) < 0.05
+        ),
+        "town": np.array(["A", "B", "C", "D"])[_draw.integers(0, 4, N)],
+        "insured": _age > 40,
+        "rate": np.round(_draw.normal(0, 2, N), 1),
+    }
+)
+SCHEMA: dict[str, Any] = {
+    "attributes": {
+        "age": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 120}},
+        "income": {
+            "type": "continuous",
+            "role": "protect",
+            "domain": {"lower": 0, "upper": 500_000},
+            "missing": "own category",
+        },
+        "born": {"type": "date", "role": "protect", "domain": {"lower": "1970-01-01", "upper": "2030-01-01"}},
+        "grade": {
+            "type": "ordinal",
+            "role": "protect",
+            "categories": {"labels": ["low", "middle", "high"]},
+            "missing": "own category",
+        },
+        "town": {"type": "categorical", "role": "protect", "categories": {"labels": ["A", "B", "C", "D"]}},
+        "insured": {"type": "boolean", "role": "protect"},
+        "rate": {"type": "continuous", "role": "protect", "domain": {"lower": -20, "upper": 20}},
+    }
+}
+ONE = {"attributes": {"x": {"type": "integer", "role": "protect", "domain": {"lower": 0, "upper": 9}}}}
+
+
+def released(**options: Any) -> Any:
+    return protect(TABLE, SCHEMA, method="dp-synthetic", **{"epsilon": 8, "seed": 1} | options)
+
+
+@pytest.mark.parametrize("delta", [None, "0.00001"])
+def test_every_kind_of_attribute_keeps_its_shape_and_its_type(delta: str | None) -> None:
+    table = released(delta=delta).table
+    assert table.num_rows == N
+    assert table.schema.field("income").nullable
+    assert not table.schema.field("age").nullable
+    assert table["age"].type == pa.int64()
+    assert table["born"].type == pa.date32()
+    assert set(table["grade"].to_pylist()) <= {"low", "middle", "high", None}
+    assert abs(table["income"].null_count / N - 0.1) < 0.05
+    zeros = np.mean(np.array(table["income"].drop_null()) == 0)
+    assert abs(zeros - 0.3) < 0.1
+    assert abs(np.mean(np.array(table["age"])) - _age.mean()) < 4
+    assert table["born"].null_count == 0
+
+
+def test_dependence_is_kept() -> None:
+    table = released(epsilon=30, delta="0.00001").table
+    age, insured = np.array(table["age"]), np.array(table["insured"])
+    assert np.mean((age > 40) == insured) > 0.85  # 0.6 without it
+
+
+def test_decimal_places_are_found_where_none_are_declared() -> None:
+    rate = np.array(released(epsilon=200).table["rate"])
+    assert np.allclose(rate, np.round(rate, 1))
+
+
+def test_the_same_seed_gives_the_same_rows_and_order_of_records_plays_no_part() -> None:
+    turned = TABLE.take(list(range(N - 1, -1, -1)))
+    again = protect(turned, SCHEMA, method="dp-synthetic", epsilon=8, seed=1).table
+    assert again.equals(released().table)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 1500])
+def test_any_number_of_rows(rows: int) -> None:
+    release = released(rows=rows)
+    assert release.table.num_rows == rows
+    assert release.certificate.release.rows == rows
+
+
+def test_real_noise_differs_each_time_and_the_certificate_says_what_it_promises() -> None:
+    first, second = (protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, delta="1e-5") for _ in range(2))
+    assert not first.table.equals(second.table)
+    promise = first.certificate.guarantee
+    assert (promise.status, promise.value, promise.delta) == ("proved", "1", "0.00001")
+    assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) <= Fraction(1000001, 1000000)
+    assert "77 %" in odds_in_words(promise)
+    assert "except with probability 0.00001" in odds_in_words(promise)
+    assert (first.loss.epsilon, first.loss.delta) == (1, Fraction(1, 100_000))
+    assert first.certificate.from_json(first.certificate.to_json()) == first.certificate
+
+
+def test_pure_epsilon_is_shared_out_to_the_last_digit() -> None:
+    certificate = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon="0.7").certificate
+    parts = [Fraction(attribute.epsilon or 0) for attribute in certificate.attributes]
+    assert certificate.dependence is not None
+    assert sum(parts) + Fraction(certificate.dependence.epsilon or 0) == Fraction("0.7")
+    assert certificate.guarantee.delta is None
+
+
+@pytest.mark.parametrize("delta", [None, Fraction(1, 100_000)])
+def test_never_more_than_the_whole_is_spent(delta: Fraction | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    books: list[Accountant] = []
+    made = Accountant.__init__
+
+    def noted(self: Accountant, *values: Any, **named: Any) -> None:
+        made(self, *values, **named)
+        books.append(self)
+
+    monkeypatch.setattr(Accountant, "__init__", noted)
+    whole = get_method("dp-synthetic").whole_table
+    assert whole is not None
+    schema = as_schema(SCHEMA)
+    checked = check(TABLE, schema)
+    for target in (None, "insured"):
+        budget = Budget.of(1, schema, get_method("dp-synthetic"), delta)
+        synthesised(whole, checked.columns, N, budget, SeededSampler(2), None, target)
+    for book in books:
+        assert 0 <= book.left < Fraction(1, 50)
+        assert book.currency is (Currency.EPSILON if delta is None else Currency.RHO)
+
+
+def test_measurements_are_the_noisy_counts() -> None:
+    release = released(epsilon=100)
+    found = release.measurements.to_pylist()
+    last = [line for line in found if line["attribute"] == "town" and line["reading"] == "histogram 1"]
+    counts = {line["from"]: line["noisy_count"] for line in last}
+    truth = {town: TABLE["town"].to_pylist().count(town) for town in "ABCD"}
+    assert set(counts) == set(truth)
+    assert all(abs(counts[town] - truth[town]) < 8 * last[0]["standard_deviation"] for town in truth)
+    assert any(line["reading"] == "table" for line in found)
+    assert any(line["from"] == "(missing)" for line in found if line["attribute"] == "income")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delta": 1}, "far below 1"),
+        ({"delta": 0}, "delta"),
+        ({"delta": "0.01"}, "below 1/n"),
+        ({"target": "nobody"}, "not a protected attribute"),
+        ({"rows": 0}, "from 1 up"),
+        ({"epsilon": None}, "needs a privacy budget"),
+    ],
+)
+def test_impossible_choices_are_refused_in_words(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        released(**options)
+
+
+@pytest.mark.parametrize("option", [{"delta": "1e-6"}, {"rows": 5}, {"target": "x"}])
+def test_other_methods_know_none_of_these(option: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        protect({"x": [1, 2, 3]}, ONE, method="laplace", epsilon=1, **option)
+
+
+def test_other_methods_have_no_answer_for_missing_numbers() -> None:
+    with pytest.raises(CoterieError, match="missing"):
+        protect(TABLE, SCHEMA, method="laplace", epsilon=1)
+
+
+@pytest.mark.parametrize("values", [[5] * 40, [0, 9], list(range(10)) * 3])
+@pytest.mark.parametrize("epsilon", ["0.001", "1", "1000"])
+def test_small_and_constant_tables(values: list[int], epsilon: str) -> None:
+    """One attribute, two records, one value only: rows come out, inside the domain."""
+    table = protect({"x": values}, ONE, method="dp-synthetic", epsilon=epsilon, seed=1).table
+    assert table.num_rows == len(values)
+    assert set(table["x"].to_pylist()) <= set(range(10))
+    if epsilon == "1000":
+        assert sorted(table["x"].to_pylist()) == sorted(values)
+
+
+def test_one_label_many_labels_and_wide_bounds() -> None:
+    labels = [f"l{number}" for number in range(3000)]
+    schema = {
+        "attributes": {
+            "only": {"type": "categorical", "role": "protect", "categories": {"labels": ["a"]}},
+            "many": {
+                "type": "categorical",
+                "role": "protect",
+                "categories": {"labels": labels, "most": 10_000},
+            },
+            "wide": {"type": "continuous", "role": "protect", "domain": {"lower": -1e12, "upper": 1e12}},
+        }
+    }
+    rows = {"only": ["a"] * 60, "many": labels[:60], "wide": [float(i) for i in range(60)]}
+    table = protect(rows, schema, method="dp-synthetic", epsilon=1, delta="0.001", seed=1).table
+    assert set(table["only"].to_pylist()) == {"a"}
+    assert set(table["many"].to_pylist()) <= set(labels)
+
+
+def test_many_columns() -> None:
+    names = [f"c{number}" for number in range(60)]
+    schema = {"attributes": dict.fromkeys(names, ONE["attributes"]["x"])}
+    rows = {name: _draw.integers(0, 10, 50).tolist() for name in names}
+    assert protect(rows, schema, method="dp-synthetic", epsilon=1, seed=1).table.num_columns == 60
