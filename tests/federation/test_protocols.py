@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
 from coterie.federation.documents.canonical import signed_from
-from coterie.federation.documents.certificate import KIND, FederatedCertificate
+from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
 from coterie.promise.certificate import Certificate
 from coterie.promise.loss import Loss, Model, Relation
 from coterie.promise.signing import check_signature
@@ -101,3 +101,23 @@ def test_two_owners_of_the_same_people(shared: Any) -> None:
     assert any("can test ids" in text for text in certificate.aggregator_learned)
     for home in homes:
         _charged_once(home, study, "1/3")
+
+
+def test_two_owners_publish_synthetic_rows(shared: Any) -> None:
+    """k plays no part there: the study's k is a floor for the owners' tables, and the parts say the method's own."""
+    homes = [shared.join(name) for name in ("synthetic-a", "synthetic-b")]
+    for home, seed in zip(homes, (4, 5), strict=True):
+        shared.give(home, people(60, seed), disjoint=True, rows_public=True)
+    study = shared.study(["synthetic-a", "synthetic-b"], method="dp-synthetic")
+    running = [shared.run_owner(home, "--until-done") for home in homes]
+    shared.await_state(study, "RELEASED")
+    assert [process.wait(PATIENCE) for process in running] == [0, 0], shared.logs()
+    table, certificate = _copies(shared, study, homes)
+    assert table.num_rows == 120
+    assert (
+        verified(
+            signed_from((homes[0].study(study.id) / "release.certificate.json").read_bytes()),
+            shared.aggregator.keys.public,
+        ).guarantee
+        == certificate.guarantee
+    )

@@ -282,7 +282,7 @@ def _require_certificate(study: Study, answer: Answer, manifest: Manifest, key: 
     check_signature(certificate, None)
     if certificate.signature is None or certificate.signature.public_key != key:
         raise FederationError("The certificate is not signed by the owner.", "Ask the owner.")
-    expected = (study.method, as_text(study.charge(owner)), study.k, manifest.rows)
+    expected = (study.method, as_text(study.charge(owner)), study.part_k, manifest.rows)
     found = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
     if found != expected or certificate.release.columns != tuple(a.name for a in study.asked_of(owner)):
         raise FederationError(

@@ -302,7 +302,7 @@ def _certificate(part: OwnerPart, study: Study, charge: str) -> Certificate:
     if certificate.signature is None or certificate.signature.public_key != entry.key:
         raise _wrong(f"the part of {part.owner} is not signed by it")
     said = (certificate.method, certificate.epsilon, certificate.k, certificate.release.rows)
-    if said != (study.method, charge, study.k, part.rows):
+    if said != (study.method, charge, study.part_k, part.rows):
         raise _wrong(f"the part of {part.owner} is not what the study asked for")
     return certificate
 
@@ -327,7 +327,7 @@ def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
             get_method(study.method),
             study.share(owner),
             max(records, 2 * study.k),
-            study.k,
+            study.part_k,
             SecureSampler() if study.seed is None else SeededSampler(owner_seed(study.seed, owner)),
             shuffled=not study.vertical,
         ),

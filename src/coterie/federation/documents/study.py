@@ -15,6 +15,7 @@ from coterie.federation.documents.canonical import Document, sha256
 from coterie.federation.documents.wire import moment
 from coterie.federation.secrets.keys import raw_key
 from coterie.methods import get_method
+from coterie.methods.withdrawn import WITHDRAWN
 from coterie.schema.attributes import (
     Attribute,
     AttributeType,
@@ -187,14 +188,16 @@ class Study(Document):
         return self
 
     def _require_method(self) -> None:
-        """A method that can be charged, that groups, and whose rows stand for people where they are joined."""
+        """A method that can be charged, that groups or synthesises, and whose rows stand for people where they are joined."""
+        if self.method in WITHDRAWN:  # its certificate can be verified; no owner can answer it any more
+            return
         try:
             recipe = get_method(self.method)
         except CoterieError as error:
             raise ValueError(error.problem) from None
         if not recipe.adds_noise:
             raise ValueError(f"method '{self.method}' adds no noise, so no epsilon describes it")
-        if recipe.fixed_k is not None:
+        if recipe.fixed_k is not None and not recipe.synthetic:
             raise ValueError(f"method '{self.method}' groups nobody, and a study needs groups of k")
         if recipe.synthetic and self.fragmentation is Fragmentation.VERTICAL:
             raise ValueError(f"rows of method '{self.method}' stand for nobody, so they cannot be joined")
@@ -245,4 +248,14 @@ class Study(Document):
 
         The one place that owner, aggregator and reader of a certificate ask.
         """
-        return get_method(self.method).cost(self.share(owner), len(self.asked_of(owner)))
+        share = self.share(owner)
+        return (
+            share
+            if self.method in WITHDRAWN
+            else get_method(self.method).cost(share, len(self.asked_of(owner)))
+        )
+
+    @property
+    def part_k(self) -> int:
+        """The k on each owner's certificate: the study's, or the method's own where k plays no part."""
+        return self.k if self.method in WITHDRAWN else get_method(self.method).fixed_k or self.k

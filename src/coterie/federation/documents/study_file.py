@@ -13,6 +13,7 @@ from coterie.federation.documents.study import Join, Study, StudyAttribute
 from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
+from coterie.methods import get_method
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.schema.document import parse_yaml, shown_bound
 from coterie.schema.exact import as_text, parse_epsilon
@@ -42,6 +43,7 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     for entry in ("title", "fragmentation", "method", "epsilon", "k", "attributes", "owners", "deadline"):
         if entry not in content:
             raise FederationError(f"The study has no entry '{entry}'.", "See docs/how-to/federate.md.")
+    get_method(str(content["method"]))  # also of a method that was withdrawn: its old studies still open
     schema = Schema.load({"attributes": content["attributes"]})
     roster = _roster(content["owners"], find)
     document = {
