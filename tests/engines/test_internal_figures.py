@@ -17,7 +17,7 @@ def test_the_figures_are_those_of_evaluate(method: str) -> None:
     recipe, table, schema = all_methods()[method], mixed_table(120), mixed_schema()
     k = None if recipe.fixed_k or recipe.public_k else 6
     release = protect(table, schema, method=method, epsilon="3" if recipe.adds_noise else None, k=k, seed=4)
-    synthetic = recipe.synthesis is not None
+    synthetic = recipe.synthetic
     error = "sse-matched" if synthetic else "sse"
     asked = [error, "variance-change", "semantic-distance"]
     found = evaluate(table, release.table, schema, measures=asked, shuffled=synthetic).measures
