@@ -188,7 +188,7 @@ class Study(Document):
         return self
 
     def _require_method(self) -> None:
-        """A method that can be charged, that groups or synthesises, and whose rows stand for people where they are joined."""
+        """A method that can be charged, that groups or synthesises; joined rows must stand for people."""
         if self.method in WITHDRAWN:  # its certificate can be verified; no owner can answer it any more
             return
         try:
