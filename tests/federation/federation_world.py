@@ -178,7 +178,7 @@ class World:
             "maximum_epsilon": "2",
             "minimum_k": 3,
             "attributes": possible(ATTRIBUTES),
-            "methods": ["idp-ls", "idp-cbls", "dp-ir", "laplace"],
+            "methods": ["idp-ls", "idp-cbls", "dp-ir", "laplace", "dp-synthetic"],
             "aggregators": [fingerprint(self.aggregator.keys.public)],
             **policy,
         }

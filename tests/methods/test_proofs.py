@@ -46,7 +46,7 @@ def test_what_a_proof_leans_on_exists(proof: Path) -> None:
 def test_a_name_that_is_gone_would_be_noticed() -> None:
     assert (
         missing(
-            "`chain/sensitivity/global_bounds.py::_sorted_list_compute` and `schema/attributes.py::Domain.price`"
+            "`chain/sensitivity/global_bounds.py::_sorted_list_compute` and `schema/domain.py::Domain.price`"
         )
         == []
     )
