@@ -94,8 +94,8 @@ _SOURCES: dict[str, tuple[Callable[[], pd.DataFrame], str, float, bool]] = {
     "insurance": (lambda: pd.read_csv(_data() / "insurance.csv"), "smoker", 0.5, True),
     "randhie": (lambda: _statsmodels("randhie"), "mdvis", 1.5, True),
     "breast cancer": (lambda: _sklearn("breast_cancer"), "target", 0.5, True),
+    "red wine": (lambda: _wine("red"), "quality", 5.5, True),
     "fair": (lambda: _statsmodels("fair"), "affairs", 0.0, True),
-    "red wine": (lambda: _wine("red"), "quality", 5.5, False),
     "anes96": (lambda: _statsmodels("anes96"), "vote", 0.5, False),
     "modechoice": (
         lambda: _statsmodels("modechoice").drop(columns="individual"),
