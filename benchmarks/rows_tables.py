@@ -1,7 +1,7 @@
 """The tables of `python -m benchmarks rows`: what is in them, and what is declared public about them.
 
 Bounds and labels are the same for every method. Tables marked `tuned` were looked at while the rules of `dp-synthetic` were
-chosen; the others were not. Statsmodels' tables are read in an environment of its own, once, and kept as CSV files beside it.
+chosen; the others were not. Statsmodels' tables are read in an environment of its own, once, and kept as CSV files.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ _SOURCES: dict[str, tuple[Callable[[], pd.DataFrame], str, float, bool]] = {
     "insurance": (lambda: pd.read_csv(_data() / "insurance.csv"), "smoker", 0.5, True),
     "randhie": (lambda: _statsmodels("randhie"), "mdvis", 1.5, True),
     "breast cancer": (lambda: _sklearn("breast_cancer"), "target", 0.5, True),
+    "red wine": (lambda: _wine("red"), "quality", 5.5, True),
     "fair": (lambda: _statsmodels("fair"), "affairs", 0.0, True),
-    "red wine": (lambda: _wine("red"), "quality", 5.5, False),
     "anes96": (lambda: _statsmodels("anes96"), "vote", 0.5, False),
     "modechoice": (
         lambda: _statsmodels("modechoice").drop(columns="individual"),

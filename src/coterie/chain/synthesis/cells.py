@@ -21,7 +21,7 @@ Whole = NDArray[np.int64]
 
 LINEAR = 8  # cells of equal width on the coarsest grid
 SPLIT = 4  # parts of a cell on the next finer grid
-LEVELS = 3  # grids below the coarsest
+LEVELS = 4  # grids below the coarsest
 POWERS = 6  # powers of four below the larger bound
 FEW = 24  # possible values that are counted one by one from the start
 

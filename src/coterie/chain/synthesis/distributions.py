@@ -1,8 +1,8 @@
 """Noisy counts on nested grids → the released distribution of one attribute.
 
 A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public
-grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the attribute's
-budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
+grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the
+attribute's budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
 its noise. Only `read` looks at exact counts, and only through the accountant.
 """
 
@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.synthesis.accountant import Accountant, Reading
+from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.marginal import onto_counts
 from coterie.schema.arrays import Floats
@@ -23,6 +23,12 @@ from coterie.schema.arrays import Floats
 Whole = NDArray[np.int64]
 
 _CUT_ABOVE = 4.0  # standard deviations of the noise that a cell must hold to be cut …
+_CUT_PACKED = 0.35
+_NOISY = 100.0  # n over the noise on a count
+_HOPELESS = {
+    Currency.EPSILON: 0.45,
+    Currency.RHO: 0.9,
+}  # of all records; under ρ, reading twice costs nothing
 _CUT_SHARE = 0.02  # … and the share of all records
 _MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
 _STEPS = 400
@@ -70,12 +76,17 @@ def read(
     parts: list[Part] = []
     leaf = grids[0]
     spent = Fraction(0)
+    noisy = n / accountant.deviation(part) < _NOISY
     for number in range(min(len(levels), len(grids) - 1)):
         cost = part * levels[number]
+        if _CUT_ABOVE * accountant.deviation(cost) > _HOPELESS[accountant.currency] * n:
+            break  # hardly any cell could be large enough to be cut: a public rule
         found = _histogram(fine, leaf, cost, accountant, f"{name}: histogram {number + 1}")
         spent += cost
         parts.append(found)
-        finer = _cut(leaf, grids, number, found.reading, n)
+        # Where noise is large, only what is packed into one cell is worth a closer look.
+        least = _CUT_PACKED if noisy and number else _CUT_SHARE
+        finer = _cut(leaf, grids, number, found.reading, least * n)
         if finer is None:
             break
         leaf = finer
@@ -114,10 +125,11 @@ def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accounta
     return Part(cell_of, accountant.noisy_histogram(counts, cost, what))
 
 
-def _cut(leaf: Whole, grids: Sequence[Whole], level: int, reading: Reading, n: float) -> Whole | None:
+def _cut(leaf: Whole, grids: Sequence[Whole], level: int, reading: Reading, least: float) -> Whole | None:
     """The partition one level finer where much was found; None where nothing was."""
-    least = max(_CUT_ABOVE * reading.deviation, _CUT_SHARE * n)
-    large = reading.values > least
+    parts = np.unique(np.column_stack([leaf, grids[level + 1]]), axis=0)[:, 0]
+    large = reading.values > max(_CUT_ABOVE * reading.deviation, least)
+    large &= np.bincount(parts, minlength=len(large)) > 1  # a single value cannot be cut
     if not large.any():
         return None
     finer = np.where(large[leaf], grids[level + 1], -1)

@@ -53,10 +53,10 @@ class Rule:
     least_tables: float = 0.8  # per attribute but one
     most_tables: float = 2.5
     levels: tuple[tuple[float, tuple[float, ...]], ...] = (
-        (300.0, (0.12, 0.16, 0.20)),
-        (100.0, (0.15, 0.25)),
-        (30.0, (0.30,)),
-    )  # records per noise on one, at least, and the shares of the histograms before the last
+        (300.0, (0.1, 0.12, 0.14, 0.16)),
+        (100.0, (0.15, 0.15, 0.15, 0.15)),
+        (0.0, (0.3, 0.12, 0.12)),
+    )  # n over the noise on a count, at least: parts of an attribute's budget for the histograms before the last
     rounds: int = 4
     sweeps: int = 12
 
@@ -132,11 +132,9 @@ def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:
 
 
 def _levels(signal: float, rule: Rule) -> tuple[Fraction, ...]:
-    """Finer histograms only where the noise leaves something to look for."""
-    for least, shares in rule.levels:
-        if signal >= least:
-            return tuple(_part(share) for share in shares)
-    return ()
+    """The less noise, the smaller the parts that suffice to see where much is."""
+    shares = next(shares for least, shares in rule.levels if signal >= least)
+    return tuple(_part(share) for share in shares)
 
 
 def _part(value: float) -> Fraction:
