@@ -134,7 +134,7 @@ def number_cells(lower: float, upper: float, step: float | None, missing: bool) 
             return NumberCells(
                 ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper
             )
-        zero = round(-lower / step) if lower < 0 < upper else None
+        zero: float | None = float(round(-lower / step)) if lower < 0 < upper else None
         lows, highs, levels = _nested(0.0, float(steps), zero, whole=True)
         return NumberCells(lows, highs, _gapped(levels, missing), missing, step, lower, upper)
     zero = 0.0 if lower < 0 < upper else None

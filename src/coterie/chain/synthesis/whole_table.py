@@ -50,7 +50,9 @@ class CodedColumn:
 
     def encode(self, column: Column) -> Whole:
         if not isinstance(column, CategoryColumn):
+            assert not isinstance(self.cells, LabelCells)
             return self.cells.encode(column.values)
+        assert isinstance(self.cells, LabelCells)
         codes = column.codes.astype(np.int64)
         if self.gap is not None:  # the labels behind it move up by one
             codes = np.where(codes == self.gap, -1, codes - (codes > self.gap))
@@ -76,7 +78,8 @@ class Drawn:
 
     def codes(self, attribute: int, first: int, count: int) -> Whole:
         rows = self.order[np.arange(first, first + count) % len(self.order)]
-        return self.model.rows[attribute][rows].astype(np.int64)
+        codes: Whole = self.model.rows[attribute][rows].astype(np.int64)
+        return codes
 
     def values(self, attribute: int, first: int, count: int, sampler: Sampler) -> NDArray[Any]:
         """Rows first … first+count-1 of one attribute; `sampler` starts at row `first`."""
