@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,11 +20,11 @@ def _next(state: NDArray[np.uint64]) -> np.uint64:
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     state[0] = x
-    return (x * np.uint64(2685821657736338717)) >> np.uint64(11)
+    return np.uint64((x * np.uint64(2685821657736338717)) >> np.uint64(11))
 
 
 @compiled
-def _below(state: NDArray[np.uint64], limit: int) -> np.int64:
+def _below(state: NDArray[np.uint64], limit: int) -> Any:
     return np.int64(_next(state) % np.uint64(limit))
 
 

@@ -22,7 +22,7 @@ Whole = NDArray[np.int64]
 LINEAR = 8  # cells of equal width on the coarsest grid
 SPLIT = 4  # parts of a cell on the next finer grid
 LEVELS = 4  # grids below the coarsest
-POWERS = 6  # powers of four below the larger bound
+POWERS = 6  # powers of four below the larger bound, at most
 FEW = 24  # possible values that are counted one by one from the start
 
 
@@ -127,7 +127,14 @@ class NumberCells:
 Cells = LabelCells | NumberCells
 
 
-def number_cells(lower: float, upper: float, step: float | None, missing: bool) -> NumberCells:
+def powers_for(signal: float) -> int:
+    """Small cells around zero collect as much noise as wide ones: few of them where n is small beside the noise."""
+    return POWERS if signal >= 100 else 3 if signal >= 30 else 1
+
+
+def number_cells(
+    lower: float, upper: float, step: float | None, missing: bool, powers: int = POWERS
+) -> NumberCells:
     if step is not None:
         steps = int(np.floor((upper - lower) / step + 1e-9))
         if steps + 1 <= FEW:
@@ -135,19 +142,19 @@ def number_cells(lower: float, upper: float, step: float | None, missing: bool) 
             return NumberCells(
                 ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper
             )
-        zero = round(-lower / step) if lower < 0 < upper else None
-        lows, highs, levels = _nested(0.0, float(steps), zero, whole=True)
+        zero: float | None = float(round(-lower / step)) if lower < 0 < upper else None
+        lows, highs, levels = _nested(0.0, float(steps), zero, powers, whole=True)
         return NumberCells(lows, highs, _gapped(levels, missing), missing, step, lower, upper)
     zero = 0.0 if lower < 0 < upper else None
-    lows, highs, levels = _nested(lower, upper, zero, whole=False)
+    lows, highs, levels = _nested(lower, upper, zero, powers, whole=False)
     return NumberCells(lows, highs, _gapped(levels, missing), missing, None, lower, upper)
 
 
 def _nested(
-    lower: float, upper: float, zero: float | None, *, whole: bool
+    lower: float, upper: float, zero: float | None, powers: int, *, whole: bool
 ) -> tuple[Floats, Floats, list[Whole]]:
     """The fine cells from the lower bound to the upper, and the cell of each on every grid."""
-    cells = _coarse(lower, upper, zero, whole=whole)
+    cells = _coarse(lower, upper, zero, powers, whole=whole)
     levels = [np.arange(len(cells))]
     for _ in range(LEVELS):
         finer: list[tuple[float, float]] = []
@@ -162,13 +169,15 @@ def _nested(
     return lows, highs, levels
 
 
-def _coarse(lower: float, upper: float, zero: float | None, *, whole: bool) -> list[tuple[float, float]]:
+def _coarse(
+    lower: float, upper: float, zero: float | None, powers: int, *, whole: bool
+) -> list[tuple[float, float]]:
     width = upper - lower
     centre = zero if zero is not None else (lower if lower >= 0 or whole else upper)
     edges = {lower, upper}
     edges |= {lower + width * i / LINEAR for i in range(1, LINEAR)}
     reach = max(upper - centre, centre - lower)
-    for power in range(1, POWERS + 1):
+    for power in range(1, powers + 1):
         for side in (-1, 1):
             edges.add(centre + side * reach * 4.0**-power)
     if whole:

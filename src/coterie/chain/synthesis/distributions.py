@@ -2,8 +2,8 @@
 
 A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public
 grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the
-attribute's budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
-its noise. Only `read` looks at exact counts, and only through the accountant.
+attribute's budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading
+in units of its noise. Only `read` looks at exact counts, and only through the accountant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
-from coterie.chain.synthesis.cells import Cells
+from coterie.chain.synthesis.cells import Cells, NumberCells
 from coterie.chain.synthesis.marginal import onto_counts
 from coterie.schema.arrays import Floats
 
@@ -32,6 +32,7 @@ _HOPELESS = {
 _CUT_SHARE = 0.02  # … and the share of all records
 _MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
 _STEPS = 400
+_DOUBT = 2.0  # how much less than its distance says the expectation without data weighs
 DROWNED = 1e6  # noise so many times as large as n: nothing is left to fit
 
 
@@ -52,7 +53,7 @@ class Distribution:
 
     @property
     def shares(self) -> Floats:
-        return self.counts / self.counts.sum()
+        return np.asarray(self.counts / self.counts.sum())
 
     @property
     def atoms(self) -> Whole:
@@ -101,7 +102,8 @@ def read(
 def _expected(part: Part, cells: Cells, n: float) -> Part:
     """What one would think without data, as a reading: the less noise explains of the distance to it, the less it weighs.
 
-    Half by the width of the cells, half the same for each cell of the coarsest grid: small values are common.
+    Half by the width of the cells, half the same for each cell of the coarsest grid: small values are common. Where zero
+    lies inside the domain, by width alone.
     """
     coarse = cells.levels[0]
     widths = cells.widths
@@ -111,12 +113,16 @@ def _expected(part: Part, cells: Cells, n: float) -> Part:
     by_cell = (each / each.sum())[coarse] * np.where(
         alone[coarse] > 0, widths / np.maximum(alone[coarse], 1e-300), 0.0
     )
-    values = n * np.bincount(part.cell_of, weights=(by_width + by_cell) / 2)
+    signed = isinstance(cells, NumberCells) and cells.lower < 0 < cells.upper
+    chance = by_width if signed else (by_width + by_cell) / 2
+    values: Floats = n * np.bincount(part.cell_of, weights=chance).astype(np.float64)
     noise = part.reading.deviation
     if noise > DROWNED * max(n, 1.0):
         return Part(part.cell_of, Reading(values, 1.0))
     spread = float(np.mean((part.reading.values - values) ** 2)) - noise**2
-    return Part(part.cell_of, Reading(values, float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6)))))
+    return Part(
+        part.cell_of, Reading(values, _DOUBT * float(np.sqrt(max(spread, (1e-3 * noise) ** 2, 1e-6))))
+    )
 
 
 def _histogram(fine: Whole, cell_of: Whole, cost: Fraction, accountant: Accountant, what: str) -> Part:
@@ -164,7 +170,7 @@ def _fitted(parts: Sequence[Part], cells: Cells, n: float) -> Floats:
     place = place.reshape(-1)
     weights = [1 / max(part.reading.deviation, 1e-9) ** 2 for part in parts]
     scale = sum(weights)
-    widths = np.bincount(place, weights=np.maximum(cells.widths, 1e-300))
+    widths: Floats = np.bincount(place, weights=np.maximum(cells.widths, 1e-300)).astype(np.float64)
     estimate = _start(parts, atoms, n, widths)
     # Projected gradient with momentum (FISTA); atoms share cells, so the step is over the largest cell.
     steepest = max(sum(w / scale * np.bincount(atoms[:, i]).max() for i, w in enumerate(weights)), 1e-12)

@@ -224,7 +224,10 @@ class _Rows:
         """The two-way tables of the rows, scaled to n records."""
         found = self.binning.counted(self.bins)
         scale = self.n / self.count
-        return {pair: table * scale for pair, table in zip(self.binning.pairs, found, strict=True)}
+        return {
+            pair: np.asarray(table * scale, dtype=np.float64)
+            for pair, table in zip(self.binning.pairs, found, strict=True)
+        }
 
     def repair(self, measured: dict[Pair, Floats], sweeps: int) -> None:
         from coterie.chain.synthesis._row_loops import repair

@@ -60,7 +60,7 @@ def _bins(cell: Cells, released: Distribution, most: int) -> Whole:
     bins = np.zeros(len(shares), dtype=np.int64)
     if cell.ordered:  # a bin never ends inside a part of the domain that was counted as one
         atoms = released.atoms[:values]
-        bins[:values] = _by_mass(np.bincount(atoms, weights=shares[:values]), most)[atoms]
+        bins[:values] = _by_mass(np.bincount(atoms, weights=shares[:values]).astype(np.float64), most)[atoms]
     else:
         kept = min(values, most)
         order = np.argsort(-shares[:values], kind="stable")
@@ -99,12 +99,12 @@ def shrunk(noisy: Floats, model: Floats, deviation: float) -> Floats:
     expected = off.size * deviation**2
     if distance <= expected * (1 + _BY_CHANCE * np.sqrt(2 / off.size)):
         return model
-    return model + off * (1 - expected / distance)
+    return np.asarray(model + off * (1 - expected / distance))
 
 
 def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
     """Non-negative and with the given margins (iterative proportional fitting)."""
-    found = np.maximum(table, 0.0) + 1e-6 * np.outer(rows, columns) / max(rows.sum(), 1e-300)
+    found: Floats = np.maximum(table, 0.0) + 1e-6 * np.outer(rows, columns) / max(rows.sum(), 1e-300)
     for _ in range(30):
         found *= _ratio(rows, found.sum(axis=1))[:, None]
         found *= _ratio(columns, found.sum(axis=0))[None, :]

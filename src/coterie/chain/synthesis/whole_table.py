@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.synthesis.accountant import Accountant
-from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells
+from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells, powers_for
 from coterie.chain.synthesis.decimals import noisy_step, worth_reading
 from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
@@ -38,7 +38,7 @@ class CodedColumn:
     gap: int | None = None  # the code that stands for missing among the labels of a category
 
     @classmethod
-    def of(cls, column: Column, step: float | None = None) -> CodedColumn:
+    def of(cls, column: Column, step: float | None, powers: int) -> CodedColumn:
         """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
         gaps = column.attribute.missing is Missing.OWN_CATEGORY
         if isinstance(column, CategoryColumn):
@@ -46,11 +46,13 @@ class CodedColumn:
             gap = labels.index(MISSING_LABEL) if gaps else None
             return cls(LabelCells(len(labels) - gaps, gaps), gap)
         lower, upper = column.domain.lower, column.domain.upper
-        return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps))
+        return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps, powers))
 
     def encode(self, column: Column) -> Whole:
         if not isinstance(column, CategoryColumn):
+            assert not isinstance(self.cells, LabelCells)
             return self.cells.encode(column.values)
+        assert isinstance(self.cells, LabelCells)
         codes = column.codes.astype(np.int64)
         if self.gap is not None:  # the labels behind it move up by one
             codes = np.where(codes == self.gap, -1, codes - (codes > self.gap))
@@ -76,7 +78,8 @@ class Drawn:
 
     def codes(self, attribute: int, first: int, count: int) -> Whole:
         rows = self.order[np.arange(first, first + count) % len(self.order)]
-        return self.model.rows[attribute][rows].astype(np.int64)
+        codes: Whole = self.model.rows[attribute][rows].astype(np.int64)
+        return codes
 
     def values(self, attribute: int, first: int, count: int, sampler: Sampler) -> NDArray[Any]:
         """Rows first … first+count-1 of one attribute; `sampler` starts at row `first`."""
@@ -128,7 +131,11 @@ class WholeTable:
             assert not isinstance(column, CategoryColumn)
             lower, upper, name = column.domain.lower, column.domain.upper, f"attribute {number}"
             steps[number] = noisy_step(counts, records, parts[number], lower, upper, accountant, name)
-        return tuple(CodedColumn.of(column, steps.get(number)) for number, column in enumerate(columns))
+        signals = [records / accountant.deviation(part) for part in parts]
+        return tuple(
+            CodedColumn.of(column, steps.get(number), powers_for(signals[number]))
+            for number, column in enumerate(columns)
+        )
 
     def draw(
         self,
