@@ -1,4 +1,7 @@
-"""What a release is charged for: one Purpose for one request, recognised when the same request comes again."""
+"""A release and its certificate, written together or not at all, and charged for one purpose.
+
+An interrupted request is recognised when it comes again, and finished without a second charge.
+"""
 
 from __future__ import annotations
 

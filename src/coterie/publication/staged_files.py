@@ -1,4 +1,4 @@
-"""A file that hashes what is written to it, beside the writer: encoding, hashing and the disk work at the same time."""
+"""Files and folders written completely under a hidden name, then renamed; hashed while they are written."""
 
 from __future__ import annotations
 

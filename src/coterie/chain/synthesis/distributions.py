@@ -1,9 +1,9 @@
 """Noisy counts on nested grids → the released distribution of one attribute.
 
-A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the public
-grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of the attribute's
-budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every reading in units of
-its noise. Only `read` looks at exact counts, and only through the accountant.
+A level reads one histogram of disjoint cells. Cells whose noisy count is large are cut for the next level, as the
+public grid says; neighbours whose count stays small are merged; one last histogram on what came out gets the rest of
+the attribute's budget. All histograms are then fitted together: non-negative counts that add up to n, nearest to every
+reading in units of its noise. Only `read` looks at exact counts, and only through the accountant.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 ever resends them.
 
 The ledger is charged and the chunks become visible in one go (coterie.publication.ledger): chunks first, the
-manifest last. A
-contribution is finished exactly when its manifest is there; after a kill, opening the ledger finishes or undoes it.
+manifest last. A contribution is finished exactly when its manifest is there; after a kill, opening the ledger finishes or undoes it.
 """
 
 from __future__ import annotations
