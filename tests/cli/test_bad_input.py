@@ -49,7 +49,7 @@ CASES: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "k of zero": ({"k": 0}, 5, ["k = 0", "smallest k is 1"]),
     "k too large": ({"k": 7}, 5, ["larger than the number of records", "up to 6"]),
     "k below three": ({"k": 2, "method": "idp-cbls"}, 5, ["idp-cbls", "smallest k is 3"]),
-    "k left out": ({"k": None}, 5, ["needs k", "--k 10"]),
+    "k left out": ({"k": None}, 5, ["needs k", "for example 10"]),
     "k for laplace": ({"method": "laplace"}, 5, ["always 1", "Leave k out"]),
     "epsilon zero": ({"epsilon": "0"}, 5, ["greater than 0", "0.5"]),
     "epsilon negative": ({"epsilon": "-1"}, 5, ["greater than 0"]),

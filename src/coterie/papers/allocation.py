@@ -1,4 +1,4 @@
-"""What the experiments on Nunes 2024 share: the insurance data (§5.4.2), published scores (§5.4.3), two-query splits (§5.1)."""
+"""What the experiments on Nunes 2024 share: insurance data (§5.4.2), published scores (§5.4.3), two-query splits (§5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases that Spark writes: part files under a hidden name, hashed where they are, then renamed or resumed part by part."""
+"""Releases that Spark writes: part files under a hidden name, hashed where they are, then renamed, all or part by part."""
 
 from __future__ import annotations
 

@@ -245,7 +245,8 @@ class StagedFolder:
             return
         if os.path.lexists(self.target) and not self.force:
             raise OutputError(
-                f"{self.target} exists already.", "Choose another name, or replace it with --force."
+                f"{self.target} exists already.",
+                "Choose another name, or replace it with --force (force=True).",
             )
         put_folder(self.temporary, self.target)
         if self.hold is not None:

@@ -217,7 +217,7 @@ def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
 def _missing(path: Path) -> LedgerError:
     return LedgerError(
         f"There is no ledger at '{path}'.",
-        f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON.",
+        f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON (Ledger.add_population).",
     )
 
 
