@@ -65,7 +65,7 @@ CASES: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "unknown ending": ({"output": "out.docx"}, 6, ["out.docx"]),
     "no such folder": ({"output": "nowhere/out.csv"}, 6, ["no folder"]),
     "bad seed": ({"seed": -1}, 5, ["seed"]),
-    "ledger alone": ({"ledger": "l.db"}, 5, ["--population", "both, or neither"]),
+    "ledger alone": ({"ledger": "l.db"}, 5, ["population", "both, or neither"]),
     "no such ledger": ({"ledger": "l.db", "population": "p"}, 8, ["ledger"]),
     "damaged ledger": ({"ledger": "data.csv", "population": "p"}, 8, ["ledger"]),
     "k as text": ({"k": "ten"}, 2, ["--k"]),

@@ -31,7 +31,7 @@ def plan(
     data: Any = None,
     table: str | None = None,
 ) -> Plan:
-    """Split the budget so that the statistics and equations get most accurate. Never looks at the data.
+    """Split the budget for the smallest errors of the statistics and equations. Never looks at the data.
 
     Parameters
     ----------
