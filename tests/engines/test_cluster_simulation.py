@@ -1,4 +1,4 @@
-"""The simulated cluster of docs/explanation/scaling.md: known schedules, recovered costs, and what more nodes must do."""
+"""The simulated cluster of docs/explanation/performance.md: known schedules, recovered costs, and what more nodes do."""
 
 from __future__ import annotations
 

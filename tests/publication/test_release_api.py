@@ -149,3 +149,37 @@ def test_a_draft_reads_files_and_frames(tmp_path: Path) -> None:
     assert {draft.text for draft in drafts} == {drafts[0].text}
     assert coterie.Schema.load(drafts[0].text) == drafts[0].schema
     assert set(drafts[0].to_fill) == {attribute.name for attribute in SCHEMA.protected}
+
+
+def test_messages_speak_to_python_too(tmp_path: Path) -> None:
+    """No message of a function may be understood only by someone who types options."""
+    missing = tmp_path / "missing.yaml"
+    tries: list[Any] = [
+        lambda: coterie.protect(PEOPLE, SCHEMA, method="mdav"),
+        lambda: coterie.compare(PEOPLE, SCHEMA, methods="ir", epsilon=[], k=5),
+        lambda: coterie.compare(PEOPLE, SCHEMA, methods="ir", epsilon=1, k=5, runs=0),
+        lambda: coterie.protect(PEOPLE, SCHEMA, **LAPLACE).write(tmp_path / "o.csv", population="people"),
+        lambda: coterie.protect(PEOPLE, missing, **LAPLACE),
+        lambda: coterie.protect(PEOPLE, coterie.Schema.draft(PEOPLE), **LAPLACE),  # type: ignore[arg-type]
+    ]
+    words = []
+    for attempt in tries:
+        with pytest.raises(coterie.CoterieError) as fault:
+            attempt()
+        words.append(str(fault.value))
+    assert not [line for line in words if "--" in line]
+    assert str(missing) in words[-2]
+    assert "draft" in words[-1]
+
+
+def test_one_measure_may_be_named_without_a_list() -> None:
+    release = coterie.protect(PEOPLE, SCHEMA, **LAPLACE)
+    assert list(coterie.evaluate(PEOPLE, release, SCHEMA, measures="sse").measures) == ["sse"]
+    found = coterie.compare(PEOPLE, SCHEMA, methods="laplace", epsilon=1, k=5, runs=1, measures="sse")
+    assert "sse" in found.to_frame().column_names
+
+
+def test_a_balance_is_short(book: Path) -> None:
+    with coterie.Ledger.open(book) as ledger:
+        assert repr(ledger.balance("people")) == "<Balance of people: ε 0 spent of 2>"
+        assert repr(ledger).endswith("1 population, 0 releases>")

@@ -1,5 +1,6 @@
-"""Many attacks, each at 95 %: one of them may beat its baseline by luck. Which findings stand when that is counted?
+"""An audit: attacks run one after another, their findings, and the verdict in words.
 
+Many attacks are tried, each at 95 %: one of them may beat its baseline by luck. Which findings stand when that is counted?
 Holm (1979), *A simple sequentially rejective multiple test procedure*, Scand. J. Statist. 6, 65–70: p-values in ascending
 order, the i-th of m against α/(m − i + 1), up to the first that fails. The chance that any finding which stands is luck is
 at most α, however the attacks depend on each other. Where one attack took the worst of several attributes, its p-value

@@ -1,4 +1,4 @@
-"""A control group must be people who are not in the release; else the baseline hides the risk."""
+"""Do original, release and control group belong together? Asked before any attack is run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _control(attribute: Seen) -> np.ndarray:
     return attribute.control
 
 
-# Do the two tables belong together at all? Asked before any attack, because a stranger's table resists every attack.
+# Is the release one of this original? A release of another table resists every attack.
 #
 # Three signs, each with a fixed error rate over all attributes: row i resembles person i (rank correlation); rows that
 # share a value were people with close values (ties, which noise leaves alone); and the columns have alike distributions.

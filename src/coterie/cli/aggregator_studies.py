@@ -80,7 +80,7 @@ def new_command(
 def show_command(
     folder: Folder,
     study: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="Id or its beginning; default: all.")
+        str | None, typer.Argument(metavar="STUDY", help="Id or its beginning; default: all.")
     ] = None,
     database: Database = None,
     as_json: AsJson = False,

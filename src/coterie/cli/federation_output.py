@@ -1,4 +1,4 @@
-"""The guides of `coterie aggregator` and `coterie owner`."""
+"""What `coterie aggregator` and `coterie owner` print: guides, studies, events, and the certificate of a joined release."""
 
 from __future__ import annotations
 

@@ -53,7 +53,9 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 def show_method(
     name: Annotated[
         str,
-        typer.Argument(help="A method's name, for example dp-synthetic.", autocompletion=complete_method),
+        typer.Argument(
+            metavar="NAME", help="A method's name, for example dp-synthetic.", autocompletion=complete_method
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:

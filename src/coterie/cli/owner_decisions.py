@@ -35,7 +35,7 @@ CaBundle = Annotated[
 def inspect_command(
     home: HomeFolder,
     study: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="Id or its beginning; default: all.")
+        str | None, typer.Argument(metavar="STUDY", help="Id or its beginning; default: all.")
     ] = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Show what the running process last heard.")

@@ -22,7 +22,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")
 
 @app.command("draft")
 def draft(
-    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Excel file, or a database URL.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="CSV, Parquet, Arrow or Excel file, or a database URL.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the draft goes.")],
     bounds_from_data: Annotated[
         float | None,

@@ -49,7 +49,7 @@ def plan_command(
     table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Split the budget so that the statistics and equations get most accurate. Never looks at the data.
+    """Split the budget for the smallest errors of the statistics and equations. Never looks at the data.
 
     Example: coterie stats plan spec.yaml --figure plan.png
     """

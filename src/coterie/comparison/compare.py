@@ -34,7 +34,7 @@ def compare(
     k: int | Iterable[int] = (),
     runs: int = 10,
     seed: int = 0,
-    measures: Sequence[str] | None = None,
+    measures: str | Sequence[str] | None = None,
     bins: str = "auto",
     target: str | None = None,
     threshold: float | None = None,
@@ -65,7 +65,7 @@ def compare(
         Runs per cell; the figures are their mean.
     seed : int, default 0
         Run r draws its noise as `protect(…, seed=seed + r)` does.
-    measures : sequence of str, optional
+    measures : str or sequence of str, optional
         Only these. Default: all that a grid can give.
     bins : {"auto", "domain", "value"}, default "auto"
         The bins of histograms: 1/100 of the domain, or one per value.
@@ -112,11 +112,12 @@ def compare(
     12
     """
     names = [methods] if isinstance(methods, str) else list(methods)
+    chosen = [measures] if isinstance(measures, str) else measures
     budgets = [epsilon] if isinstance(epsilon, str | int | float | Decimal | Fraction) else list(epsilon)
     grid = make_grid(names, budgets, [k] if isinstance(k, int) else list(k), runs, seed)
     place = None if folder is None else Path(folder)
     if place is not None and place.exists() and not place.is_dir():
-        raise OutputError(f"{place} is a file.", "Choose another folder with --output.")
+        raise OutputError(f"{place} is a file.", "Choose another folder.")
     schema = as_schema(schema)
     rows, sample, name = as_table(data, schema, table=table, query=query), None, _called(data, table)
     if isinstance(tune_on, str) and tune_on == SYNTHETIC:
@@ -132,7 +133,7 @@ def compare(
         rows,
         schema,
         grid,
-        measures=measures,
+        measures=chosen,
         settings=settings,
         folder=place,
         force=force,
@@ -145,7 +146,7 @@ def _synthetic(schema: Schema, rows: pa.Table, seed: int, target: str | None) ->
     if target in {attribute.name for attribute in schema.with_role(Role.KEEP)}:
         raise ParameterError(
             f"A synthetic table has no '{target}': it is drawn from the bounds of protected attributes alone.",
-            "Leave out --target, or tune on a public table.",
+            "Leave out the target, or tune on a public table.",
         )
     return synthetic_sample(schema, rows.num_rows, seed)
 

@@ -96,20 +96,20 @@ def make_grid(
     names = tuple(dict.fromkeys(methods))
     if not names:
         raise ParameterError(
-            "No method was named.", "Give some, for example --methods dp-synthetic,laplace,dp-ir."
+            "No method was named.", "Give some, for example dp-synthetic, laplace and dp-ir."
         )
     for name in names:
         get_method(name)
     total = tuple(sorted({parse_epsilon(epsilon) for epsilon in epsilons}))
     if not total:
-        raise ParameterError("No ε was named.", "Give some, for example --epsilon 0.1,1.")
+        raise ParameterError("No ε was named.", "Give some, for example 0.1 and 1.")
     sizes = tuple(sorted(set(ks)))
     if any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in sizes):
-        raise ParameterError("k is not a whole number from 1 up.", "Give for example --k 5,10,50.")
+        raise ParameterError("k is not a whole number from 1 up.", "Give for example 5, 10 and 50.")
     if not sizes and not all(get_method(name).fixed_k for name in names):
-        raise ParameterError("No k was named.", "Give some, for example --k 5,10,50.")
+        raise ParameterError("No k was named.", "Give some, for example 5, 10 and 50.")
     if runs < 1:
-        raise ParameterError("A cell needs at least one run.", "Give --runs 10.")
+        raise ParameterError("A cell needs at least one run.", "Give for example 10.")
     if seed < 0:
-        raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
+        raise ParameterError("The seed is not a whole number from 0 up.", "Give for example 1.")
     return Grid(names, total, sizes, runs, seed)

@@ -1,4 +1,4 @@
-"""Results of a grid as tables: one row a (cell, run, attribute), and what follows from it."""
+"""Results of a grid as tables: one row per (cell, run, attribute), and what follows from it."""
 
 from __future__ import annotations
 

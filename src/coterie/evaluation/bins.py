@@ -25,7 +25,7 @@ def bin_count(column: NumericColumn, kind: str) -> int:
         if possible > MOST_BINS:
             raise ParameterError(
                 f"Attribute '{column.attribute.name}' has more than {MOST_BINS:,} possible values.",
-                "Use --bins domain or auto.",
+                "Choose domain or auto.",
             )
         return possible
     return possible if kind == "auto" and 0 < possible <= MOST_VALUES else STRIPES

@@ -1,4 +1,4 @@
-"""The classes of a classification: a column of the original and of the release, read so that each class has one name."""
+"""The classes of a classification, each read under one name in original and release, and the classifier that learns them."""
 
 from __future__ import annotations
 

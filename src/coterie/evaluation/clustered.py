@@ -60,7 +60,7 @@ class Numbers:
         return bool((self.variance <= 0).any())
 
     def error_unit(self, values: Floats) -> Floats:
-        """What an error of each value is held against; a row an attribute."""
+        """What an error of each value is compared with; one row per attribute."""
         units = np.maximum([[sanity_bound(source)] for source in self.sources], np.abs(values))
         for place, source in enumerate(self.sources):
             if not source.attribute.type.has_zero:

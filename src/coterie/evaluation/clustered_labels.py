@@ -49,7 +49,7 @@ class ClusteredLabels:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What cells and runs release: a row each, a label a cluster."""
+    """What cells and runs release: one row each, one label per cluster."""
 
     clustered: ClusteredLabels
     codes: Codes

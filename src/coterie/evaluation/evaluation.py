@@ -83,7 +83,7 @@ def evaluate(
     released: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
-    measures: Sequence[str] | None = None,
+    measures: str | Sequence[str] | None = None,
     shuffled: bool | None = None,
     bins: str = "auto",
     queries: int = 1000,
@@ -106,7 +106,7 @@ def evaluate(
         The release of that very table.
     schema : Schema, str, Path or dict
         The schema that the release was made with.
-    measures : sequence of str, optional
+    measures : str or sequence of str, optional
         Only these. Default: all.
     shuffled : bool, optional
         Whether row i of the release is not row i of the original. Default: as the release or the certificate beside
@@ -154,7 +154,8 @@ def evaluate(
     """
     settings = Settings(bins, queries, target, threshold, classifier, train_share, seed)
     # A misspelt name should not cost the time of reading two tables.
-    chosen = [get_measure(name) for name in measures] if measures else list(all_measures().values())
+    names = [measures] if isinstance(measures, str) else measures
+    chosen = [get_measure(name) for name in names] if names else list(all_measures().values())
     schema = as_schema(schema)
     rows = released.table if isinstance(released, Release) else released
     pair = bring_together(

@@ -1,6 +1,6 @@
 """sse-matched: squared distance between the sorted columns, in variances: the error of each distribution alone.
 
-The i-th smallest released value is held against the i-th smallest original one (the squared Wasserstein distance), so it
+The i-th smallest released value is compared with the i-th smallest original one (the squared Wasserstein distance), so it
 needs no linkage and serves synthetic rows as well.
 """
 

@@ -34,16 +34,14 @@ class Settings:
         if self.bins not in ("auto", "domain", "value"):
             raise ParameterError(f"There are no bins of kind '{self.bins}'.", "Choose auto, domain or value.")
         if self.seed < 0:
-            raise ParameterError("The seed is not a whole number from 0 up.", "Give for example --seed 1.")
+            raise ParameterError("The seed is not a whole number from 0 up.", "Give for example 1.")
         if self.threshold is None:
             return
         if not math.isfinite(self.threshold):
-            raise ParameterError(
-                "The threshold is not a finite number.", "Give for example --threshold 30000."
-            )
+            raise ParameterError("The threshold is not a finite number.", "Give for example 30000.")
         if self.target is None:
             raise ParameterError(
-                "There is a threshold but no class column to split.", "Name it with --target."
+                "There is a threshold but no class column to split.", "Name it as the target."
             )
 
 

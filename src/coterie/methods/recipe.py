@@ -106,7 +106,7 @@ class Method:
         if k is None:
             raise ParameterError(
                 f"Method '{self.name}' needs k, the number of records per group.",
-                "Give k, for example --k 10.",
+                "Give k, for example 10.",
             )
         if isinstance(k, bool) or not hasattr(k, "__index__"):  # NumPy's integers are welcome
             raise ParameterError("k is not a whole number.", "Give a whole number such as 10.")

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 @cache
 def all_experiments() -> dict[str, Experiment]:
     """Every experiment by name, in the order of papers and figures."""
-    from coterie.papers.experiment import (
-        Experiment,  # with an array library, which `--help` does not wait for
-    )
+    # It imports an array library, which `--help` does not wait for.
+    from coterie.papers.experiment import Experiment
 
     experiments = discover(__name__, __path__, "EXPERIMENT", Experiment)
     return {experiment.name: experiment for experiment in sorted(experiments, key=lambda e: e.name)}

@@ -1,4 +1,4 @@
-"""The insurance data of Nunes 2024, §5.4.2."""
+"""What the experiments on Nunes 2024 share: insurance data (§5.4.2), published scores (§5.4.3), two-query splits (§5.1)."""
 
 from __future__ import annotations
 

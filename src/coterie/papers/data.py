@@ -1,4 +1,4 @@
-"""Where the public data sets come from, and the checksums that say they are the right ones. All addresses are here."""
+"""The public data sets of the papers: addresses, checksums, and how each is found, fetched and read."""
 
 from __future__ import annotations
 

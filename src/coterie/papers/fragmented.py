@@ -1,4 +1,4 @@
-"""The claims that Del Vasto-Terrientes et al., §5.1.1 makes of its two baseline heatmaps."""
+"""What the experiments on Del Vasto-Terrientes et al. (fragmented data) share: grids, fragments, and the claims checked."""
 
 from __future__ import annotations
 

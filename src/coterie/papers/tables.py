@@ -1,4 +1,4 @@
-"""The page of experiments, made from what runs wrote: `python tools/write_experiments.py FOLDER`."""
+"""The papers' tables with their domains, and the page of experiments (`python tools/write_experiments.py FOLDER`)."""
 
 from __future__ import annotations
 

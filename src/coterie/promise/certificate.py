@@ -215,7 +215,7 @@ class Certificate(_Frozen):
             return cls.from_json(Path(path).read_bytes())
         except OSError as error:
             raise CertificateError(
-                f"The certificate cannot be read ({error.strerror}).", "Check the path of the certificate."
+                f"The certificate {path} cannot be read ({error.strerror}).", "Check the path."
             ) from None
 
     @classmethod

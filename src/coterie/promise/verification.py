@@ -28,6 +28,6 @@ def digest_like(released: str, table: str | None, digest: Digest) -> str:
                 found.update(block)
     except OSError as error:
         raise CertificateError(
-            f"The released file cannot be read ({error.strerror}).", "Check the path of the release."
+            f"The released file {released} cannot be read ({error.strerror}).", "Check the path."
         ) from None
     return found.hexdigest()

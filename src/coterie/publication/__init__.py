@@ -1,4 +1,5 @@
 """How something leaves the house: staged, charged, renamed into place; asked twice, drawn once.
 
-The ledger, the locks, the hidden files and the staged tables, for rows, statistics, federation and studio alike.
+`protect` and `publish`, the release that writes itself, the ledger, staged files and staged tables: one way for rows,
+statistics, federation and studio alike.
 """

@@ -260,7 +260,7 @@ def publish(
     # A misspelt name should not cost the time of reading the table.
     recipe = asked.recipe
     if epsilon is None and recipe.adds_noise:
-        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give --epsilon, for example 1.")
+        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give epsilon, for example 1.")
     run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
     inputs = (schema,) if isinstance(schema, str | Path) else ()
     where = destination_of(

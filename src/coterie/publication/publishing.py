@@ -1,4 +1,7 @@
-"""What a release is charged for: one Purpose for one request, recognised when the same request comes again."""
+"""A release and its certificate, written together or not at all, and charged for one purpose.
+
+An interrupted request is recognised when it comes again, and finished without a second charge.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,9 @@ class Destination:
         if len(set(resolved)) < len(resolved):
             raise OutputError("Two outputs have the same name.", "Give each its own file.")
         for path in taken:
-            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+            raise OutputError(
+                f"{path} exists already.", "Choose another name, or replace it with --force (force=True)."
+            )
         for path in homeless:
             raise OutputError(f"There is no folder {path.parent}.", "Make it, or choose another place.")
         if self.measurements is not None:

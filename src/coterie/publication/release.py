@@ -226,8 +226,9 @@ class Release:
     ) -> Written:
         """Write the rows and their certificate: both, or nothing.
 
-        With a ledger the release is charged before it can be seen. Written twice, it is charged once; a run that was
-        killed in between is finished by whoever opens the ledger next.
+        With a ledger the release is charged before it can be seen. A run that was killed in between is finished by
+        whoever opens the ledger next, and charged once. Each further place it is written to is charged again: copy the
+        files instead.
 
         Parameters
         ----------
@@ -302,7 +303,7 @@ def put_out(
     if asked.seed is not None:
         raise ParameterError(
             "A seeded release protects nobody, so it is not charged to a ledger.",
-            "Leave out --seed or --ledger.",
+            "Leave out the seed or the ledger.",
         )
     purpose = purpose_of(
         asked.recipe,
@@ -326,7 +327,7 @@ def _written(certificate: Certificate, where: Destination) -> Written:
 
 def require_both(ledger: object, population: str | None) -> None:
     if (ledger is None) != (population is None):
-        raise ParameterError("--ledger and --population belong together.", "Give both, or neither.")
+        raise ParameterError("A ledger and a population belong together.", "Give both, or neither.")
 
 
 def destination_of(
@@ -345,11 +346,11 @@ def destination_of(
     if measurements is not None and asked.recipe.whole_table is None:
         raise ParameterError(
             f"Method '{asked.method}' does not draw rows from noisy counts.",
-            "Leave out --measurements, or choose dp-synthetic.",
+            "Leave out the measurements, or choose dp-synthetic.",
         )
     if internal is not None and (run.parts or run.streamed):
         raise ParameterError(
-            "--internal needs the whole table in memory.", "Leave out --internal, or --memory and --engine."
+            "Internal figures need the whole table in memory.", "Leave them out, or work in memory."
         )
     if run.parts:
         for address in (str(path), *([asked.source] if asked.source else [])):

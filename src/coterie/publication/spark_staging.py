@@ -1,4 +1,4 @@
-"""Storage that Spark reaches through Hadoop: which program answers for an address, and the digest of what lies there."""
+"""Releases that Spark writes: part files under a hidden name, hashed where they are, then renamed, all or part by part."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def exists_already(spark: Any, address: str) -> OutputError:
 
 # A release that Spark writes: part files under a hidden name, hashed where they are, then given their own.
 #
-# On this machine the operating system renames the folder; elsewhere Hadoop does (coterie.publication.spark_staging).
+# On this machine the operating system renames the folder; elsewhere Hadoop does (`RemoteFolder`).
 
 _RECORDS_A_PART = 1 << 18  # a part is hashed as one value, of which Spark allows two gigabytes
 

@@ -1,4 +1,4 @@
-"""A file that hashes what is written to it, beside the writer: encoding, hashing and the disk work at the same time."""
+"""Files and folders written completely under a hidden name, then renamed; hashed while they are written."""
 
 from __future__ import annotations
 
@@ -245,7 +245,8 @@ class StagedFolder:
             return
         if os.path.lexists(self.target) and not self.force:
             raise OutputError(
-                f"{self.target} exists already.", "Choose another name, or replace it with --force."
+                f"{self.target} exists already.",
+                "Choose another name, or replace it with --force (force=True).",
             )
         put_folder(self.temporary, self.target)
         if self.hold is not None:

@@ -120,7 +120,7 @@ def is_synthetic(method: str) -> bool:
 
 
 def yardstick(comparison: Comparison, method: str) -> str:
-    """What a method's choices are ranked by. Synthetic rows have no original to be held against, only distributions."""
+    """What a method's choices are ranked by. Synthetic rows have no original to be compared with, only distributions."""
     numeric = "sse" in comparison.results.values
     if is_synthetic(method):
         return "sse-matched" if numeric else "jensen-shannon"
@@ -128,7 +128,7 @@ def yardstick(comparison: Comparison, method: str) -> str:
 
 
 def common_yardstick(comparison: Comparison) -> str:
-    """One measure that every compared method has: two on one axis could not be held against each other."""
+    """One measure that every compared method has: two on one axis could not be compared with each other."""
     methods = comparison.grid.methods
     return yardstick(comparison, next(filter(is_synthetic, methods), methods[0]))
 

@@ -153,7 +153,7 @@ def _among(kind: str, best: Best) -> str:
 
 
 def _synthetic(comparison: Comparison, entries: list[Best], top: Best) -> list[str]:
-    """Synthetic rows are held against the others by what both have: distributions."""
+    """Synthetic rows are compared with the others by what both have: distributions."""
     if not entries:
         return []
     best = min(entries, key=lambda entry: entry.error)

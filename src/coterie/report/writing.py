@@ -67,7 +67,7 @@ def write_report(
 @singledispatch
 def _write(result: Any, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
     raise ParameterError(
-        f"There is no report of a {type(result).__name__}.", "Give a Comparison or an Audit."
+        f"There is no report for a result of type {type(result).__name__}.", "Give a Comparison or an Audit."
     )
 
 
@@ -108,5 +108,6 @@ def refuse_existing_audit(folder: Path, *, force: bool) -> None:
     for name in AUDIT_FILES:
         if (folder / name).exists() and not force:
             raise OutputError(
-                f"{folder / name} exists already.", "Choose another folder, or replace it with --force."
+                f"{folder / name} exists already.",
+                "Choose another folder, or replace it with --force (force=True).",
             )

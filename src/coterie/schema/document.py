@@ -69,7 +69,7 @@ def read_schema(source: str | Path, folder: Path = Path()) -> Schema:
             text = Path(source).read_text(encoding="utf-8")
         except OSError as error:
             raise SchemaError(
-                f"The schema file cannot be read ({error.strerror}).", "Check the path given as the schema."
+                f"The schema file {source} cannot be read ({error.strerror}).", "Check the path."
             ) from None
         except UnicodeDecodeError:
             raise SchemaError("The schema file is not UTF-8 text.", "Save it as UTF-8.") from None
@@ -90,6 +90,11 @@ def as_schema(source: Schema | str | Path | Mapping[str, Any]) -> Schema:
 
 def schema_from(document: object) -> Schema:
     """The YAML document's content as a schema; every fault is a SchemaError that names the place."""
+    if isinstance(getattr(document, "schema", None), Schema):
+        raise SchemaError(
+            "This is a draft, not yet a schema.",
+            "Save its `text`, fill in what is open (`to_fill`), and load the file; or use its `schema`.",
+        )
     if not isinstance(document, Mapping) or not isinstance(document.get("attributes"), Mapping):
         raise SchemaError(
             "This is not a Coterie schema.",

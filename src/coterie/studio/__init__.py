@@ -6,5 +6,5 @@ project.py   one table on its way to a release: source, schema, choice, what was
 jobs.py      long work in a process of its own, with progress and cancel
 steps/       one page per file: load, describe, choose, look, audit, release, statistics
 desk/        what the statistics' tab works on: specification, split, what was released
-work/        one kind of long work a file
+work/        one kind of long work per file
 """

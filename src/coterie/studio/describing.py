@@ -1,4 +1,4 @@
-"""What the data themselves would say: bounds and labels that leak, filled in only when a person asks for them."""
+"""Attributes as the describe page shows and reads them; bounds from the data only where a person asks for them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Plan(BaseModel):
     certificate: str
     internal: str | None
     key: str | None
-    ledger: str | None  # None: nobody counts this release
+    ledger: str | None  # None: this release is not recorded in a ledger
     population: str | None
     choice: Choice
     cost: str | None  # ε; None for a method without noise

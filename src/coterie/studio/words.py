@@ -1,4 +1,4 @@
-"""Sliders over a logarithm, in hundredths of log10. The text field beside each is what counts."""
+"""Plain words of the studio: terms, methods put together from their parts, and the ends of sliders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time an audit may take. Attacks ask it between blocks of work."""
+"""What an attack is, and the clock that limits how long an audit may take."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Clock:
             raise OutOfTime
 
 
-# What an attack is: the attacker's story first, then what it needs, what it measures, and against what.
+# An attack: the attacker's story first, then what it needs, what it measures, and against what.
 
 Outcome = Finding | NotRun
 

@@ -54,6 +54,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     worst = worst_of({name: _risk(*both) for name, both in guesses.items()})
     attack, control = (float(hits.mean()) for hits in guesses[worst.name])
     compared = "of people who are not in it" if evidence.others else "by always guessing the commonest value"
+    gain = (
+        "the release itself gives away"
+        if evidence.others
+        else "beyond that one guess, and with all that the release says about everybody, it gives away"
+    )
     return Finding(
         NAME,
         ATTACK.statistic,
@@ -62,7 +67,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         ATTACK.baseline,
         worst.level,
         f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
-        f"the release itself gives away {interval_words(worst.estimate, worst.looked_at)}.",
+        f"{gain} {interval_words(worst.estimate, worst.looked_at)}.",
         {
             f"{what} for {name}": getattr(risk, end)
             for name, (risk, _) in worst.every.items()

@@ -1,4 +1,7 @@
-"""Confidence intervals: a risk is a value with an interval, never a bare number."""
+"""What an attack reports: an estimate with its interval, a level compared with a baseline, and the worst of several.
+
+A risk is a value with an interval, never a bare number.
+"""
 
 from __future__ import annotations
 

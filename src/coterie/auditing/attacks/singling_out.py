@@ -1,8 +1,7 @@
 """Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
 
 Two styles of description are tried (see coterie.auditing.attacks._describing). The style that finds more counts, and
-its interval
-is widened for the choice.
+its interval is widened for the choice.
 """
 
 from __future__ import annotations

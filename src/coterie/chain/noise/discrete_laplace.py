@@ -75,7 +75,7 @@ def _draw(
 
 
 def _blocks(part: int) -> int:
-    """Blocks a cluster in each part of its tape: 4, 12, 48, …: the tape grows fourfold."""
+    """Blocks per cluster in each part of its tape: 4, 12, 48, …: the tape grows fourfold."""
     return _FIRST_BLOCKS if part == 0 else 3 * _FIRST_BLOCKS * 4 ** (part - 1)
 
 

@@ -24,9 +24,8 @@ _MOST_STEPS = 60  # … unless its bounds would then lie more than 2^60 steps fr
 _WIDEST_SCALE = 52  # … or the noise's scale be more than 2^52 steps
 _WIDEST_WHOLE = 55  # whole numbers: 2^55 is the widest scale that the sampler draws in steps of 1
 _LOWEST = -1000  # doubles go down to 2^-1074
-SMALLEST_PART = Fraction(
-    1, 2**15
-)  # of ε: the least for which the slack of a grid without a domain is proved to pay
+# Of ε: the least for which the slack of a grid without a domain is proved to pay.
+SMALLEST_PART = Fraction(1, 2**15)
 _UNEQUAL = 4  # no two scales of one release differ by more, where a promise adds clusters up
 
 
@@ -52,9 +51,8 @@ def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> 
         _LOWEST,
     )
     step = Fraction(2) ** exponent
-    apart = (
-        step + 2 * (largest + 8) * bound / 2**53
-    )  # τ: how much farther apart two neighbours' centres may come
+    # τ: how much farther apart two neighbours' centres may come.
+    apart = step + 2 * (largest + 8) * bound / 2**53
     # With scales in a ratio r, slack r·q·τ/ε pays: the proof is in docs/guarantees/discrete-laplace.md.
     ratio = max(Fraction(_UNEQUAL), Fraction(largest, smallest))
     slack = ratio * clusters * apart / epsilon

@@ -52,7 +52,6 @@ class Keystream:
         counters = np.zeros((len(numbers), blocks, 2), dtype=">u8")
         counters[:, :, 0] = part << 32
         counters[:, :, 1] = numbers[:, np.newaxis] * blocks + np.arange(blocks)
-        encryptor = Cipher(
-            algorithms.AES256(self.key), modes.ECB()
-        ).encryptor()  # of counters: counter mode by hand
+        # ECB of counters: counter mode by hand.
+        encryptor = Cipher(algorithms.AES256(self.key), modes.ECB()).encryptor()
         return np.frombuffer(encryptor.update(counters.tobytes()), dtype=np.uint8)

@@ -1,1 +1,1 @@
-"""Table → clusters. One way of grouping records a file."""
+"""Table → clusters. One way of grouping records per file."""

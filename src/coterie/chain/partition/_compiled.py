@@ -56,9 +56,8 @@ class _Compiled:
             if self._machine is None:
                 try:
                     self._machine = njit(nogil=True, cache=True, **self._options)(self._loop)
-                except (
-                    RuntimeError
-                ):  # neither the package nor the home directory is writable: compile in every process
+                except RuntimeError:
+                    # Neither the package nor the home directory is writable: compile in every process.
                     self._machine = njit(nogil=True, **self._options)(self._loop)
                 # Loops that this one calls must be machine code where the compiler looks them up.
                 seen = self._loop.__globals__

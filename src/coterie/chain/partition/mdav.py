@@ -1,4 +1,4 @@
-"""The loop of MDAV over both indexes, between two rebuilds of them."""
+"""MDAV: multivariate groups of alike records, by exact searches over indexes that are rebuilt now and then."""
 
 from __future__ import annotations
 

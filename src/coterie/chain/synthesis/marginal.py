@@ -1,4 +1,4 @@
-"""What noisy numbers are made to obey again: counts must be positive and add up. No data are read."""
+"""A released distribution of one attribute, from noisy counts made positive and summing to n again. No data are read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A uniform random order of many rows in little memory.
+"""The joined release: the answers checked, the parts of all owners joined, shuffled, written and certified.
 
-Each row goes to a random pile on disk; each pile is put in random order; the piles follow each other. That is a
-uniform permutation of all rows (Rao 1961, Sandelius 1962). The order is a function of a secret key that is drawn
-once a study: an assembly that was interrupted gives the same bytes when it runs again. The key is then erased."""
+The rows are put in a uniform random order, in little memory. Each row goes to a random pile on disk; each pile is put
+in random order; the piles follow each other. That is a uniform permutation of all rows (Rao 1961, Sandelius 1962). The
+order is a function of a secret key that is drawn once per study: an assembly that was interrupted gives the same bytes
+when it runs again. The key is then erased.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wakes owners who wait in a long poll: one of them when its own contribution moved, all when a study did."""
+"""The long poll of owners: what is wanted of each, and the bell that wakes them when a contribution or a study moved."""
 
 from __future__ import annotations
 

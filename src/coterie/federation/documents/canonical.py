@@ -1,4 +1,4 @@
-"""One text for one meaning: JSON in the form of RFC 8785, so that a signature fits in every language.
+"""Signed documents in canonical form: one text for one meaning (JSON as in RFC 8785), so signatures fit in every language.
 
 Documents of the federation hold no floats (ε and bounds are decimal text), so the one hard part of RFC 8785,
 the shortest form of a double, never arises: a float is refused instead of being written differently elsewhere."""

@@ -107,7 +107,7 @@ def read_any(path: Path) -> tuple[AnyCertificate, str | None, Digest]:
         data = path.read_bytes()
     except OSError as error:
         raise CertificateError(
-            f"The certificate cannot be read ({error.strerror}).", "Check the path of the certificate."
+            f"The certificate {path} cannot be read ({error.strerror}).", "Check the path."
         ) from None
     try:
         content: Any = json.loads(data)

@@ -1,9 +1,9 @@
 """Steps 5 and 6 of Del Vasto-Terrientes et al. at one owner: protect once, charge once, keep the bytes. A retry only
 ever resends them.
 
-The ledger is charged and the chunks become visible in one go (coterie.publication.ledger): chunks first, the
-manifest last. A
-contribution is finished exactly when its manifest is there; after a kill, opening the ledger finishes or undoes it.
+The ledger is charged and the chunks become visible in one go (coterie.publication.ledger): chunks first, the manifest
+last. A contribution is finished exactly when its manifest is there; after a kill, opening the ledger finishes or undoes
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked of an owner, in words and figures: for the terminal and for the approval page."""
+"""What is asked of an owner, in words and figures, and the approval page that shows it."""
 
 from __future__ import annotations
 

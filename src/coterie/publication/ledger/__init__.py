@@ -15,9 +15,8 @@ A charge is a `Loss`: its model, neighbours, unit, and ε, ρ or (ε, δ). An ac
 `coterie.promise.loss`, or refuses it; a release without a proof is noted outside the account.
 
 The ledger is an append-only list of events (`storage`), each sealed with the hash of the one before it
-(`chain`); what a population has spent is computed from them (`book`, `account`). A dead process is known by the lock
-the kernel took from it (`files`); whoever opens the ledger next finishes or gives back what it left
-(`recovery`).
+(`book`); what a population has spent is computed from them (`book`, `account`). A dead process is known by the lock
+the kernel took from it (`files`); whoever opens the ledger next finishes or gives back what it left (`charge`).
 """
 
 from coterie.publication.ledger.account import Balance, Terms

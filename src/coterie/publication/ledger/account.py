@@ -72,7 +72,7 @@ class Terms:
 Counted = tuple[Loss | None, Loss | None]  # in the total of differential privacy, and of individual
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Balance:
     """One account as it stands: `held` is reserved by releases that are being computed now."""
 
@@ -94,6 +94,11 @@ class Balance:
     @property
     def remaining(self) -> Fraction:
         return self.lifetime - self.spent - self.held
+
+    def __repr__(self) -> str:
+        spent, lifetime = as_text(self.spent), as_text(self.lifetime)
+        held = f", {as_text(self.held)} held" if self.held else ""
+        return f"<Balance of {self.population}: ε {spent} spent of {lifetime}{held}>"
 
     @property
     def individual_remaining(self) -> Fraction | None:

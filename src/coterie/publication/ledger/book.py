@@ -1,8 +1,8 @@
-"""Each event is sealed with the hash of the one before it, so no earlier line can be changed unnoticed.
+"""The book of a ledger: sealed events, and the balances computed from them.
 
-This shows tampering to whoever kept a later seal; it does not prevent it: someone who may write the file
-can also write a whole new chain. `coterie ledger check --seal` compares with a seal that was noted
-elsewhere."""
+Each event is sealed with the hash of the one before it, so no earlier line can be changed unnoticed. Whoever kept a later
+seal sees tampering (`coterie ledger check --seal`); someone who may write the file can still write a whole new chain.
+"""
 
 from __future__ import annotations
 

@@ -202,9 +202,9 @@ class Ledger:
 
     def __repr__(self) -> str:
         book = self._storage.book()
-        return (
-            f"<Ledger: {self._storage.path}, {len(book.lifetimes)} populations, {len(book.entries)} releases>"
-        )
+        held = [(len(book.lifetimes), "population"), (len(book.entries), "release")]
+        words = ", ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in held)
+        return f"<Ledger: {self._storage.path}, {words}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
         """One row per release: population, method, status, state, target and what it costs.

@@ -107,7 +107,7 @@ class Storage:
         """All that the ledger says, with every seal checked. It grows with later events: copy what is to stay.
 
         An event that this connection has checked is not checked again before the ledger is opened anew, unless
-        another hand changed the file. Any other connection that commits is counted by SQLite, and whoever
+        another process changed the file. Any other connection that commits is counted by SQLite, and whoever
         writes past SQLite moves the time of the file: after either, all of it is read again.
         """
         with _told(self.path), self._one_view():
@@ -217,7 +217,7 @@ def _refuse_stranger(path: Path, connection: sqlite3.Connection) -> None:
 def _missing(path: Path) -> LedgerError:
     return LedgerError(
         f"There is no ledger at '{path}'.",
-        f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON.",
+        f"Make one: coterie ledger init {path} --population NAME --lifetime EPSILON (Ledger.add_population).",
     )
 
 

@@ -51,7 +51,7 @@ def line_of(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-# The hierarchy CSV that ARX users have: one row a category, its levels by `;` from leaf to root.
+# The hierarchy CSV that ARX users have: one row per category, its levels by `;` from leaf to root.
 
 
 def read_hierarchy_csv(path: Path) -> Taxonomy:

@@ -16,7 +16,7 @@ from coterie.errors import DataError, SchemaError
 
 TAXONOMY_VERSION = 1
 FLAT_ROOT = "*"
-# Far above any real hierarchy (WordNet: 20). Below it, rounding keeps the metric laws: see distance.py.
+# Far above any real hierarchy (WordNet: 20). Below it, rounding keeps the metric laws: see semantics.py.
 DEEPEST = 200
 
 

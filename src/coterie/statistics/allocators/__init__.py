@@ -1,4 +1,4 @@
-"""One way of splitting a budget a file; each new file is found by itself, nobody edits a list.
+"""Ways of splitting a budget, one per file; each new file is found by itself, nobody edits a list.
 
 A file defines `ALLOCATORS`, a tuple of `Allocator`s; other packages offer theirs by the entry points `coterie.allocators`.
 """

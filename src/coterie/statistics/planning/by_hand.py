@@ -1,4 +1,4 @@
-"""One budget moved by hand: the others make room, exactly, and what is locked stays.
+"""Budgets set by hand: one is moved, the others make room, exactly, and what is locked stays.
 
 Whoever drags one share up takes from the shares that are not locked, in the proportion they have now; whoever drags
 it down gives to them. In plain composition the parts always add up to the total, to the last digit. Groups that

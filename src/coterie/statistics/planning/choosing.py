@@ -22,7 +22,7 @@ from coterie.statistics.specification.specification import Specification
 def plan(
     specification: Specification | str | Path | Mapping[str, Any],
     allocator: str = DEFAULT,
-    compare: Sequence[str] | None = (),
+    compare: str | Sequence[str] | None = (),
     report_losses: bool | None = None,
     *,
     solve: bool = False,
@@ -31,7 +31,7 @@ def plan(
     data: Any = None,
     table: str | None = None,
 ) -> Plan:
-    """Split the budget so that the statistics and equations get most accurate. Never looks at the data.
+    """Split the budget for the smallest errors of the statistics and equations. Never looks at the data.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def plan(
         What goes out and what analysts will compute from it: a specification file, or its content.
     allocator : str
         The rule for the split (`allocators()` lists them).
-    compare : sequence of str, optional
+    compare : str or sequence of str, optional
         Further allocators to compare with; None: all.
     report_losses : bool, optional
         Whether to say what wrong expected values cost. Default: for specifications of moderate size.
@@ -83,10 +83,14 @@ def plan(
     ['target', 'mean_error', 'standard_error', 'median', 'p95']
     """
     if split is not None and (solve or as_in_paper):
-        raise ParameterError("--split fixes the budgets already.", "Leave out --solve and --as-in-paper.")
+        raise ParameterError(
+            "A split by hand fixes the budgets already.",
+            "Solve for no budget, and do not plan as in the paper.",
+        )
     if as_in_paper != (data is not None):
         raise ParameterError(
-            "--as-in-paper and --data belong together.", "A plan looks at data only to repeat the paper."
+            "A plan as in the paper and its data belong together.",
+            "A plan looks at data only to repeat the paper.",
         )
     if not isinstance(specification, Specification):
         specification = read_specification(specification)
@@ -97,4 +101,5 @@ def plan(
     if split is not None:
         parts = read_split(Path(split)) if isinstance(split, str | Path) else split
         return resplit(split_by_rule(specification, allocator, report_losses=False), parts)
-    return split_by_rule(specification, allocator, compare, report_losses)
+    others = [compare] if isinstance(compare, str) else compare
+    return split_by_rule(specification, allocator, others, report_losses)

@@ -1,4 +1,4 @@
-"""Direct noise or sums? Tried both ways and the better one kept, group by group."""
+"""A specification made ready to be split: what is measured, directly or through sums, and what one record can touch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A split made by hand, as a file: the name of each thing measured, and its budget as exact text."""
+"""A plan: the split of the budget and the errors to expect. Also the file of a split made by hand."""
 
 from __future__ import annotations
 

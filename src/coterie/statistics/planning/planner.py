@@ -1,4 +1,4 @@
-"""plan(): a specification in, the best split out, in seconds and without a look at the data."""
+"""The split by an allocator: a specification in, the best split out, in seconds and without a look at the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the equations that are linear in the quantities: their errors have a closed form.
+"""Equations that are linear in the quantities, or a ratio of two that are: their errors have a closed form.
 
 Clamps of single quantities to their domain are looked through, and remembered: the closed form holds as
 long as they practically never act."""

@@ -1,4 +1,4 @@
-"""E|c₁N₁ + … + c_kN_k| for independent noises, exactly, with its derivatives.
+"""What is known in advance of each kind of noise, and the mean error of sums of noises, exactly.
 
     E|S| = (2/π) ∫₀^∞ (1 − φ_S(t)) t⁻² dt,     φ_S(t) = Π φ(β_i t),  β_i = |c_i|·scale_i.
 

@@ -1,10 +1,10 @@
 """How far a quantile chosen by the exponential mechanism falls from the table's own, if the shape is as declared.
 
-Given a table the mechanism's law is known exactly: see coterie.statistics.prediction.value_grid for the sets and
-their utility. The
-table is what the plan may not look at, so tables are drawn from the declared shape: the number of records in
-each set is multinomial, and the table's own quantile lies where the order statistics of that set
-lie (a Beta law). What is reported is the mean over tables and how much tables differ."""
+Given a table the mechanism's law is known exactly: see coterie.statistics.prediction.value_grid for the sets and their
+utility. The table is what the plan may not look at, so tables are drawn from the declared shape: the number of records
+in each set is multinomial, and the table's own quantile lies where the order statistics of that set lie (a Beta law).
+What is reported is the mean over tables and how much tables differ.
+"""
 
 from __future__ import annotations
 

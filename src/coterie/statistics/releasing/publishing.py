@@ -43,7 +43,7 @@ from coterie.statistics.specification.specification import Specification
 
 _OTHER_DATA = (
     "a release of this name was drawn before, from other data: noise was drawn anew, and for people who are in both "
-    "the budgets add up. Nobody counts that without a ledger; give one with --ledger"
+    "the budgets add up. Without a ledger this is not recorded: give one"
 )
 
 

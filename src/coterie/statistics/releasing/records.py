@@ -110,7 +110,7 @@ def open_records(data: Any, table: str | None = None) -> Records:
     if isinstance(data, str | Path):
         path = Path(data)
         if not path.is_file():
-            raise DataError(f"There is no file {path}.", "Check the path given as --data.")
+            raise DataError(f"There is no file {path}.", "Check the path of the data.")
         with path.open("rb") as stream:
             return Records(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
     if table is not None:

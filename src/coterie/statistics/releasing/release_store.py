@@ -1,7 +1,9 @@
-"""One at a time: two processes asked for the same release must not both pay for it.
+"""Statistics that were released already: asked twice, drawn once, and the same bytes again.
 
-Looking for a stored release, drawing the noise and charging (or storing) are one step for everybody else. The
-lock is a file beside the ledger or in the store, one for each release; the kernel drops it with its holder."""
+Two processes that are asked for the same release must not both pay for it. Looking for a stored release, drawing the
+noise and charging (or storing) are one step for everybody else. The lock is a file beside the ledger or in the store,
+one for each release; the kernel drops it with its holder.
+"""
 
 from __future__ import annotations
 

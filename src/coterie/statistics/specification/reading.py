@@ -177,7 +177,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise ParameterError(
-            f"The specification cannot be read ({error.strerror}).", "Check its path."
+            f"The specification {path} cannot be read ({error.strerror}).", "Check the path."
         ) from None
     except UnicodeDecodeError:
         raise ParameterError("The specification is not UTF-8 text.", "Save it as UTF-8.") from None

@@ -71,7 +71,7 @@ def _word(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_").lower() or "value"
 
 
-# The specification in words: one line an entry, with what the library has to say about it.
+# The specification in words: one line per entry, with what the library has to say about it.
 
 
 def listed_statistics(

@@ -1,4 +1,4 @@
-"""The same without the page: commands and Python lines that do exactly what the page does."""
+"""Shares, predicted errors and released figures as the statistics page shows them, and the same as commands and Python."""
 
 from __future__ import annotations
 
