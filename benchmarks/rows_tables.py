@@ -1,7 +1,8 @@
 """The tables of `python -m benchmarks rows`: what is in them, and what is declared public about them.
 
 Bounds and labels are the same for every method. Tables marked `tuned` were looked at while the rules of `dp-synthetic` were
-chosen. The one that is not shares its source with one that is: none here is a clean test. Statsmodels' tables are read in an environment of its own, once, and kept as CSV files.
+chosen. The one that is not shares its source with one that is: none here is a clean test.
+Statsmodels' tables are read in an environment of its own, once, and kept as CSV files.
 """
 
 from __future__ import annotations
