@@ -160,7 +160,7 @@ def test_messages_speak_to_python_too(tmp_path: Path) -> None:
         lambda: coterie.compare(PEOPLE, SCHEMA, methods="ir", epsilon=1, k=5, runs=0),
         lambda: coterie.protect(PEOPLE, SCHEMA, **LAPLACE).write(tmp_path / "o.csv", population="people"),
         lambda: coterie.protect(PEOPLE, missing, **LAPLACE),
-        lambda: coterie.protect(PEOPLE, coterie.Schema.draft(PEOPLE), **LAPLACE),  # type: ignore[arg-type]
+        lambda: coterie.protect(PEOPLE, coterie.Schema.draft(PEOPLE), **LAPLACE),
     ]
     words = []
     for attempt in tries:
