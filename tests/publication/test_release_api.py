@@ -138,7 +138,7 @@ def test_nothing_public_prints_a_table(tmp_path: Path, book: Path) -> None:
             assert repr(value).startswith("<")
         for kind in ("arrow", "pandas", "polars"):
             for value in (release, found, ledger, coterie.list_methods()):
-                assert len(value.to_frame(kind)) >= 0  # type: ignore[attr-defined]
+                assert len(value.to_frame(kind)) >= 0
     with pytest.raises(ParameterError, match="no kind of frame"):
         release.to_frame("excel")
 
@@ -160,7 +160,7 @@ def test_messages_speak_to_python_too(tmp_path: Path) -> None:
         lambda: coterie.compare(PEOPLE, SCHEMA, methods="ir", epsilon=1, k=5, runs=0),
         lambda: coterie.protect(PEOPLE, SCHEMA, **LAPLACE).write(tmp_path / "o.csv", population="people"),
         lambda: coterie.protect(PEOPLE, missing, **LAPLACE),
-        lambda: coterie.protect(PEOPLE, coterie.Schema.draft(PEOPLE), **LAPLACE),
+        lambda: coterie.protect(PEOPLE, coterie.Schema.draft(PEOPLE), **LAPLACE),  # type: ignore[arg-type]
     ]
     words = []
     for attempt in tries:
