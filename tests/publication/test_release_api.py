@@ -138,7 +138,7 @@ def test_nothing_public_prints_a_table(tmp_path: Path, book: Path) -> None:
             assert repr(value).startswith("<")
         for kind in ("arrow", "pandas", "polars"):
             for value in (release, found, ledger, coterie.list_methods()):
-                assert len(value.to_frame(kind)) >= 0  # type: ignore[attr-defined]
+                assert len(value.to_frame(kind)) >= 0
     with pytest.raises(ParameterError, match="no kind of frame"):
         release.to_frame("excel")
 

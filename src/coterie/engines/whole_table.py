@@ -20,10 +20,9 @@ from coterie.chain.synthesis.whole_table import CodedColumn, Drawn, WholeTable, 
 from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
+from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

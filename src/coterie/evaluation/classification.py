@@ -15,10 +15,9 @@ from coterie.errors import ParameterError
 from coterie.evaluation.classes import MOST_CLASSES, CannotLearn, Learnt, class_column, classes, learn
 from coterie.evaluation.measure import Measure, Measured, Settings
 from coterie.evaluation.pair import Pair
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import Column, NumericColumn
 
-Whole = NDArray[np.int64]
 _bounds: dict[bytes, Learnt] = {}
 
 

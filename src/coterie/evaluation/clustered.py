@@ -14,13 +14,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.change import rounding, variance
 from coterie.table.columns.column import NumericColumn
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

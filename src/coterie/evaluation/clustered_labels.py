@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality
 from coterie.table.columns.column import CategoryColumn, Codes
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from coterie.chain.noise.exponential import scaled_exp
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Whole
 
-Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]
 LARGEST_DEVIATION = 1 << 40  # σ above which nothing is left of any count
 _MARGIN = 2.0**-44  # exp in doubles is off by far less, for every γ that is not rejected at once

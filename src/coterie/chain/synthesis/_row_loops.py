@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
-
-Whole = NDArray[np.int64]
+from coterie.schema.arrays import Whole
 
 
 @compiled

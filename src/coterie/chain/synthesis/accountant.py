@@ -16,16 +16,14 @@ from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.grid import whole_grid
 from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.noise.whole_gaussian import whole_gaussian
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 
-Whole = NDArray[np.int64]
 _FARTHEST = 2**53  # no reading is larger, and doubles hold whole numbers up to it
 _ROOT_DIGITS = 40  # binary digits of a square root that is rounded down
 

@@ -15,9 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
-
-Whole = NDArray[np.int64]
+from coterie.schema.arrays import Floats, Whole
 
 LINEAR = 8  # cells of equal width on the coarsest grid
 SPLIT = 4  # parts of a cell on the next finer grid

@@ -11,12 +11,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant
-from coterie.schema.arrays import Floats
-
-Whole = NDArray[np.int64]
+from coterie.schema.arrays import Floats, Whole
 
 MOST = 6  # places; the cell behind them holds everything else
 SHARE = Fraction(4, 100)  # of the attribute's budget

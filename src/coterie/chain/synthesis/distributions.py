@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
 from coterie.chain.synthesis.cells import Cells, NumberCells
 from coterie.chain.synthesis.marginal import onto_counts
-from coterie.schema.arrays import Floats
-
-Whole = NDArray[np.int64]
+from coterie.schema.arrays import Floats, Whole
 
 _CUT_ABOVE = 4.0  # standard deviations of the noise that a cell must hold to be cut …
 _CUT_PACKED = 0.35

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.synthesis.cells import LabelCells, NumberCells
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn
+from coterie.schema.arrays import Whole
 from coterie.table.columns.column import CategoryColumn, Column
 
-Whole = NDArray[np.int64]
 Shown = tuple[str, str | None]
 MISSING = "(missing)"
 

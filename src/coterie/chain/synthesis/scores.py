@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
-from coterie.schema.arrays import Floats
-
-Whole = NDArray[np.int64]
+from coterie.schema.arrays import Floats, Whole
 
 SCALE = 10  # binary digits of a score
 _LONGER = 1.15  # R² in units of what a record has on average

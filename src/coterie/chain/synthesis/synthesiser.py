@@ -22,9 +22,8 @@ from coterie.chain.synthesis.distributions import Distribution, read
 from coterie.chain.synthesis.plan import Plan
 from coterie.chain.synthesis.scores import Scores, copula_ranks, noisy_correlation, scores_of
 from coterie.chain.synthesis.tables import Binning, Pair
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 
-Whole = NDArray[np.int64]
 Codes = NDArray[np.int32]
 _COPIED = 0.5  # of the rows that move, by copying a row that is there already
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 
-Whole = NDArray[np.int64]
 Pair = tuple[int, int]
 _BY_CHANCE = 1.0  # standard deviations by which squared noise may be larger than expected
 

@@ -21,12 +21,11 @@ from coterie.chain.synthesis.decimals import noisy_step, worth_reading
 from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Missing
 from coterie.table.columns.categories import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
-Whole = NDArray[np.int64]
 MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.chain.kernel import released_table
 from coterie.chain.synthesis.decimals import decimal_counts
@@ -24,9 +23,8 @@ from coterie.engines.out_of_core.chain import Advance, SamplerAt
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.whole_table import drawn_from, without_records
 from coterie.promise.terms import Budget
+from coterie.schema.arrays import Whole
 from coterie.table.columns.column import Column
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from coterie.chain.synthesis.tables import Binning
 from coterie.chain.synthesis.whole_table import CodedColumn, Drawn
 from coterie.engines.out_of_core.chain import SamplerAt, filled_like
 from coterie.engines.spark.sorting import ROW
+from coterie.schema.arrays import Whole
 from coterie.table.columns.column import CategoryColumn, Column
 
-Whole = NDArray[np.int64]
 Work = Callable[[list[NDArray[Any]]], Whole]  # the fields of some records → their sums, in one line
 _SUMS = "sums"
 
