@@ -88,8 +88,13 @@ def test_a_release_is_charged_once_however_often_it_is_written(tmp_path: Path, b
         release.write(tmp_path / "one.csv", **charged)
     coterie.publish(PEOPLE, SCHEMA, tmp_path / "two.csv", **LAPLACE, **charged)
     assert spent(book) == 2
+    release.write(tmp_path / "copy.csv", **charged)
+    with coterie.Ledger.open(book) as opened:
+        release.write(tmp_path / "copy.csv", ledger=opened, population="people", force=True)
+    assert spent(book) == 2
+    assert (tmp_path / "copy.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
     with pytest.raises(BudgetExceeded):
-        release.write(tmp_path / "three.csv", **charged)
+        coterie.protect(PEOPLE, SCHEMA, **LAPLACE).write(tmp_path / "three.csv", **charged)
     with pytest.raises(ParameterError, match="belong together"):
         release.write(tmp_path / "three.csv", ledger=book)
     seeded = coterie.protect(PEOPLE, SCHEMA, seed=1, **LAPLACE)

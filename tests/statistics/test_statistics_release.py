@@ -156,7 +156,8 @@ def test_one_charge_and_the_same_bytes_when_asked_twice(tmp_path: Path) -> None:
     chosen = read_specification(document())
     first = release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
     again = release(chosen, population(), tmp_path / "out.csv", ledger=ledger)
-    copied = release(chosen, population(), tmp_path / "copy.csv", ledger=ledger)
+    with Ledger.open(ledger) as opened:
+        copied = release(chosen, population(), tmp_path / "copy.csv", ledger=opened)
     assert not first.again
     assert again.again
     assert copied.again

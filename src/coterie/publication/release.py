@@ -112,6 +112,7 @@ class Release:
     _fingerprint: str = field(
         compare=False
     )  # "": that of the frame, which is hashed when a ledger asks for it
+    _paid: set[tuple[Path, str]] = field(default_factory=set, compare=False)  # (ledger, population)
 
     def __repr__(self) -> str:
         promise = self.guarantee
@@ -227,8 +228,7 @@ class Release:
         """Write the rows and their certificate: both, or nothing.
 
         With a ledger the release is charged before it can be seen. A run that was killed in between is finished by
-        whoever opens the ledger next, and charged once. Each further place it is written to is charged again: copy the
-        files instead.
+        whoever opens the ledger next. One release is charged once, however often it is written.
 
         Parameters
         ----------
@@ -283,8 +283,16 @@ class Release:
             self._run.refuse_early(where)
             return self._made
 
+        require_both(ledger, population)
         identity = self._fingerprint or partial(request_fingerprint, self._run.request)
-        return put_out(self._run, make, where, ledger, population, identity)
+        if ledger is None or population is None:
+            return put_out(self._run, make, where, None, None, identity)
+        paid = (ledger.path if isinstance(ledger, Ledger) else Path(ledger).resolve(), population)
+        if paid in self._paid:  # the same rows again: nothing more is disclosed
+            return put_out(self._run, make, where, None, None, identity)
+        written = put_out(self._run, make, where, ledger, population, identity)
+        self._paid.add(paid)
+        return written
 
 
 def put_out(

@@ -87,6 +87,11 @@ class Ledger:
             storage.close()
             raise
 
+    @property
+    def path(self) -> Path:
+        """The ledger's file."""
+        return self._storage.path
+
     @staticmethod
     def inspect(path: str | PathLike[str]) -> Book:
         """What the ledger says, changing nothing."""

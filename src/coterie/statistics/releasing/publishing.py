@@ -55,7 +55,7 @@ def release(
     table: str | None = None,
     allocator: str = DEFAULT,
     seed: int | None = None,
-    ledger: str | Path | None = None,
+    ledger: str | Path | Ledger | None = None,
     sign: str | Path | None = None,
     as_in_paper: bool = False,
     solve: bool = False,
@@ -81,7 +81,7 @@ def release(
         The rule for the split of the budget (`allocators()` lists them).
     seed : int, optional
         Noise that can be repeated, for experiments. Not private; the certificate says so.
-    ledger : str or Path, optional
+    ledger : str, Path or Ledger, optional
         The ledger to charge. The specification names the population.
     sign : str or Path, optional
         An Ed25519 key file to sign the certificate with.
@@ -144,7 +144,8 @@ def release(
         )
     request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
     source = open_records(data, table)
-    published = _once(request, source, target, None if ledger is None else Path(ledger), sign, progress)
+    book = ledger.path if isinstance(ledger, Ledger) else ledger
+    published = _once(request, source, target, None if book is None else Path(book), sign, progress)
     if not published.again:
         return published
     note = outdated(published.certificate, request.paid, as_in_paper=as_in_paper)
