@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from coterie.chain.noise import exponential
-from coterie.chain.noise.exponential import exponential_mechanism
+from coterie.chain.noise.exponential import exponential_mechanism, scaled_exp
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import ParameterError
@@ -167,3 +167,19 @@ def test_wrong_input_is_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=message):
         exponential_mechanism(scores, epsilon, sensitivity, SeededSampler(1), "x")
+
+
+def test_the_exact_choice_works_out_equal_scores_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among 19,900 pairs of attributes two in five choices are made exactly; scores are small whole numbers."""
+    worked_out: list[Fraction] = []
+
+    def counted(exponent: Fraction, bits: int) -> int:
+        worked_out.append(exponent)
+        return scaled_exp(exponent, bits)
+
+    monkeypatch.setattr(exponential, "scaled_exp", counted)
+    scores = np.arange(4000, dtype=np.float64) % 7
+    chosen = exponential._exactly(scores, Fraction(1, 3), iter([(1 << 127, 128)]))
+    assert len(worked_out) == 7
+    weights = np.exp(-scores / 3)
+    assert chosen == np.searchsorted(np.cumsum(weights) / weights.sum(), 0.5, side="right")

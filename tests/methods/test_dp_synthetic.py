@@ -222,3 +222,24 @@ def test_many_columns() -> None:
     schema = {"attributes": dict.fromkeys(names, ONE["attributes"]["x"])}
     rows = {name: _draw.integers(0, 10, 50).tolist() for name in names}
     assert protect(rows, schema, method="dp-synthetic", epsilon=1, seed=1).table.num_columns == 60
+
+
+@pytest.mark.parametrize("delta", ["1e-12", "1e-15"])
+def test_a_tiny_epsilon_beside_a_tiny_delta_is_noise_not_a_crash(delta: str) -> None:
+    assert protect(TABLE, SCHEMA, method="dp-synthetic", epsilon="1e-6", delta=delta).table.num_rows == N
+
+
+def test_epsilon_and_delta_that_leave_nothing_are_told() -> None:
+    with pytest.raises(ParameterError, match="leave nothing"):
+        protect(TABLE, SCHEMA, method="dp-synthetic", epsilon="1e-200", delta="1e-200")
+
+
+def test_scores_whose_noise_no_sampler_has_are_not_read() -> None:
+    """ε = 0.00003 must not fail where 0.000001 works."""
+    names = [f"x{number}" for number in range(15)]
+    table = pa.table({name: _draw.random(5000) for name in names})
+    one = {"type": "continuous", "role": "protect", "domain": {"lower": 0, "upper": 1}}
+    schema = {"attributes": dict.fromkeys(names, one)}
+    assert (
+        protect(table, schema, method="dp-synthetic", epsilon="0.00003", delta="1e-6").table.num_rows == 5000
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.errors import LedgerError
+from coterie.errors import LedgerError, ParameterError
 from coterie.promise.loss import (
     Loss,
     Model,
@@ -21,6 +21,7 @@ from coterie.promise.loss import (
     epsilon_of,
     exp_up,
     for_unit,
+    rho_for,
     under,
 )
 
@@ -314,3 +315,17 @@ def test_the_table_in_the_manual_is_what_is_computed() -> None:
                 found = [float(v) for v in (then.epsilon, then.delta, then.rho) if v is not None]
                 same = [float(v) for v in (stated.epsilon, stated.delta, stated.rho) if v is not None]
                 assert found == pytest.approx(list(written.get(cell, same)), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 0.1, 1.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-6])
+def test_rho_stays_within_epsilon_and_is_not_wasted(epsilon: float, delta: float) -> None:
+    """Against the plain conversion, ρ + 2√(ρ ln 1/δ) = ε."""
+    rho = rho_for(epsilon, delta)
+    assert epsilon_of(rho, delta) <= epsilon
+    assert rho >= 0.5 * (math.sqrt(math.log(1 / delta) + epsilon) - math.sqrt(math.log(1 / delta))) ** 2
+
+
+def test_a_rho_that_is_too_small_for_any_noise_is_told() -> None:
+    with pytest.raises(ParameterError, match="leave nothing"):
+        rho_for(1e-200, 1e-200)

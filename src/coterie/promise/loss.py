@@ -132,6 +132,10 @@ def epsilon_of(rho: float, delta: float) -> float:
     return float(accountant.get_epsilon(delta))
 
 
+_HALVINGS = 200  # of the interval that ρ lies in
+_ROUNDED = 1 + 1e-12  # the conversion is some roundings of doubles, 1e-15 each
+
+
 @lru_cache(maxsize=128)
 def rho_for(epsilon: float, delta: float) -> float:
     """The largest ρ, rounded down, whose conversion stays within (ε, δ)."""
@@ -140,15 +144,20 @@ def rho_for(epsilon: float, delta: float) -> float:
         high *= 2.0
         if high > 1e12:
             raise ParameterError("epsilon is too large to convert.", "Use a budget below 1e6.")
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        if middle == 0.0 or epsilon_of(middle, delta) <= epsilon:
+        if epsilon_of(middle, delta) * _ROUNDED <= epsilon:
             low = middle
         else:
             high = middle
         if high - low <= 1e-10 * high:
             break
-    digits = max(0, 9 - math.ceil(math.log10(max(low, 1e-300))))
+    if low == 0.0:
+        raise ParameterError(
+            "epsilon and delta leave nothing: the noise would be wider than any count.",
+            "Raise epsilon, or leave delta out.",
+        )
+    digits = max(0, 9 - math.ceil(math.log10(low)))
     return math.floor(low * 10.0**digits) / 10.0**digits
 
 
@@ -195,9 +204,8 @@ def _up(value: Fraction) -> Fraction:
 @lru_cache(maxsize=1)
 def _orders() -> tuple[float, ...]:
     fine = [1.0 + step / 50.0 for step in range(1, 450)]
-    return tuple(
-        fine + [float(order) for order in range(10, 512)] + [1024.0, 2048.0, 4096.0, 2.0**14, 2.0**18]
-    )
+    large = [2.0**power for power in (10, 11, 12, 14, 18, 22, 26, 30)]  # the last for ε of a millionth
+    return tuple(fine + [float(order) for order in range(10, 512)] + large)
 
 
 def _library() -> tuple[Any, Any]:

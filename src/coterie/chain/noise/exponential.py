@@ -108,11 +108,12 @@ def _bits(
 
 def _exactly(scores: NDArray[np.float64], factor: Fraction, bits: Iterator[tuple[int, int]]) -> int:
     """The choice by integer arithmetic with an error bound, at growing precision until it is certain."""
-    exact = [Fraction(score) for score in scores.tolist()]
-    least = min(exact)
-    exponents = [factor * (score - least) for score in exact]
+    listed = scores.tolist()
+    least = Fraction(min(listed))
+    exponents = {score: factor * (Fraction(score) - least) for score in set(listed)}  # many are equal
     for value, length in bits:
-        weights = [scaled_exp(exponent, length) for exponent in exponents]
+        weight_of = {score: scaled_exp(exponent, length) for score, exponent in exponents.items()}
+        weights = [weight_of[score] for score in listed]
         slack = 2 * len(weights)  # each weight is off by less than 2
         total, running, low, high = sum(weights), 0, 0, 0
         for weight in weights[:-1]:

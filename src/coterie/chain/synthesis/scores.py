@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.noise.whole_gaussian import LARGEST_DEVIATION
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
@@ -100,6 +101,8 @@ def noisy_correlation(
     upper = np.triu_indices(q, 1)
     limit = scores.limit
     widest = math.isqrt(q * (q - 1) // 2 * limit**2) + 1
+    if accountant.deviation(part, widest, limit**2) > LARGEST_DEVIATION / 2:
+        return np.eye(q)  # not read at all: the sampler has no such noise, and nothing would be left
     reading = accountant.noisy_vector(gram[upper], widest, limit**2, part, "coterie: scores of all pairs")
     scale = n * 4**SCALE * _UNIFORM
     noisy, deviation = reading.values / scale, reading.deviation / scale

@@ -170,12 +170,12 @@ def _chosen(
     }
     chosen: list[Pair] = []
     for place in range(min(size, len(open_))):
-        left = [pair for pair in open_ if pair not in chosen]
-        if len(left) == 1:
-            chosen.append(left[0])
+        if len(open_) == 1:
+            chosen.append(open_.pop())
             continue
         what = f"choice {number}.{place}"
-        chosen.append(left[accountant.noisy_choice([scores[pair] for pair in left], 2, plan.choice, what)])
+        found = accountant.noisy_choice([scores[pair] for pair in open_], 2, plan.choice, what)
+        chosen.append(open_.pop(found))
     return chosen
 
 
