@@ -113,7 +113,7 @@ def test_census_names_both_its_addresses_and_the_way_by_hand() -> None:
 
 def test_the_public_addresses_are_of_a_commit_and_encrypted() -> None:
     # Read afresh: the fixture above has turned every address of the registry to this machine.
-    written = Path(sources.__file__).read_text(encoding="utf-8")
+    written = Path(data.load.__code__.co_filename).read_text(encoding="utf-8")
     assert "http://" not in written
     assert len(re.findall(r"raw\.githubusercontent\.com/\w+/[\w-]+/[0-9a-f]{40}\"", written)) == 3
 
