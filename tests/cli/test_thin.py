@@ -28,6 +28,7 @@ OUTPUT = {
     "coterie.federation.documents.verification:superseded",
     "coterie.methods.guarantee:beside_in_words",
     "coterie.promise.loss",  # names of units and relations
+    "coterie.promise.posterior",  # what ε means, in words
     "coterie.publication.ledger",  # what a ledger holds
     "coterie.publication.placing:place",  # the aggregator's copy of a release
     "coterie.publication.staged_files:stage_file",

@@ -41,7 +41,7 @@ def same_as_protect(
                 release.table,
                 schema,
                 measures=list(found.values),
-                shuffled=recipe.synthesis is not None,
+                shuffled=recipe.synthetic,
             )
             for name, values in found.values.items():
                 measured = expected.measures[name]

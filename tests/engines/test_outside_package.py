@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import coterie
 from coterie import protect
+from coterie import registry as parts
 from coterie.auditing.attacks import all_attacks
 from coterie.cli.app import app
 from coterie.engines.out_of_core.release import protect_file
@@ -51,6 +52,7 @@ def install(folder: Path, name: str, entry_points: Mapping[str, Mapping[str, str
 
 def forget() -> None:
     importlib.invalidate_caches()
+    parts._outside.clear()
     for registry in REGISTRIES:
         registry.cache_clear()
 

@@ -74,7 +74,7 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (tending, "forget_parcels"),
     (assembly, "_write"),
     (assembly, "certify"),
-    (assembly, "_sync"),
+    (assembly, "put_file"),
     (assembly, "move_study"),
 ]
 

@@ -112,7 +112,13 @@ TIMES = {"one end to the other": 2, "labels in balance": 4}
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("method", "shuffle", "neighbours"), promising(Status.PROVED, [_NAMED[name] for name in TIMES])
+    ("method", "shuffle", "neighbours"),
+    [
+        case
+        for case in promising(Status.PROVED, [_NAMED[name] for name in TIMES])
+        # Its many readings share ε, and rows show little of each: every reading is tried alone in test_synthetic_readings.
+        if not case.id.startswith("dp-synthetic")
+    ],
 )
 def test_too_little_noise_would_be_noticed(method: Method, shuffle: bool, neighbours: Neighbours) -> None:
     """Twice the ε is half the noise: the battery must then refute what is promised for ε."""

@@ -236,7 +236,7 @@ staged = stage(pa.Table.from_arrays([zeros], ["x"]), target, force=True)
 if moment == "after staging":
     kill()
 if moment == "before the folder is synced":
-    module._sync_folder = kill
+    module.make_durable = kill
 staged.publish()
 """
 

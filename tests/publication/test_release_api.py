@@ -45,7 +45,7 @@ def test_a_frame_a_file_and_a_database_give_the_same_release(tmp_path: Path) -> 
     by_path = coterie.protect(tmp_path / "people.parquet", described, seed=1, **LAPLACE)
     address = f"sqlite:///{tmp_path}/people.db"
     by_table = coterie.protect(address, described, table="people", seed=1, **LAPLACE)
-    limited = coterie.protect(tmp_path / "people.parquet", SCHEMA, seed=1, memory="1GB", **LAPLACE)
+    limited = coterie.protect(tmp_path / "people.parquet", SCHEMA, seed=1, memory="16GB", **LAPLACE)
     assert by_path.table.equals(first)
     assert by_table.table.equals(first)
     assert limited.to_frame().equals(first)
@@ -56,7 +56,7 @@ def test_a_release_larger_than_memory_writes_itself_and_leaves_nothing(tmp_path:
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
     (tmp_path / "work").mkdir()
     release = coterie.protect(
-        tmp_path / "people.parquet", SCHEMA, memory="1GB", scratch=tmp_path / "work", **LAPLACE
+        tmp_path / "people.parquet", SCHEMA, memory="16GB", scratch=tmp_path / "work", **LAPLACE
     )
     assert list((tmp_path / "work").iterdir())
     with pytest.raises(ParameterError, match="certified when it is written"):

@@ -18,6 +18,7 @@ from studio_client import finished, visiting
 from coterie.publication.staging import stage
 from coterie.studio.home import Home
 from coterie.studio.project import Origin, Project
+from coterie.table.hidden_files import _ALONE
 from workbooks import write_xlsx
 
 Visit = tuple[httpx.Client, Home]
@@ -340,7 +341,7 @@ def test_what_a_killed_studio_left_behind(visit: Visit) -> None:
     answer = client.post(f"/p/{project.id}/load", data={"version": 0})
     assert "The upload was not finished." in answer.text
     (project.folder / "upload.csv").write_text(PEOPLE)
-    (project.folder / ".table.arrow.999999999.abcd").write_text("half a table")
+    (project.folder / f".table.arrow.coterie-{_ALONE}{16 * '0'}.tmp").write_text("half a table")
     client.post(f"/p/{project.id}/load", data={"version": 0})
     assert finished(client, project, "load")["state"] == "done"
     assert not list(project.folder.glob(".table.arrow.*"))

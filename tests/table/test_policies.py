@@ -169,7 +169,6 @@ def test_too_many_labels_are_refused() -> None:
         ({"type": "categorical", "role": "protect", "domain": {"lower": 0, "upper": 1}}, "has categories"),
         ({"type": "integer", "role": "protect", "categories": {"labels": ["a"]}}, "no categories"),
         ({"type": "ordinal", "role": "protect", "categories": {"taxonomy": "x.csv"}}, "labels in order"),
-        ({"type": "continuous", "role": "protect", "missing": "own category"}, "for categories"),
         ({"type": "integer", "role": "protect", "decimals": 2}, "only a continuous"),
         ({**colour(), "categories": {}}, "either labels"),
         ({**colour(), "categories": {"labels": ["a", "a"]}}, "listed twice"),

@@ -21,6 +21,7 @@ from coterie.comparison.sorted_table import SortedTable
 from coterie.errors import ParameterError
 from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
+from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema, Source
 from coterie.table.checked import Checked
@@ -85,12 +86,17 @@ def run_paid_cells(
     rest = (measures, settings)
     for shares, members in alike.values():
         paid = [pay_for_bounds(checked, schema, shares, SeededSampler(seed + run)) for run in range(runs)]
-        together = [cell for cell in members if get_method(cell.method).grouping.multivariate]
+        together = [cell for cell in members if _as_a_whole(get_method(cell.method))]
         one_by_one = [cell for cell in members if cell not in set(together)]
         if one_by_one:
             yield _one_by_one(checked, original, paid, one_by_one, seed, *rest)
         if together:
             yield _together(checked, original, paid, together, seed, *rest)
+
+
+def _as_a_whole(method: Method) -> bool:
+    """Whether what one attribute releases depends on the bounds of others."""
+    return method.grouping.multivariate or method.whole_table is not None
 
 
 def _one_by_one(

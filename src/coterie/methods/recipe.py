@@ -92,8 +92,6 @@ class Method:
 
     def check_k(self, k: int | None, records: int, epsilon: Fraction | None = None) -> int:
         """The k to use, or a sentence about why it is impossible. `epsilon` is the mean share of an attribute."""
-        if self.whole_table is not None:
-            return 1  # k plays no part
         if k is None and self.public_k is not None and epsilon is not None:
             return self.public_k(records, epsilon)
         if self.fixed_k is not None:

@@ -7,7 +7,7 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -254,11 +254,11 @@ class _Plan:
         return joined.mapInArrow(restored, layout)
 
 
-def _send_along(packages: Iterable[str]) -> None:
+def _send_along(packages: frozenset[str]) -> None:
     """Methods of other people's packages travel to the executors with the work: these need Coterie and nothing else."""
     from pyspark import cloudpickle
 
-    for name in packages:
+    for name in sys.modules.keys() & packages:
         cloudpickle.register_pickle_by_value(sys.modules[name])  # type: ignore[no-untyped-call]
 
 

@@ -110,7 +110,7 @@ def _protected(home: Home, study: Study, prepared: Prepared) -> Release:
         prepared.schema,
         method=study.method,
         epsilon=study.share(home.owner),
-        k=study.k,
+        k=study.part_k,
         seed=None if study.seed is None else owner_seed(study.seed, home.owner),
         # The aggregator must not learn in which order the owner keeps its rows; pseudonyms give another random order.
         shuffle=not study.vertical,

@@ -87,7 +87,7 @@ class Exchange:
                 "Fewer than 2k people are held by both owners.", "Nothing was computed or charged."
             )
         try:
-            get_method(self.study.method).check_k(self.study.k, len(names))
+            get_method(self.study.method).check_k(self.study.part_k, len(names))
         except CoterieError as error:
             raise refusal(UNFIT) from error
         rows = sorted(names)

@@ -60,7 +60,7 @@ def _prepared(study: Study, owner: str, source: Source) -> Prepared:
     if chosen.num_rows < 2 * study.k:
         raise DataError("The table has fewer than 2k rows.", "The study needs more records, or a smaller k.")
     check(chosen, schema)
-    get_method(study.method).check_k(study.k, chosen.num_rows)
+    get_method(study.method).check_k(study.part_k, chosen.num_rows)
     return Prepared(chosen, schema, None if id_column is None else checked_ids(id_column, identifier))
 
 
