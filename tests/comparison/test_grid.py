@@ -11,6 +11,7 @@ from coterie import protect
 from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, Skipped, left_out, make_grid
 from coterie.errors import DataError, ParameterError
+from coterie.methods import get_method
 from coterie.schema.attributes import Domain, Schema, Source
 
 
@@ -122,7 +123,7 @@ def test_a_cell_is_skipped_exactly_where_protect_refuses(method: str) -> None:
     epsilons = ["0.2", "0.8", "2", "4", "8", "16", "64"]
     found = run_grid(table, schema, make_grid([method], epsilons, [20], runs=1))
     for epsilon in map(Fraction, epsilons):
-        k = None if method == "laplace" or method == "idp" else 20
+        k = None if get_method(method).fixed_k else 20
         if epsilon in found.epsilons:
             protect(table, schema, method=method, epsilon=epsilon, k=k, seed=0)
         else:

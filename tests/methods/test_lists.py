@@ -123,8 +123,8 @@ def test_dp_sorted_releases_the_list_and_no_rows() -> None:
     assert rows.drop_duplicates().shape[0] > 40  # groups of x and y are spread over one another
 
 
-@pytest.mark.parametrize("method", ["dp-sorted", "dp-synthetic"])
-def test_the_order_of_records_is_not_in_the_release(method: str) -> None:
+@pytest.mark.parametrize(("method", "k"), [("dp-sorted", 6), ("dp-synthetic", None)])
+def test_the_order_of_records_is_not_in_the_release(method: str, k: int | None) -> None:
     """Reversed records give the same release, for the same seed: there is nothing to link."""
     draw = np.random.Generator(np.random.PCG64(2))
     x = np.round(draw.uniform(size=60), 3)
@@ -136,7 +136,7 @@ def test_the_order_of_records_is_not_in_the_release(method: str) -> None:
         )
     )
     straight, reversed_ = (
-        protect(rows, schema, method=method, epsilon="1", k=6, seed=4).table
+        protect(rows, schema, method=method, epsilon="1", k=k, seed=4).table
         for rows in (table, table.take(list(range(59, -1, -1))))
     )
     assert straight.equals(reversed_)
