@@ -16,7 +16,6 @@ from coterie.auditing.attacks._ties import commonest_tie, order_from_ties
 from coterie.auditing.attacks.attack import Clock
 from coterie.auditing.attacks.evidence import (
     ReleaseEvidence,
-    Rows,
     Side,
     hidden_order,
     read_people,
@@ -31,6 +30,7 @@ from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.verification import released_digest
 from coterie.publication.release import Release
+from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
 from coterie.table.frames import to_arrow
@@ -247,7 +247,7 @@ def audit_release(
 
 def _truth(
     people: Side, rows: Side, order: Sequence[int] | None, certificate: Certificate | None
-) -> tuple[Rows | None, list[str]]:
+) -> tuple[Whole | None, list[str]]:
     """For each person the row that is theirs."""
     if order is not None:
         given = np.asarray(order, dtype=np.int64)

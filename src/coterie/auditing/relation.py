@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.auditing.attacks.evidence import Rows, Seen, Values
+from coterie.auditing.attacks.evidence import Seen
 from coterie.auditing.attacks.finding import ranks_of
 from coterie.errors import DataError
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.cells import text_of
 
@@ -100,7 +101,7 @@ OUT_OF_ORDER = (
 )
 
 
-def relation(attributes: Sequence[Seen], truth: Rows | None, draws: np.random.Generator) -> Relation:
+def relation(attributes: Sequence[Seen], truth: Whole | None, draws: np.random.Generator) -> Relation:
     columns = [a for a in attributes if a.protected] or list(attributes)
     level = _ERROR_RATE / (2 * len(columns))
     rows = ties = False
@@ -111,7 +112,7 @@ def relation(attributes: Sequence[Seen], truth: Rows | None, draws: np.random.Ge
     return Relation(rows, ties, float(np.median(gaps)) <= _ALIKE)
 
 
-def _correlated(attribute: Seen, truth: Rows) -> float:
+def _correlated(attribute: Seen, truth: Whole) -> float:
     """p-value of Spearman's rank correlation (numbers) or of the number of agreements (labels)."""
     from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
 
@@ -127,7 +128,7 @@ def _correlated(attribute: Seen, truth: Rows) -> float:
     return float(ndtr((expected - float(np.mean(codes == other))) / spread))
 
 
-def _from_correlation(left: Values, right: Values) -> float:
+def _from_correlation(left: Floats, right: Floats) -> float:
     from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
 
     if left.std() == 0 or right.std() == 0:
@@ -135,7 +136,7 @@ def _from_correlation(left: Values, right: Values) -> float:
     return float(ndtr(-float(np.corrcoef(left, right)[0, 1]) * math.sqrt(len(left) - 1)))
 
 
-def _ties_follow(attribute: Seen, truth: Rows, draws: np.random.Generator) -> float:
+def _ties_follow(attribute: Seen, truth: Whole, draws: np.random.Generator) -> float:
     """p-value: are people whose rows share a value closer in rank than people drawn at random?"""
     from scipy.special import ndtr  # a tenth of a second to load: only those who need it pay
 
@@ -153,7 +154,7 @@ def _ties_follow(attribute: Seen, truth: Rows, draws: np.random.Generator) -> fl
     return float(ndtr((float(gaps.mean()) - float(chance.mean())) / pooled))
 
 
-def _gap(left: Values, right: Values) -> float:
+def _gap(left: Floats, right: Floats) -> float:
     """The largest difference between two distribution functions (Kolmogorov and Smirnov)."""
     points = np.concatenate([left, right])
     below = np.searchsorted(np.sort(left), points, side="right") / len(left)

@@ -25,6 +25,7 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition import engine as local
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.synthesis.synthesis import Ranks, Synthesis
+from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
@@ -37,7 +38,7 @@ class Grouped:
     mechanism: Mechanism
     clustering: Clustering
     centroids: Any
-    sensitivity: NDArray[np.float64]
+    sensitivity: Floats
 
     @classmethod
     def of(cls, column: Column, mechanism: Mechanism, clustering: Clustering, k: int) -> Grouped:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Schema, Search, Source
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn
@@ -98,7 +97,7 @@ def values_beyond(attribute: Attribute, widest: Domain, epsilon: Fraction, recor
     return beyond
 
 
-def interval_scores(inner: NDArray[np.int64], outer: NDArray[np.int64], beyond: int) -> Floats:
+def interval_scores(inner: Whole, outer: Whole, beyond: int) -> Floats:
     """`inner` and `outer`: how many values lie beyond the two ends of each interval."""
     return np.maximum(0, np.maximum(beyond - inner, outer - beyond)).astype(np.float64)
 

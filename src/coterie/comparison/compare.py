@@ -130,14 +130,7 @@ def compare(
         rows, sample = as_table(tune_on, schema), _called(tune_on)
     settings = Settings(bins=bins, target=target, threshold=threshold, seed=seed)
     found = run_grid(
-        rows,
-        schema,
-        grid,
-        measures=chosen,
-        settings=settings,
-        folder=place,
-        force=force,
-        progress=progress,
+        rows, schema, grid, measures=chosen, settings=settings, folder=place, force=force, progress=progress
     )
     return replace(found, table=rows, name=sample or name, sample=sample, settings=settings)
 

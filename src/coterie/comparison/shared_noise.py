@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.noise.grid import Grid
-from coterie.chain.noise.seeded import Words, seeded_words, unit_laplace
+from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.comparison.sorted_table import Draws
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Words
 
 _KEPT = 4_000_000  # words and draws of all columns kept for reuse by later k; more are drawn again
 _AT_ONCE = 100_000  # draws: more of them would leave the processor's own cache

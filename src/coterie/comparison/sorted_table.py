@@ -17,7 +17,7 @@ from coterie.chain.partition.individual_ranking import cut, ranks
 from coterie.evaluation.clustered import Arranged, Clusters, Numbers
 from coterie.evaluation.clustered_labels import ClusteredLabels
 from coterie.methods.grouping import Find, Grouping
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 Key = Callable[[Sequence[Column]], Floats]
@@ -33,7 +33,7 @@ class SortedTable:
     columns: Mapping[str, Column]
     measured: Mapping[str, Column] | None = None
     draws: Draws = field(default_factory=dict, repr=False)  # kept by SharedNoise for reuse by later k
-    _ranks: dict[Place, tuple[Floats, NDArray[np.int32]]] = field(default_factory=dict, repr=False)
+    _ranks: dict[Place, tuple[Floats, Codes]] = field(default_factory=dict, repr=False)
     _numbers: dict[tuple[str, ...], Numbers] = field(default_factory=dict, repr=False)
     _known: dict[tuple[tuple[str, ...], Key | None], Arranged] = field(default_factory=dict, repr=False)
 
@@ -59,7 +59,7 @@ class SortedTable:
             return lambda column: clustering
         return lambda column: cut(self._ranked(key, column), sizes)
 
-    def _ranked(self, key: Key, column: Column | None) -> NDArray[np.int32]:
+    def _ranked(self, key: Key, column: Column | None) -> Codes:
         """One sort a grid, unless other domains give the records another order."""
         place = (key, column.attribute.name if column else None)
         by = key([column] if column else list(self.columns.values()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped
+from coterie.schema.arrays import Whole
 from coterie.table.checked import Checked
 from coterie.table.columns.change import in_label_order, semantic_distance, squared_error, variance_change
 from coterie.table.columns.column import CategoryColumn, Column
@@ -63,7 +64,7 @@ def internal_figures(
     noise: Mapping[str, NoiseFigures],
     *,
     synthetic: bool,
-    order: NDArray[np.int64] | None,
+    order: Whole | None,
 ) -> InternalFigures:
     """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
     attributes = {

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import NumericColumn
 
 STRIPES = 100  # Sánchez et al. 2016: continuous attributes, bins of 1/100 of the domain
@@ -31,7 +30,7 @@ def bin_count(column: NumericColumn, kind: str) -> int:
     return possible if kind == "auto" and 0 < possible <= MOST_VALUES else STRIPES
 
 
-def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
+def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> Whole:
     """Which bin each value is in. Values outside the domain count in the outermost bins."""
     domain = column.domain
     place = values - domain.lower
@@ -56,7 +55,7 @@ class Edges:
     last: Floats  # the number of the last bin
     whole: list[int]  # attributes with one bin per value
 
-    def places(self, values: Floats) -> NDArray[np.int64]:
+    def places(self, values: Floats) -> Whole:
         """As `bin_numbers`, every attribute under its own domain."""
         place: Floats = values - self.lower
         place *= self.per_unit
@@ -66,7 +65,7 @@ class Edges:
         return place.astype(np.int64)
 
 
-def edges_of(sources: Sequence[NumericColumn], bins: NDArray[np.int64]) -> Edges:
+def edges_of(sources: Sequence[NumericColumn], bins: Whole) -> Edges:
     lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
     whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(bins[line]))]
     per_unit = bins / (upper - lower)

@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality
-from coterie.table.columns.column import CategoryColumn, Codes
+from coterie.table.columns.column import CategoryColumn
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.evaluation.bins import Edges, bin_count, bin_numbers, edges_of
 from coterie.evaluation.clustered import Clusters, Numbers
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
-from coterie.schema.arrays import Floats
-from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.schema.arrays import Codes, Floats, Whole
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 MOST_COUNTS = 4_000_000  # bins held at a time
 
 
-def divergence(before: NDArray[np.int64], after: NDArray[np.int64], records: int) -> Floats:
+def divergence(before: Whole, after: Whole, records: int) -> Floats:
     """JSD of two histograms of `records` values each, along the last axis.
 
     With f(c) = c·log2 c, H(a/n) = log2 n − Σf(a)/n, so JSD = 1 + (Σf(a) + Σf(b) − Σf(a + b))/2n: counts are whole
@@ -63,7 +62,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     return np.concatenate([_gain(_histogram(clusters, part, bins), bins) for part in parts], axis=1)
 
 
-def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> NDArray[np.int64]:
+def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> Whole:
     rows, width = values.shape[1], len(bins.before)
     place = bins.edges.places(values)
     place += (bins.first[:, None] + width * np.arange(rows))[:, :, None]
@@ -74,7 +73,7 @@ def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> NDArray[np.int
     return after.reshape(rows, width)
 
 
-def _gain(after: NDArray[np.int64], bins: Bins) -> Floats:
+def _gain(after: Whole, bins: Bins) -> Floats:
     """JSD of every attribute and row."""
     f = _count_times_log(2 * bins.records)
     gain = f.take(after)
@@ -88,8 +87,8 @@ class Bins:
     """The bins of several attributes side by side, and the original's histograms."""
 
     edges: Edges
-    first: NDArray[np.int64]  # where the bins of each attribute begin
-    before: NDArray[np.int64]
+    first: Whole  # where the bins of each attribute begin
+    before: Whole
     own: Floats  # Σf of each attribute's histogram
     records: int
 

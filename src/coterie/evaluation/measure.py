@@ -14,8 +14,8 @@ from coterie.errors import ParameterError
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.pair import Pair
 from coterie.evaluation.released import Released
-from coterie.schema.arrays import Floats
-from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.schema.arrays import Codes, Floats
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ByAttribute:
         return self.labels is not None or self.drawn is not None
 
     def by_row(
-        self, released: Released | Drawn, clusters: Sequence[NDArray[np.int32]] | None, settings: Settings
+        self, released: Released | Drawn, clusters: Sequence[Codes] | None, settings: Settings
     ) -> Floats | None:
         """One number per attribute and (cell, run). `clusters` holds that of each record; None: each is its own."""
         columns: Sequence[Any]

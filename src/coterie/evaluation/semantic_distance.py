@@ -7,9 +7,9 @@ import numpy as np
 
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.change import semantic_distance
-from coterie.table.columns.column import CategoryColumn, Codes
+from coterie.table.columns.column import CategoryColumn
 
 
 def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.partition.individual_ranking import cut, equal_cut, individual_ranking, ranks
 from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.optimal_univariate import optimal_univariate
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality_order
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -35,7 +34,7 @@ class Grouping:
     sizes: Callable[[int, int], Sizes] | None  # from n and k alone; None: they depend on the data
     multivariate: bool = False
     key: Callable[[Sequence[Column]], Floats] | None = None  # of one column, or of all if multivariate
-    cut: Callable[[int, int], NDArray[np.int64]] = equal_cut  # n, k → sizes along the order of the key
+    cut: Callable[[int, int], Whole] = equal_cut  # n, k → sizes along the order of the key
     alone: bool = False  # every record is a group, numbered in record order
 
     @property
@@ -125,7 +124,7 @@ def _standardised(values: Floats) -> Floats:
     return np.asarray((unit - unit.mean()) / spread if spread > 0 else np.zeros_like(values))
 
 
-def _balanced(column: CategoryColumn) -> NDArray[np.float64]:
+def _balanced(column: CategoryColumn) -> Floats:
     share = np.bincount(column.codes, minlength=len(column.distance)) / len(column.codes)
     mean_square = float(share @ column.distance**2 @ share)
     # Standardised numbers have a mean squared gap of 2.

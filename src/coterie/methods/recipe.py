@@ -103,8 +103,7 @@ class Method:
             k = self.fixed_k
         if k is None:
             raise ParameterError(
-                f"Method '{self.name}' needs k, the number of records per group.",
-                "Give k, for example 10.",
+                f"Method '{self.name}' needs k, the number of records per group.", "Give k, for example 10."
             )
         if isinstance(k, bool) or not hasattr(k, "__index__"):  # NumPy's integers are welcome
             raise ParameterError("k is not a whole number.", "Give a whole number such as 10.")

@@ -7,3 +7,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+Codes = NDArray[np.int32]  # labels by number, clusters by number
+Flags = NDArray[np.bool_]
+Words = NDArray[np.uint64]  # random bits, hashes

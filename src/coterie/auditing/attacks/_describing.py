@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from coterie.auditing.attacks.attack import Clock
-from coterie.auditing.attacks.evidence import Rows, Seen, Values
+from coterie.auditing.attacks.evidence import Seen
+from coterie.schema.arrays import Floats, Whole
 
 STYLES = ("tails", "boxes")
 MOST_DESCRIPTIONS = 500
@@ -22,11 +23,11 @@ Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
 
 
 def descriptions_of(
-    attributes: Sequence[Seen], released: Sequence[Values], style: str, draws: np.random.Generator
+    attributes: Sequence[Seen], released: Sequence[Floats], style: str, draws: np.random.Generator
 ) -> list[Description]:
     count = len(released)
     ordered = [np.sort(values) for values in released]
-    rows: Rows = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
+    rows: Whole = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
     found = set()
     for row in rows:
         size = int(draws.integers(min(2, count), min(MOST_ATTRIBUTES, count) + 1))
@@ -40,7 +41,7 @@ def descriptions_of(
     return sorted(found)
 
 
-def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
+def _range(value: float, ordered: Floats, style: str) -> tuple[float, float]:
     if style == "tails":
         return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
     reach = max(round(WINDOW / 2 * len(ordered)), 1)
@@ -49,7 +50,7 @@ def _range(value: float, ordered: Values, style: str) -> tuple[float, float]:
     return float(ordered[low]), float(ordered[high])
 
 
-def who_fits(description: Description, people: Sequence[Values], clock: Clock) -> Rows:
+def who_fits(description: Description, people: Sequence[Floats], clock: Clock) -> Whole:
     clock.check()
     fits = np.ones(len(people[0]), dtype=np.bool_)
     for place, low, high in description:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import area_under_curve, epsilon_lower_bound
+from coterie.schema.arrays import Flags, Floats, Words
 from coterie.schema.attributes import Role, Schema
 from coterie.table.checked import check
 from coterie.table.columns.column import CategoryColumn, NumericColumn
@@ -25,9 +26,7 @@ from coterie.table.columns.column import CategoryColumn, NumericColumn
 # first half a likelihood-ratio score is made for each view, as if its numbers were independent. It need not be right: a poor
 # score only makes the bound smaller.
 
-Matrix = NDArray[np.float64]  # runs × numbers
-Flags = NDArray[np.bool_]
-Score = Callable[[Matrix], NDArray[np.float64]]
+Score = Callable[[Floats], Floats]
 _BINS = 8
 _USE_ALL = 32  # a view of so few numbers is used whole; of a larger one only the numbers that differ visibly
 _ODD = 1e-3  # how rarely an idle number may look different
@@ -37,8 +36,8 @@ _ODD = 1e-3  # how rarely an idle number may look different
 class Runs:
     """What was seen in repeated runs on one table."""
 
-    views: dict[str, Matrix]  # rounded numbers
-    patterns: dict[str, NDArray[np.uint64]]  # one code per run
+    views: dict[str, Floats]  # rounded numbers
+    patterns: dict[str, Words]  # one code per run
 
     def part(self, half: slice) -> Runs:
         return Runs(
@@ -128,11 +127,11 @@ def _below(name: str, score: Score, threshold: float) -> Callable[[Runs], Flags]
     return lambda runs: np.asarray(score(runs.views[name]) < threshold)
 
 
-def likelihood_ratio(first: Matrix, second: Matrix) -> Score:
+def likelihood_ratio(first: Floats, second: Floats) -> Score:
     """Σ log(p/p′) over numbers cut into a few bins: noise of any shape, cut ends and labels alike."""
     # Rows that share a draw show the same column: it counts once.
     _, distinct = np.unique(np.concatenate([first, second]), axis=1, return_index=True)
-    chosen: list[tuple[int, NDArray[np.float64], NDArray[np.float64]]] = []
+    chosen: list[tuple[int, Floats, Floats]] = []
     for column in distinct.tolist():
         pooled = np.concatenate([first[:, column], second[:, column]])
         edges = np.unique(np.quantile(pooled, np.linspace(0, 1, _BINS + 1)))
@@ -143,7 +142,7 @@ def likelihood_ratio(first: Matrix, second: Matrix) -> Score:
             weights = np.log((left + 0.5) / left.sum()) - np.log((right + 0.5) / right.sum())
             chosen.append((column, edges, weights))
 
-    def score(runs: Matrix) -> NDArray[np.float64]:
+    def score(runs: Floats) -> Floats:
         total = np.zeros(len(runs))
         for column, edges, weights in chosen:
             total += weights[np.searchsorted(edges, runs[:, column], side="right")]
@@ -152,12 +151,12 @@ def likelihood_ratio(first: Matrix, second: Matrix) -> Score:
     return score
 
 
-def _histogram(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _histogram(values: Floats, edges: Floats) -> Floats:
     places = np.searchsorted(edges, values, side="right")
     return np.bincount(places, minlength=len(edges) + 1).astype(np.float64)
 
 
-def _visible(left: NDArray[np.float64], right: NDArray[np.float64]) -> bool:
+def _visible(left: Floats, right: Floats) -> bool:
     """The G-test: could the two histograms be of one distribution?"""
     from scipy.special import chdtri  # here: commands that only show risks start without it
 
@@ -182,10 +181,10 @@ Groups = NDArray[np.intp]
 
 def observe(tables: Iterable[pa.Table], schema: Schema, changed: NDArray[np.intp] | None) -> Runs:
     """All runs. `changed` holds the places of the records that differ; None for shuffled rows, never seen in order."""
-    ordered: list[Matrix] = []
-    at_ends: list[Matrix] = []
-    theirs: list[Matrix] = []
-    counts: list[Matrix] = []
+    ordered: list[Floats] = []
+    at_ends: list[Floats] = []
+    theirs: list[Floats] = []
+    counts: list[Floats] = []
     ties: list[np.uint64] = []
     crossed: list[np.uint64] = []
     visible = tuple(a for a in schema.attributes if a.role is Role.PROTECT)
@@ -220,7 +219,7 @@ def changed_records(first: pa.Table, second: pa.Table, schema: Schema) -> NDArra
     return np.flatnonzero(different)
 
 
-def _cells(table: pa.Table, schema: Schema) -> Matrix:
+def _cells(table: pa.Table, schema: Schema) -> Floats:
     """Rows × attributes, every domain scaled to 0 … 1."""
     columns = []
     for column in check(table, schema).columns.values():
@@ -312,7 +311,7 @@ def _placed(
     return pa.table(columns)
 
 
-def _values(column: NumericColumn | CategoryColumn, shares: NDArray[np.float64]) -> pa.Array:
+def _values(column: NumericColumn | CategoryColumn, shares: Floats) -> pa.Array:
     if isinstance(column, CategoryColumn):
         return column.restore(column.order[np.rint(shares * (len(column.order) - 1)).astype(np.intp)])
     values = column.domain.lower + shares * (column.domain.upper - column.domain.lower)

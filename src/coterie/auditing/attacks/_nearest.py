@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.auditing.attacks.attack import Clock
-from coterie.auditing.attacks.evidence import Rows, Seen, Values
+from coterie.auditing.attacks.evidence import Seen
+from coterie.schema.arrays import Floats, Whole
 
 MOST_PAIRS = 200_000_000  # target-row pairs that an attack compares; more targets are sampled down to it
 _BLOCK = 1_000_000  # pairs held at a time, 4 bytes each: the caches like them small
@@ -27,8 +28,8 @@ Matrix = NDArray[np.float32]
 class Nearest:
     """For each target: the nearest row and how far it is. Fewer than asked if the clock ran out."""
 
-    row: NDArray[np.int64]
-    distance: Values
+    row: Whole
+    distance: Floats
 
 
 def affordable(targets: int, rows: int) -> int:
@@ -37,7 +38,7 @@ def affordable(targets: int, rows: int) -> int:
 
 
 def nearest_rows(
-    attributes: Sequence[Seen], targets: Sequence[Values], clock: Clock, yardstick: Yardstick = "domain"
+    attributes: Sequence[Seen], targets: Sequence[Floats], clock: Clock, yardstick: Yardstick = "domain"
 ) -> Nearest:
     """`targets[a]` holds the targets' values of `attributes[a]`; rows are the released ones."""
     rows, distances = [], []
@@ -53,10 +54,10 @@ def nearest_rows(
 
 
 def nearest_without_each(
-    attributes: Sequence[Seen], targets: Sequence[Values], left_out: Sequence[int], clock: Clock
-) -> dict[int, Rows]:
+    attributes: Sequence[Seen], targets: Sequence[Floats], left_out: Sequence[int], clock: Clock
+) -> dict[int, Whole]:
     """For each attribute in `left_out`, the nearest rows by all others: one pass for all of them."""
-    found: dict[int, list[Rows]] = {place: [] for place in left_out}
+    found: dict[int, list[Whole]] = {place: [] for place in left_out}
     apart = [_distances(a, values, "domain") for a, values in zip(attributes, targets, strict=True)]
     for part in _blocks(len(targets[0]), len(attributes[0].released), len(attributes)):
         clock.check()
@@ -82,7 +83,7 @@ def _sum(parts: Iterable[Matrix]) -> Matrix:
     return total
 
 
-def _distances(attribute: Seen, targets: Values, yardstick: Yardstick) -> Callable[[slice], Matrix]:
+def _distances(attribute: Seen, targets: Floats, yardstick: Yardstick) -> Callable[[slice], Matrix]:
     """Distances in one attribute, targets × rows, for any slice of the targets."""
     released = attribute.released
     if not attribute.is_number:
@@ -111,7 +112,7 @@ def _distances(attribute: Seen, targets: Values, yardstick: Yardstick) -> Callab
     return numbers
 
 
-def _spread(values: Values, width: float) -> float:
+def _spread(values: Floats, width: float) -> float:
     """Mean distance to the median of what the attacker knows: robust, and never 0."""
     spread = float(np.mean(np.abs(values - np.median(values))))
     return spread if spread > 0 else width

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks.attack import Clock
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen, Values
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.schema.arrays import Flags, Floats, Whole, Words
 
 # Group numbers as unrelated 64-bit words, so that sums of them stand for sets and rows of groups.
 
-Words = NDArray[np.uint64]
 
-
-def mixed(values: NDArray[np.int64] | Words, salt: int) -> Words:
+def mixed(values: Whole | Words, salt: int) -> Words:
     """SplitMix64's finaliser: equal stays equal, different becomes unrelated; a collision has odds of n²/2^65."""
     words = values.astype(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -32,7 +30,6 @@ def mixed(values: NDArray[np.int64] | Words, salt: int) -> Words:
 # and cut into groups of k. k is public too; else it is read off the release, as the commonest number of rows that share
 # a value.
 
-Labels = NDArray[np.int64]
 UNKNOWN = -1
 
 
@@ -44,10 +41,10 @@ class TiePattern:
     """
 
     name: str
-    row_group: Labels
+    row_group: Whole
     groups: int
-    first: Labels
-    last: Labels
+    first: Whole
+    last: Whole
     rank_groups: int
 
 
@@ -84,7 +81,7 @@ def commonest_tie(attributes: Sequence[Seen]) -> int:
     return int(np.argmax(counts)) if counts.max() > 1 else 1
 
 
-def _rank_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
+def _rank_groups(values: Floats, k: int) -> tuple[Whole, Whole, int]:
     """Groups of k by rank, the last takes the remainder (Sánchez et al. 2016, §3); first and last group for each person."""
     ordered = np.sort(values)
     count = len(values) // k
@@ -95,7 +92,7 @@ def _rank_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
     return first, last, count
 
 
-def _ordered_groups(values: Values, k: int) -> tuple[Labels, Labels, int]:
+def _ordered_groups(values: Floats, k: int) -> tuple[Whole, Whole, int]:
     """The same where equal values are ranked in the file's order, as Coterie does: then nobody stands on a cut."""
     labels = individual_ranking(values, k).labels.astype(np.int64)
     return labels, labels, len(values) // k
@@ -112,8 +109,8 @@ _MOST_MASKS = 40  # a round looks at the commonest sets of predicted attributes;
 
 
 def match_by_ties(
-    patterns: Sequence[TiePattern], known: Labels, clock: Clock, draws: np.random.Generator
-) -> Labels:
+    patterns: Sequence[TiePattern], known: Whole, clock: Clock, draws: np.random.Generator
+) -> Whole:
     """`known[p]` is the row of person p, or UNKNOWN. Returns a guess for every person, UNKNOWN where none fits."""
     rows = np.column_stack([mixed(pattern.row_group, place) for place, pattern in enumerate(patterns)])
     linked = known.copy()
@@ -127,7 +124,7 @@ def match_by_ties(
     return _guesses(predicted, rows, linked, draws)
 
 
-def _predictions(patterns: Sequence[TiePattern], linked: Labels) -> Labels:
+def _predictions(patterns: Sequence[TiePattern], linked: Whole) -> Whole:
     """For each person and attribute the tie group to expect; UNKNOWN where the map has no single answer."""
     columns = []
     people = np.flatnonzero(linked != UNKNOWN)
@@ -142,14 +139,14 @@ def _predictions(patterns: Sequence[TiePattern], linked: Labels) -> Labels:
     return np.column_stack(columns)
 
 
-def _if_agreed(became: Labels, pattern: TiePattern) -> Labels:
+def _if_agreed(became: Whole, pattern: TiePattern) -> Whole:
     """A person on a cut is predicted only if all groups they may be in became the same tie group."""
     changes = np.concatenate([[0], np.cumsum(became[1:] != became[:-1])])
     same = changes[pattern.first] == changes[pattern.last]
     return np.where(same, became[pattern.first], UNKNOWN)
 
 
-def _certain(predicted: Labels, rows: Words, linked: Labels) -> Labels:
+def _certain(predicted: Whole, rows: Words, linked: Whole) -> Whole:
     """(person, row) pairs in which each is the other's only match among those not linked yet."""
     free = _free_rows(linked, len(rows))
     pairs = []
@@ -162,11 +159,11 @@ def _certain(predicted: Labels, rows: Words, linked: Labels) -> Labels:
         pairs.append(np.column_stack([people[one], free[fit.order[fit.start[one]]]]))
     every = np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64)
     taken = np.bincount(every[:, 1], minlength=len(rows))
-    sure: Labels = every[taken[every[:, 1]] == 1]
+    sure: Whole = every[taken[every[:, 1]] == 1]
     return sure  # a row claimed under two masks is certain for nobody
 
 
-def _guesses(predicted: Labels, rows: Words, linked: Labels, draws: np.random.Generator) -> Labels:
+def _guesses(predicted: Whole, rows: Words, linked: Whole, draws: np.random.Generator) -> Whole:
     """Certain links as they are; for everybody else one of the rows that fit, drawn at random."""
     guesses = linked.copy()
     free = _free_rows(linked, len(rows))
@@ -185,12 +182,12 @@ class _Fit:
     """Which rows agree with each person in the attributes of a mask: `count` of them, from `start` on in `order`."""
 
     expected: Words
-    order: Labels
-    start: Labels
-    count: Labels
+    order: Whole
+    start: Whole
+    count: Whole
 
     @classmethod
-    def of(cls, predicted: Labels, rows: Words, mask: NDArray[np.bool_]) -> _Fit:
+    def of(cls, predicted: Whole, rows: Words, mask: Flags) -> _Fit:
         expected = np.zeros(len(predicted), dtype=np.uint64)
         found = np.zeros(len(rows), dtype=np.uint64)
         for place in np.flatnonzero(mask).tolist():
@@ -202,13 +199,13 @@ class _Fit:
         return cls(expected, order, start, np.searchsorted(ordered, expected, side="right") - start)
 
 
-def _free_rows(linked: Labels, count: int) -> Labels:
+def _free_rows(linked: Whole, count: int) -> Whole:
     free = np.ones(count, dtype=np.bool_)
     free[linked[linked != UNKNOWN]] = False
     return np.flatnonzero(free)
 
 
-def _by_mask(predicted: Labels, people: Labels) -> list[tuple[NDArray[np.bool_], Labels]]:
+def _by_mask(predicted: Whole, people: Whole) -> list[tuple[Flags, Whole]]:
     """People by which attributes are predicted for them, the commonest sets first."""
     known = predicted[people] != UNKNOWN
     bits = known @ (1 << np.arange(predicted.shape[1], dtype=np.int64))
@@ -228,7 +225,7 @@ def _by_mask(predicted: Labels, people: Labels) -> list[tuple[NDArray[np.bool_],
 _ROUNDS = 8
 
 
-def order_from_ties(attributes: tuple[Seen, ...], k: int) -> Rows | None:
+def order_from_ties(attributes: tuple[Seen, ...], k: int) -> Whole | None:
     """For each person the row that is theirs, or None where ties do not tell. Identical rows are interchangeable."""
     numbers = [a for a in attributes if a.protected and a.is_number]
     people, rows = len(attributes[0].original), len(attributes[0].released)
@@ -254,7 +251,7 @@ def order_from_ties(attributes: tuple[Seen, ...], k: int) -> Rows | None:
     return truth
 
 
-def _refined(groups: list[NDArray[np.int64]]) -> Words:
+def _refined(groups: list[Whole]) -> Words:
     colours = np.zeros(len(groups[0]), dtype=np.uint64)
     for number, (a, b) in enumerate(combinations(groups, 2)):
         shared = np.unique(a * (int(b.max()) + 1) + b, return_inverse=True, return_counts=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks._nearest import affordable, nearest_without_each
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen, Values
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -26,8 +25,8 @@ from coterie.auditing.attacks.finding import (
     proportion,
     worst_of,
 )
+from coterie.schema.arrays import Flags, Floats, Whole
 
-Flags = NDArray[np.bool_]
 NAME = "attribute-inference"
 MOST_TARGETS = 1000
 TOLERANCE = 0.05  # a number counts as guessed within 5 % of the true value, as Anonymeter has it
@@ -87,7 +86,7 @@ def _risk(inside: Flags, outside: Flags) -> Measured:
 
 
 def _guesses(
-    evidence: ReleaseEvidence, targets: Sequence[Values], secrets: Sequence[int]
+    evidence: ReleaseEvidence, targets: Sequence[Floats], secrets: Sequence[int]
 ) -> dict[int, Flags]:
     """For each secret, whose was guessed."""
     rows = nearest_without_each(evidence.attributes, targets, secrets, evidence.clock)
@@ -98,7 +97,7 @@ def _guesses(
     }
 
 
-def guessed(attribute: Seen, guess: Values, truth: Values) -> Flags:
+def guessed(attribute: Seen, guess: Floats, truth: Floats) -> Flags:
     if not attribute.is_number:
         return np.asarray(guess == truth)
     if attribute.relative:
@@ -107,7 +106,7 @@ def guessed(attribute: Seen, guess: Values, truth: Values) -> Flags:
     return np.asarray(np.abs(guess - truth) <= (coarse if coarse >= (attribute.step or 0) else 0))
 
 
-def _constant_guess(attribute: Seen, people: Rows) -> Flags:
+def _constant_guess(attribute: Seen, people: Whole) -> Flags:
     """What one guess for everybody gets: the best of 200 values that the release suggests."""
     candidates = np.unique(np.quantile(attribute.released, np.linspace(0, 1, 200), method="nearest"))
     truth = attribute.original[people]
@@ -116,7 +115,7 @@ def _constant_guess(attribute: Seen, people: Rows) -> Flags:
     return guessed(attribute, np.full(len(truth), best), truth)
 
 
-def _control(attribute: Seen) -> Values:
+def _control(attribute: Seen) -> Floats:
     assert attribute.control is not None  # only asked for when there are others
     return attribute.control
 

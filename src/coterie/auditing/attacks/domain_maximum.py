@@ -13,8 +13,9 @@ import math
 import numpy as np
 
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen, Values
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import CONFIDENCE, Estimate, Finding, Level, NotRun, percent
+from coterie.schema.arrays import Floats
 
 NAME = "domain-maximum"
 FACTORS = (1.0, 1.05, 1.1, 1.2, 1.25, 1.5, 2.0, 3.0, 10.0)  # what people multiply a maximum by
@@ -77,7 +78,7 @@ def _luck(attribute: Seen) -> float:
     return min((len(FACTORS) - 1) * grain / (math.e * tail), 1.0)
 
 
-def _factor(attribute: Seen, people: Values) -> float | None:
+def _factor(attribute: Seen, people: Floats) -> float | None:
     """The factor by which the largest released value exceeds the largest true one, if it is one that people use."""
     largest, visible = float(people.max()), float(attribute.released.max())
     if largest <= 0 or abs(visible - attribute.upper) > 1e-9 * attribute.width:

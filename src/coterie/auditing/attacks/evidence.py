@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks.attack import Clock
 from coterie.errors import DataError, SchemaError, nearest
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
 from coterie.table.checked import check
 from coterie.table.columns import categories, cells, numbers
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
-
-Values = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +28,13 @@ class Seen:
 
     name: str
     is_number: bool
-    original: Values
-    released: Values
-    control: Values | None
+    original: Floats
+    released: Floats
+    control: Floats | None
     width: float
     lower: float
     upper: float
-    distance: NDArray[np.float64] | None = None
+    distance: Floats | None = None
     step: float | None = None
     relative: bool = True  # whether 5 % of a value means something: not for dates and ranks
     protected: bool = True
@@ -53,7 +50,7 @@ class ReleaseEvidence:
     """
 
     attributes: tuple[Seen, ...]
-    truth: Rows | None
+    truth: Whole | None
     known: float = 0.04
     k: int | None = None
     seed: int = 1
@@ -79,8 +76,8 @@ class ReleaseEvidence:
 
 
 def hidden_order(
-    attributes: tuple[Seen, ...], truth: Rows, draws: np.random.Generator
-) -> tuple[tuple[Seen, ...], Rows]:
+    attributes: tuple[Seen, ...], truth: Whole, draws: np.random.Generator
+) -> tuple[tuple[Seen, ...], Whole]:
     """Rows in an order that tells attackers nothing, and where each person's row went."""
     shuffled = draws.permutation(len(attributes[0].released))
     place = np.empty(len(shuffled), dtype=np.int64)
@@ -223,7 +220,7 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
     )
 
 
-def _values(column: Column) -> Values:
+def _values(column: Column) -> Floats:
     values = column.values if isinstance(column, NumericColumn) else column.codes
     return np.asarray(values, dtype=np.float64)
 
@@ -254,7 +251,7 @@ def _kept(attribute: Attribute, *columns: pa.ChunkedArray | None) -> Seen:
     )
 
 
-def _kept_numbers(columns: Sequence[pa.ChunkedArray], attribute: Attribute) -> list[Values] | None:
+def _kept_numbers(columns: Sequence[pa.ChunkedArray], attribute: Attribute) -> list[Floats] | None:
     """Complete numbers, where the schema calls them such. (An undescribed kept column may hold anything.)"""
     if not attribute.type.has_zero:
         return None

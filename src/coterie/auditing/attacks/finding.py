@@ -12,7 +12,8 @@ from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
 
 CONFIDENCE = 0.95
 FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval would say nothing
@@ -74,13 +75,13 @@ def over_control(attack: Estimate, control: Estimate) -> Estimate:
     return Estimate(value, max(1 - most, min(value, -1.0)), 1 - least, attack.trials)
 
 
-def ranks_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def ranks_of(values: Floats) -> Floats:
     """1, 2, … in rising order; equal values share the mean of their ranks."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
-def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) -> Estimate:
+def area_under_curve(members: Floats, others: Floats) -> Estimate:
     """Probability that a member scores above a non-member; interval by DeLong's variance, never narrower than Hanley's.
 
     With no overlap at all DeLong's variance is 0; Hanley and McNeil (1982) at the nearest attainable value then serves.
@@ -99,9 +100,7 @@ def area_under_curve(members: NDArray[np.float64], others: NDArray[np.float64]) 
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), m + n)
 
 
-def true_positives_at(
-    members: NDArray[np.float64], others: NDArray[np.float64], false_positives: float
-) -> Estimate:
+def true_positives_at(members: Floats, others: Floats, false_positives: float) -> Estimate:
     """Share of members above the score that at most the given share of non-members exceeds.
 
     The interval is that of the share of members; the threshold is taken as it was found.

@@ -6,10 +6,9 @@ The attacker has found a person's row and claims that the true value lies among 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -22,6 +21,7 @@ from coterie.auditing.attacks.finding import (
     proportion,
     worst_of,
 )
+from coterie.schema.arrays import Flags, Whole
 
 NAME = "interval-disclosure"
 WINDOW = 0.05
@@ -71,7 +71,7 @@ def _risk(own: int, strangers: int, trials: int) -> Measured:
     )
 
 
-def _inside(attribute: Seen, people: Rows, rows: Rows) -> NDArray[np.bool_]:
+def _inside(attribute: Seen, people: Whole, rows: Whole) -> Flags:
     values, released = attribute.original[people], attribute.released[rows]
     if not attribute.is_number:
         return np.asarray(values == released)

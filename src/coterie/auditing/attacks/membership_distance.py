@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coterie.auditing.attacks._nearest import affordable, nearest_rows
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Values
+from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -15,6 +15,7 @@ from coterie.auditing.attacks.finding import (
     graded,
     true_positives_at,
 )
+from coterie.schema.arrays import Floats
 
 NAME = "membership-distance"
 MOST_TARGETS = 2000
@@ -40,7 +41,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     return membership_finding(ATTACK, members, strangers)
 
 
-def membership_finding(attack: Attack, inside: Values, outside: Values) -> Finding:
+def membership_finding(attack: Attack, inside: Floats, outside: Floats) -> Finding:
     """AUC, and how many members are found when one stranger in a hundred may be accused."""
     area, half = area_under_curve(inside, outside), Estimate.exact(0.5)
     details: dict[str, float | int | str] = {"members": len(inside), "strangers": len(outside)}

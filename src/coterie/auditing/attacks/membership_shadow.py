@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks._nearest import nearest_rows
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import MethodEvidence, Values, read_people, read_release, side_by_side
+from coterie.auditing.attacks.evidence import MethodEvidence, read_people, read_release, side_by_side
 from coterie.auditing.attacks.finding import NotRun
 from coterie.auditing.attacks.membership_distance import membership_finding
+from coterie.schema.arrays import Flags, Floats
 
 NAME = "membership-shadow"
 SHADOWS = 32
@@ -53,7 +53,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
     return membership_finding(ATTACK, scores[member], scores[~member])
 
 
-def _likelihood_ratios(distance: Values, inside: NDArray[np.bool_], draws: np.random.Generator) -> Values:
+def _likelihood_ratios(distance: Floats, inside: Flags, draws: np.random.Generator) -> Floats:
     """For each release and person, from all other releases: log density with the person minus log density without."""
     ratios = np.empty_like(distance)
     for shadow in range(len(distance)):

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.auditing.attacks._describing import STYLES, Description, descriptions_of, who_fits
 from coterie.auditing.attacks.attack import Attack, Clock, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Values
+from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
@@ -26,6 +25,7 @@ from coterie.auditing.attacks.finding import (
     proportion,
     worst_of,
 )
+from coterie.schema.arrays import Flags, Floats, Whole
 
 NAME = "singling-out"
 MOST_PEOPLE = 20_000
@@ -111,8 +111,8 @@ class _Fits:
 
 def _against_control(
     descriptions: Sequence[Description],
-    inside: Sequence[Values],
-    outside: Sequence[Values],
+    inside: Sequence[Floats],
+    outside: Sequence[Floats],
     clock: Clock,
     draws: np.random.Generator,
 ) -> _Fits:
@@ -126,10 +126,10 @@ def _against_control(
     who = np.concatenate(fitting)
     size = len(inside[0])
 
-    def ones(member: NDArray[np.bool_]) -> int:
+    def ones(member: Flags) -> int:
         return int(np.sum(np.bincount(owner, weights=member[who], minlength=len(fitting)) == 1))
 
-    def both(order: NDArray[np.int64]) -> tuple[int, int]:
+    def both(order: Whole) -> tuple[int, int]:
         member = np.zeros(2 * size, dtype=np.bool_)
         member[order[:size]] = True
         return ones(member), ones(~member)
@@ -143,7 +143,7 @@ def _against_control(
 def _against_mixed_rows(
     descriptions: Sequence[Description],
     mixed: Sequence[Sequence[Description]],
-    inside: Sequence[Values],
+    inside: Sequence[Floats],
     clock: Clock,
 ) -> _Fits:
     """Fits of real and of mixed descriptions, and how much one mixture differs from the mean of the others."""

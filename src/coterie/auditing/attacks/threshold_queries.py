@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import MethodEvidence, Values
+from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import (
     CONFIDENCE,
     FEWEST_TRIALS,
@@ -26,6 +26,7 @@ from coterie.auditing.attacks.finding import (
     p_value,
     proportion,
 )
+from coterie.schema.arrays import Floats
 from coterie.table.checked import check
 from coterie.table.columns.column import NumericColumn
 
@@ -39,7 +40,7 @@ _STEPS = 2**20  # the grid that values are searched on, where the attribute has 
 class QueryInterface:
     """Answers threshold queries with Laplace noise for the local (iDP) or the global (DP) sensitivity."""
 
-    ordered: Values
+    ordered: Floats
     epsilon: float
     individual: bool
     draws: np.random.Generator
@@ -52,7 +53,7 @@ class QueryInterface:
         return float(count > b) + noise
 
 
-def reconstruct(interface: QueryInterface, grid: Values, b: int) -> float:
+def reconstruct(interface: QueryInterface, grid: Floats, b: int) -> float:
     """The b-th smallest value: the least grid point whose answer is not an exact 0."""
     low, high = 0, len(grid) - 1
     while low < high:

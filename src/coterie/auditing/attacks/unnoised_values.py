@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Rows, Seen
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     Estimate,
     Finding,
@@ -20,6 +20,7 @@ from coterie.auditing.attacks.finding import (
     proportion,
     worst_of,
 )
+from coterie.schema.arrays import Whole
 
 NAME = "unnoised-values"
 
@@ -48,7 +49,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     )
 
 
-def _shares(attribute: Seen, truth: Rows) -> Measured:
+def _shares(attribute: Seen, truth: Whole) -> Measured:
     """Values released exactly, and those that chance makes so. Without a step, it hits the mean with probability 0."""
     hits, misses, groups = _counts(attribute, truth)
     return lambda confidence: (
@@ -57,7 +58,7 @@ def _shares(attribute: Seen, truth: Rows) -> Measured:
     )
 
 
-def _counts(attribute: Seen, truth: Rows) -> tuple[int, int, int]:
+def _counts(attribute: Seen, truth: Whole) -> tuple[int, int, int]:
     """Groups released exactly; groups one step off, both sides averaged; all groups."""
     values, group = np.unique(attribute.released[truth], return_inverse=True)
     means = np.bincount(group, weights=attribute.original) / np.bincount(group)

@@ -6,11 +6,9 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
+from coterie.schema.arrays import Floats
 
 
 class Described(ABC):
@@ -61,16 +59,11 @@ class Mechanism(Described):
         """One summary per cluster, in whatever shape `sensitivity` and `noise` read."""
 
     @abstractmethod
-    def sensitivity(self, column: Any, centroids: Any, k: int) -> NDArray[np.float64]:
+    def sensitivity(self, column: Any, centroids: Any, k: int) -> Floats:
         """How far one record moves each centroid."""
 
     @abstractmethod
     def noise(
-        self,
-        column: Any,
-        centroids: Any,
-        sensitivity: NDArray[np.float64],
-        epsilon: Fraction,
-        sampler: Sampler,
+        self, column: Any, centroids: Any, sensitivity: Floats, epsilon: Fraction, sampler: Sampler
     ) -> Any:
         """What is released: one number or code per cluster; for synthetic rows, the distribution of the attribute."""

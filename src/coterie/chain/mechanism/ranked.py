@@ -13,10 +13,10 @@ from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.mechanism.numeric import Centroids, LaplaceOnCentroids
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Domain
 from coterie.schema.taxonomy.orders import decode
-from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 _NOBODY = np.empty(0)
 

@@ -9,16 +9,15 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 from coterie.chain.sensitivity.marginality import cluster_sensitivity, list_sensitivity
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.schema.taxonomy.semantics import cluster_counts, marginality, marginality_centroids
-from coterie.table.columns.column import CategoryColumn, Codes
+from coterie.table.columns.column import CategoryColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class Scores:
     """
 
     counts: Floats
-    line: NDArray[np.int64]  # of each cluster
+    line: Whole  # of each cluster
     marginality: Floats
     clusters: int  # of the whole table
 
@@ -95,7 +94,7 @@ def _scores(column: CategoryColumn, clustering: Clustering) -> Scores:
     return Scores(counts, line, marginality(counts, column.distance), clustering.shape.clusters)
 
 
-def label_counts(column: CategoryColumn, clustering: Clustering) -> tuple[Floats, NDArray[np.int64]]:
+def label_counts(column: CategoryColumn, clustering: Clustering) -> tuple[Floats, Whole]:
     """How many records hold each label, a line for neighbouring clusters that are alike; and the line of each cluster."""
     labels, categories = clustering.labels, len(column.distance)
     if clustering.count == len(labels):  # everybody is alone

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise._laplace_digits import FARTHEST
 from coterie.chain.partition._compiled import compiled
+from coterie.schema.arrays import Whole
 
 DONE, TAPE_TOO_SHORT, NEEDS_MORE_DIGITS = 0, 1, 2
 _LOW = np.uint64(2**32 - 1)
@@ -22,13 +23,7 @@ _TOP = np.uint64(2**64 - 1)
 
 
 @compiled
-def draw(
-    tape: NDArray[np.uint32],
-    scale: NDArray[np.int64],
-    noise: NDArray[np.int64],
-    undone: NDArray[np.int64],
-    why: NDArray[np.int8],
-) -> int:
+def draw(tape: NDArray[np.uint32], scale: Whole, noise: Whole, undone: Whole, why: NDArray[np.int8]) -> int:
     """noise[j] ~ discrete Laplace of `scale[j]`, from piece j of the tape; a scale of 0 draws 0.
 
     Returns how many draws could not be finished; `undone` lists their numbers, `why` the reason.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.noise._laplace_digits import draw_by_digits
 from coterie.chain.noise.keystream import Keystream
+from coterie.schema.arrays import Whole
 
 LARGEST_SCALE = 1 << 56  # in steps of the grid
 _FIRST_BLOCKS = 4  # 16 words settle 98 draws in a hundred
@@ -21,11 +22,10 @@ _FEW = 20_000  # draws that take a process half as long, one by one, as loading 
 _PIECE = 1 << 14  # clusters whose tape fits into a level-2 cache
 _FURTHER_DIGITS = 1 << 16  # number of the part that holds them, far behind the parts of the tape
 _WORD = np.dtype("<u4")
-Words = NDArray[np.uint32]
 _drawn_so_far = 0
 
 
-def discrete_laplace(scales: NDArray[np.int64], source: Keystream, first: int = 0) -> NDArray[np.int64]:
+def discrete_laplace(scales: Whole, source: Keystream, first: int = 0) -> Whole:
     """Noise for clusters first, first+1, …: Pr(y) = tanh(1/2t)·exp(-|y|/t), t = scale; a scale of 0 draws 0."""
     if _still_few(len(scales)):
         drawn = [t and _by_digits(first + row, t, source) for row, t in enumerate(scales.tolist())]
@@ -48,12 +48,7 @@ def _still_few(draws: int) -> bool:
 
 
 def _draw(
-    tape: Words,
-    scales: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    part: int,
-    source: Keystream,
-    out: NDArray[np.int64],
+    tape: NDArray[np.uint32], scales: Whole, numbers: Whole, part: int, source: Keystream, out: Whole
 ) -> None:
     """Fill `out`; what a tape could not settle is drawn again from its beginning, on a longer tape or digit by digit."""
     from coterie.chain.noise import _laplace_loop  # here, so that small tables never load the compiler

@@ -19,20 +19,20 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Codes, Flags, Floats, Whole, Words
 
 
 def exponential_mechanism(
-    scores: NDArray[np.float64],
+    scores: Floats,
     epsilon: Fraction,
     sensitivity: float,
     sampler: Sampler,
     stream: str,
-    line: NDArray[np.int64] | None = None,
-) -> NDArray[np.int32]:
+    line: Whole | None = None,
+) -> Codes:
     """One category per cluster: row j of `scores` holds m(S_j, a), smaller is better.
 
     `sensitivity` is s: `cluster_sensitivity` as in the paper, `list_sensitivity` for the proved list.
@@ -59,9 +59,7 @@ def exponential_mechanism(
     return chosen
 
 
-def _in_double_precision(
-    scores: NDArray[np.float64], line: NDArray[np.int64], factor: float, words: NDArray[np.uint64]
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def _in_double_precision(scores: Floats, line: Whole, factor: float, words: Words) -> tuple[Codes, Flags]:
     """The choice, and where rounding might have decided it.
 
     Row r of the scores has the stretch from r to r + 1: all boundaries make one rising list, in which the U of each cluster
@@ -89,7 +87,7 @@ def _in_double_precision(
     return (passed - line * (categories - 1)).astype(np.int32), doubtful
 
 
-def _words(sampler: Sampler, clusters: int, stream: str, depth: int) -> NDArray[np.uint64]:
+def _words(sampler: Sampler, clusters: int, stream: str, depth: int) -> Words:
     """The bits 64·depth … 64·depth+63 of every cluster's U; the name keeps depths and other draws apart."""
     return sampler.uniform_words(clusters, f"{stream}: exponential mechanism, word {depth}")
 
@@ -106,7 +104,7 @@ def _bits(
         yield value, length
 
 
-def _exactly(scores: NDArray[np.float64], factor: Fraction, bits: Iterator[tuple[int, int]]) -> int:
+def _exactly(scores: Floats, factor: Fraction, bits: Iterator[tuple[int, int]]) -> int:
     """The choice by integer arithmetic with an error bound, at growing precision until it is certain."""
     listed = scores.tolist()
     least = Fraction(min(listed))

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Shape
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole
 
 _BELOW_WIDTH = 48  # steps: 2^48 or more to a domain's width …
 _MOST_STEPS = 60  # … unless its bounds would then lie more than 2^60 steps from 0
@@ -74,7 +73,7 @@ def whole_grid(farthest: int, scale: float) -> Grid:
     return Grid(min(0, max(reach - 45, _exponent(Fraction(farthest)) - _MOST_STEPS)), 0.0)
 
 
-def grids_of_public_scales(scales: Floats) -> tuple[NDArray[np.int64], Floats]:
+def grids_of_public_scales(scales: Floats) -> tuple[Whole, Floats]:
     """A grid for each draw, 2^44 steps or more to its scale, and the slack. Only for scales that are public themselves.
 
     q roundings cost up to q·2^-44 of privacy loss in all; the slack pays for it at every ε from `SMALLEST_PART` up, and

@@ -14,6 +14,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from coterie.schema.arrays import Whole
+
 KEY_BYTES = 32
 BLOCK = 16  # bytes
 _zeros = bytes(1 << 20)
@@ -47,7 +49,7 @@ class Keystream:
             encryptor.update_into(_zeros[: len(piece)] if len(piece) < len(_zeros) else _zeros, piece)
         return out
 
-    def chosen(self, part: int, numbers: NDArray[np.int64], blocks: int) -> NDArray[np.uint8]:
+    def chosen(self, part: int, numbers: Whole, blocks: int) -> NDArray[np.uint8]:
         """Blocks number·blocks … number·blocks+blocks-1 for each of the numbers, one after the other."""
         counters = np.zeros((len(numbers), blocks, 2), dtype=">u8")
         counters[:, :, 0] = part << 32

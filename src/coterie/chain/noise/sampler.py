@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.grid import Grid
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Whole, Words
 
 __all__ = ["Floats", "Sampler", "laplace_scales", "shuffled_order"]
 
@@ -34,7 +33,7 @@ class Sampler(Protocol):
         """
         ...
 
-    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
+    def uniform_words(self, count: int, stream: str) -> Words:
         """Independent uniform 64-bit words."""
         ...
 
@@ -56,9 +55,7 @@ def laplace_scales(sensitivities: Floats, epsilon: Fraction | Floats) -> Floats:
     return scales
 
 
-def shuffled_order(
-    sampler: Sampler, count: int, stream: str = "coterie: order of the rows"
-) -> NDArray[np.int64]:
+def shuffled_order(sampler: Sampler, count: int, stream: str = "coterie: order of the rows") -> Whole:
     """A uniform permutation: sort by random words. Two equal words (odds below n²/2^65) draw anew."""
     for attempt in itertools.count():  # a stream of its own each time: seeded streams repeat themselves
         words = sampler.uniform_words(count, f"{stream}, attempt {attempt + 1}" if attempt else stream)

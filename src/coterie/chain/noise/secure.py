@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise import keystream
 from coterie.chain.noise.discrete_laplace import LARGEST_SCALE, discrete_laplace
 from coterie.chain.noise.grid import Grid, grids_of_public_scales
 from coterie.chain.noise.keystream import Keystream
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Flags, Floats, Whole, Words
 
 NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
 _FARTHEST = 1 << 61  # steps
@@ -31,7 +30,7 @@ class SecureSampler:
     def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
         return KeyedSampler(keystream.fresh_key()).laplace(centres, scales, stream, grid)
 
-    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
+    def uniform_words(self, count: int, stream: str) -> Words:
         return KeyedSampler(keystream.fresh_key()).uniform_words(count, stream)
 
 
@@ -49,7 +48,7 @@ class KeyedSampler:
     private: bool = True
 
     def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
-        exponent: NDArray[np.int64] | int
+        exponent: Whole | int
         slack: Floats | float
         if grid is None:
             exponent, slack = grids_of_public_scales(scales)
@@ -66,7 +65,7 @@ class KeyedSampler:
             )
         return released
 
-    def uniform_words(self, count: int, stream: str) -> NDArray[np.uint64]:
+    def uniform_words(self, count: int, stream: str) -> Words:
         blocks = Keystream.named(self.key, "words", stream).range(0, self.first // 2, count // 2 + 1)
         return blocks.view("<u8")[self.first % 2 :][:count]
 
@@ -74,7 +73,7 @@ class KeyedSampler:
 def _noisy(
     centres: Floats,
     scales: Floats,
-    exponent: NDArray[np.int64] | int,
+    exponent: Whole | int,
     slack: Floats | float,
     grid: Grid | None,
     source: Keystream,
@@ -85,22 +84,14 @@ def _noisy(
         centres, steps = np.where(scales > 0, 0.0, centres), np.minimum(steps, LARGEST_SCALE)
     elif steps.max() > LARGEST_SCALE:
         raise ParameterError(
-            "The noise would be wider than the grid of its attribute.",
-            "Give the grid of the right domain.",
+            "The noise would be wider than the grid of its attribute.", "Give the grid of the right domain."
         )
     whole = np.where(scales > 0, steps, 0.0).astype(np.int64)
     noise = discrete_laplace(whole, source, first)
     return _placed(centres, noise, exponent, whole > 0, bounded=grid is not None)
 
 
-def _placed(
-    centres: Floats,
-    noise: NDArray[np.int64],
-    exponent: NDArray[np.int64] | int,
-    noisy: NDArray[np.bool_],
-    *,
-    bounded: bool,
-) -> Floats:
+def _placed(centres: Floats, noise: Whole, exponent: Whole | int, noisy: Flags, *, bounded: bool) -> Floats:
     """Centres rounded to the grid, plus the noise, added as integers; a centre without noise stays as it is.
 
     `bounded`: all centres lie within 2^60 steps, whatever the data, so a cut at 2^61 is the same cut for all of them.

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.grid import Grid
 from coterie.chain.partition._compiled import compiled
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Floats, Words
 
-Words = NDArray[np.uint64]
 _WORDS = 4  # that Philox makes of one count
 _LONG = 50_000  # draws: below, loading compiled code does not pay
 _HIGHEST = 0.5 - 2.0**-54
@@ -91,7 +89,7 @@ def _many(words: Words) -> Floats:
 
 
 @compiled
-def _before_logarithm(words: NDArray[np.uint64], drawn: NDArray[np.float64]) -> None:
+def _before_logarithm(words: Words, drawn: Floats) -> None:
     """-2|u|, u the middle of one of 2^53 cells between -1/2 and 1/2."""
     for i in range(len(words)):
         centred = (np.float64(words[i] >> np.uint64(11)) + 0.5) * 2.0**-53 - 0.5
@@ -99,7 +97,7 @@ def _before_logarithm(words: NDArray[np.uint64], drawn: NDArray[np.float64]) -> 
 
 
 @compiled
-def _give_sign(words: NDArray[np.uint64], drawn: NDArray[np.float64]) -> None:
+def _give_sign(words: Words, drawn: Floats) -> None:
     """Draws are negative so far; u is positive where a word's first bit is set."""
     for i in range(len(words)):
         drawn[i] = -drawn[i] if words[i] >> np.uint64(63) else drawn[i]

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.exponential import scaled_exp
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
-from coterie.schema.arrays import Whole
+from coterie.schema.arrays import Flags, Floats, Whole, Words
 
-Words = NDArray[np.uint64]
 LARGEST_DEVIATION = 1 << 40  # σ above which nothing is left of any count
 _MARGIN = 2.0**-44  # exp in doubles is off by far less, for every γ that is not rejected at once
 _SPARE = 1.4  # proposals per draw that is still wanted: about three in four are kept
@@ -82,9 +80,7 @@ class _Words:
         values = (self.uniform(count) >> shift).astype(np.int64)
         return np.asarray(values[values < limit])
 
-    def coins(
-        self, exponents: NDArray[np.float64], exact: Callable[[int], Fraction], count: int
-    ) -> NDArray[np.bool_]:
+    def coins(self, exponents: Floats, exact: Callable[[int], Fraction], count: int) -> Flags:
         """Each True with probability exp(-exponent); `exact` is asked only where doubles cannot decide."""
         words = self.uniform(count)
         uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
+from coterie.schema.arrays import Floats, Whole
 
 # The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.
 #
@@ -20,7 +20,7 @@ from coterie.chain.partition._compiled import compiled
 
 
 @compiled
-def squared_distances(block: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def squared_distances(block: Floats, at: Floats, out: Floats) -> None:
     """Σ (x_j - at_j)² for every slot; NaN for an empty one."""
     attributes, width = block.shape
     for t in range(width):
@@ -33,7 +33,7 @@ def squared_distances(block: NDArray[np.float64], at: NDArray[np.float64], out: 
 
 
 @compiled
-def box_distances(boxes: NDArray[np.float64], at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def box_distances(boxes: Floats, at: Floats, out: Floats) -> None:
     """Σ (gap between at_j and the box)² for every slot; inf for an empty box (inf, -inf)."""
     _, attributes, width = boxes.shape
     for t in range(width):
@@ -57,7 +57,7 @@ _SAMPLE = 64
 
 
 @compiled
-def _widest(points: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int) -> int:
+def _widest(points: Floats, order: Whole, start: int, stop: int) -> int:
     """The attribute of largest variance in a sample: any choice is correct, a good one prunes more."""
     step = max((stop - start) // _SAMPLE, 1)
     best, widest = -1.0, 0
@@ -76,7 +76,7 @@ def _widest(points: NDArray[np.float64], order: NDArray[np.int64], start: int, s
 
 
 @compiled
-def _select(keys: NDArray[np.float64], order: NDArray[np.int64], start: int, stop: int, middle: int) -> None:
+def _select(keys: Floats, order: Whole, start: int, stop: int, middle: int) -> None:
     """Hoare's quickselect: afterwards no key before `middle` exceeds one after it."""
     low, high = start, stop - 1
     while low < high:
@@ -102,7 +102,7 @@ def _select(keys: NDArray[np.float64], order: NDArray[np.int64], start: int, sto
 
 
 @compiled
-def kd_order(points: NDArray[np.float64], places: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+def kd_order(points: Floats, places: Whole, width: int) -> Whole:
     """`places` rearranged so that every aligned run of `width`, and of width², is compact in space."""
     order = places.copy()
     keys = np.empty(len(order))
@@ -138,24 +138,24 @@ WIDTH = 32
 class NearestIndex(NamedTuple):
     """Places by leaf, leaves' boxes by branch, branches' boxes in a list padded to whole blocks."""
 
-    coordinates: NDArray[np.float64]  # leaf × attribute × slot; NaN where nobody is left
-    place: NDArray[np.int64]  # leaf × slot
-    leaf_boxes: NDArray[np.float64]  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
-    branch_boxes: NDArray[np.float64]  # block × (low, high) × attribute × branch
-    position: NDArray[np.int64]  # place → leaf · WIDTH + slot, -1 once nobody is left
-    scratch: NDArray[np.float64]  # three rows of WIDTH distances
-    found_bound: NDArray[np.float64]  # scratch: leaves worth a visit
-    found_leaf: NDArray[np.int64]
+    coordinates: Floats  # leaf × attribute × slot; NaN where nobody is left
+    place: Whole  # leaf × slot
+    leaf_boxes: Floats  # branch × (low, high) × attribute × leaf; empty boxes are (inf, -inf)
+    branch_boxes: Floats  # block × (low, high) × attribute × branch
+    position: Whole  # place → leaf · WIDTH + slot, -1 once nobody is left
+    scratch: Floats  # three rows of WIDTH distances
+    found_bound: Floats  # scratch: leaves worth a visit
+    found_leaf: Whole
 
 
-def by_attribute(rows: NDArray[np.float64], slots: NDArray[np.int64], blocks: int) -> NDArray[np.float64]:
+def by_attribute(rows: Floats, slots: Whole, blocks: int) -> Floats:
     """Rows put into their slots, as block × attribute × slot; slots without a row are NaN."""
     padded = np.full((blocks * WIDTH, rows.shape[1]), np.nan)
     padded[slots] = rows
     return np.ascontiguousarray(padded.reshape(blocks, WIDTH, rows.shape[1]).transpose(0, 2, 1))
 
 
-def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> NearestIndex:
+def build_nearest(points: Floats, alive: Whole) -> NearestIndex:
     """Index the places `alive`, rows of `points`."""
     order = kd_order(points, alive, WIDTH)
     attributes = points.shape[1]
@@ -189,7 +189,7 @@ def build_nearest(points: NDArray[np.float64], alive: NDArray[np.int64]) -> Near
     )
 
 
-def _empty_boxes(groups: int, attributes: int) -> NDArray[np.float64]:
+def _empty_boxes(groups: int, attributes: int) -> Floats:
     boxes = np.full((groups, 2, attributes, WIDTH), np.inf)
     boxes[:, 1] = -np.inf
     return boxes

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_places import Places, add_row
 from coterie.chain.partition._mdav_search import clear, is_before, replace_worst
+from coterie.schema.arrays import Codes, Floats, Whole
 
 
 @compiled
 def _distances(
-    numeric: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    squared: NDArray[np.float64],
-    alive: int,
-    at: NDArray[np.float64],
-    labels: NDArray[np.int32],
-    out: NDArray[np.float64],
+    numeric: Floats, codes: Codes, squared: Floats, alive: int, at: Floats, labels: Codes, out: Floats
 ) -> None:
     """Squared distances to the point (at, labels): numeric columns first, then categories, left to right."""
     out[:alive] = 0.0
@@ -36,12 +30,7 @@ def _distances(
 
 
 @compiled
-def _central_labels(
-    counts: NDArray[np.int64],
-    deltas: NDArray[np.float64],
-    label_counts: NDArray[np.int64],
-    out: NDArray[np.int32],
-) -> None:
+def _central_labels(counts: Whole, deltas: Floats, label_counts: Whole, out: Codes) -> None:
     """The label with the least summed δ to the records left (Sánchez et al. 2016, eq. 5); the lowest code wins ties."""
     for j in range(len(counts)):
         least = np.inf
@@ -55,7 +44,7 @@ def _central_labels(
 
 
 @compiled
-def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], places: Places) -> int:
+def _farthest_slot(distance: Floats, place_at: Whole, places: Places) -> int:
     far = 0
     for i in range(1, len(distance)):
         if distance[i] < distance[far]:
@@ -68,12 +57,12 @@ def _farthest_slot(distance: NDArray[np.float64], place_at: NDArray[np.int64], p
 
 @compiled
 def _nearest_slots(
-    distance: NDArray[np.float64],
-    place_at: NDArray[np.int64],
+    distance: Floats,
+    place_at: Whole,
     places: Places,
-    near_distance: NDArray[np.float64],
-    near_record: NDArray[np.int64],
-    near_slot: NDArray[np.int64],
+    near_distance: Floats,
+    near_record: Whole,
+    near_slot: Whole,
 ) -> None:
     clear(near_distance, near_record, near_slot)
     for i in range(len(distance)):
@@ -89,16 +78,16 @@ def _nearest_slots(
 
 @compiled
 def group_mixed(
-    numeric: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    deltas: NDArray[np.float64],
-    squared: NDArray[np.float64],
-    label_counts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    sums: NDArray[np.float64],
+    numeric: Floats,
+    codes: Codes,
+    deltas: Floats,
+    squared: Floats,
+    label_counts: Whole,
+    counts: Whole,
+    sums: Floats,
     places: Places,
     k: int,
-    labels: NDArray[np.int32],
+    labels: Codes,
 ) -> int:
     """Fill `labels` with group numbers in the order the groups are formed; returns how many there are.
 

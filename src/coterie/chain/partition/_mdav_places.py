@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.errors import DataError, ParameterError
+from coterie.schema.arrays import Floats, Whole, Words
 
 # What every partition of numbers must be given: enough records, and finite numbers of a sane size.
 
@@ -29,9 +29,7 @@ def check_group_size(k: int, records: int) -> int:
     return int(k)
 
 
-def check_points(
-    points: NDArray[np.float64], what: str = "points", fewest_columns: int = 1
-) -> NDArray[np.float64]:
+def check_points(points: Floats, what: str = "points", fewest_columns: int = 1) -> Floats:
     """The matrix as contiguous doubles; one row per record, one column per attribute."""
     matrix = np.asarray(points)
     if matrix.ndim != 2:
@@ -68,7 +66,7 @@ def _two_sum(a: float, b: float) -> tuple[float, float]:
 
 
 @compiled
-def add_row(sums: NDArray[np.float64], row: NDArray[np.float64], sign: float) -> None:
+def add_row(sums: Floats, row: Floats, sign: float) -> None:
     """sums[0] + sums[1] += sign · row; sums[0] stays the rounded total."""
     for j in range(len(row)):
         high, error = _two_sum(sums[0, j], sign * row[j])
@@ -79,7 +77,7 @@ def add_row(sums: NDArray[np.float64], row: NDArray[np.float64], sign: float) ->
 
 
 @compiled
-def sum_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def sum_rows(rows: Floats) -> Floats:
     sums = np.zeros((2, rows.shape[1]))
     for i in range(len(rows)):
         add_row(sums, rows[i], 1.0)
@@ -96,14 +94,14 @@ def sum_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 class Places(NamedTuple):
     """Distinct rows, and which records stand there: queue[head[p]:end[p]] in record order."""
 
-    first: NDArray[np.int64]
-    queue: NDArray[np.int64]
-    head: NDArray[np.int64]
-    end: NDArray[np.int64]
+    first: Whole
+    queue: Whole
+    head: Whole
+    end: Whole
 
 
 @compiled
-def find_places(words: NDArray[np.uint64]) -> Places:
+def find_places(words: Words) -> Places:
     """Group equal rows of `words` by an open hash table; places are numbered by first appearance."""
     n, width = words.shape
     slots = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.chain.partition._mdav_boxes import (
@@ -16,6 +15,7 @@ from coterie.chain.partition._mdav_boxes import (
     squared_distances,
 )
 from coterie.chain.partition._mdav_places import Places
+from coterie.schema.arrays import Floats, Whole
 
 # The k-1 nearest so far, as a max-heap on (squared distance, record number): the worst one is at the top.
 #
@@ -30,7 +30,7 @@ def is_before(distance: float, record: int, other_distance: float, other_record:
 
 
 @compiled
-def clear(distances: NDArray[np.float64], records: NDArray[np.int64], places: NDArray[np.int64]) -> None:
+def clear(distances: Floats, records: Whole, places: Whole) -> None:
     """A full heap of nobodies: every real record is nearer."""
     distances[:] = np.inf
     records[:] = NO_RECORD
@@ -39,12 +39,7 @@ def clear(distances: NDArray[np.float64], records: NDArray[np.int64], places: ND
 
 @compiled
 def replace_worst(
-    distances: NDArray[np.float64],
-    records: NDArray[np.int64],
-    places: NDArray[np.int64],
-    distance: float,
-    record: int,
-    place: int,
+    distances: Floats, records: Whole, places: Whole, distance: float, record: int, place: int
 ) -> None:
     size = len(distances)
     hole = 0
@@ -74,7 +69,7 @@ _ROUNDS = (0.125, 0.25, 0.5, 1.0)
 
 
 @compiled_inline
-def _any_up_to(values: NDArray[np.float64], limit: float) -> bool:
+def _any_up_to(values: Floats, limit: float) -> bool:
     least = np.inf
     for t in range(len(values)):
         least = values[t] if values[t] < least else least
@@ -85,11 +80,11 @@ def _any_up_to(values: NDArray[np.float64], limit: float) -> bool:
 def _visit_leaf(
     index: NearestIndex,
     leaf: int,
-    at: NDArray[np.float64],
+    at: Floats,
     places: Places,
-    distances: NDArray[np.float64],
-    records: NDArray[np.int64],
-    chosen: NDArray[np.int64],
+    distances: Floats,
+    records: Whole,
+    chosen: Whole,
 ) -> None:
     near = index.scratch[2]
     squared_distances(index.coordinates[leaf], at, near)
@@ -106,7 +101,7 @@ def _visit_leaf(
 
 
 @compiled
-def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, worst: float) -> int:
+def _collect_leaves(index: NearestIndex, at: Floats, home: int, worst: float) -> int:
     """List the leaves outside the branch `home` whose boxes come as near as `worst`; returns how many."""
     branch_bounds, leaf_bounds = index.scratch[0], index.scratch[1]
     found = 0
@@ -128,11 +123,11 @@ def _collect_leaves(index: NearestIndex, at: NDArray[np.float64], home: int, wor
 def find_nearest(
     index: NearestIndex,
     leader: int,
-    at: NDArray[np.float64],
+    at: Floats,
     places: Places,
-    distances: NDArray[np.float64],
-    records: NDArray[np.int64],
-    chosen: NDArray[np.int64],
+    distances: Floats,
+    records: Whole,
+    chosen: Whole,
 ) -> None:
     """Fill the (cleared) heap with the records nearest to `at`, the coordinates of place `leader`."""
     home = index.position[leader] // WIDTH
@@ -173,25 +168,23 @@ _TINY = 1e-290
 
 
 class FarthestIndex(NamedTuple):
-    centre: NDArray[np.float64]
-    signed: NDArray[np.int64]  # the attributes whose signs name the cone
-    coordinates: NDArray[np.float64]  # block × attribute × slot; NaN where nobody is left
-    place: NDArray[np.int64]  # block × slot
-    norms: NDArray[np.float64]  # block × slot, falling; -1 where nobody is left
-    top: NDArray[np.float64]  # block → largest norm left, -1 if none
-    first: NDArray[np.int64]  # cone → its first block that is not empty
-    stop: NDArray[np.int64]  # cone → one past its last block
-    cone_top: NDArray[np.float64]  # cone → largest norm left, -1 if none
-    cone_of: NDArray[np.int64]  # block → cone
-    position: NDArray[np.int64]  # place → block · WIDTH + slot
-    slopes: NDArray[np.float64]  # scratch: 2c of every cone
-    bounds: NDArray[np.float64]  # scratch: the bound of every cone
-    far: NDArray[np.float64]  # scratch, WIDTH distances
+    centre: Floats
+    signed: Whole  # the attributes whose signs name the cone
+    coordinates: Floats  # block × attribute × slot; NaN where nobody is left
+    place: Whole  # block × slot
+    norms: Floats  # block × slot, falling; -1 where nobody is left
+    top: Floats  # block → largest norm left, -1 if none
+    first: Whole  # cone → its first block that is not empty
+    stop: Whole  # cone → one past its last block
+    cone_top: Floats  # cone → largest norm left, -1 if none
+    cone_of: Whole  # block → cone
+    position: Whole  # place → block · WIDTH + slot
+    slopes: Floats  # scratch: 2c of every cone
+    bounds: Floats  # scratch: the bound of every cone
+    far: Floats  # scratch, WIDTH distances
 
 
-def build_farthest(
-    points: NDArray[np.float64], alive: NDArray[np.int64], centre: NDArray[np.float64]
-) -> FarthestIndex:
+def build_farthest(points: Floats, alive: Whole, centre: Floats) -> FarthestIndex:
     """Index the places `alive`, rows of `points`. Any centre is correct; their centroid prunes best."""
     gaps = points[alive] - centre
     squares = gaps * gaps
@@ -248,7 +241,7 @@ def remove_from_farthest(index: FarthestIndex, place: int) -> None:
 
 
 @compiled
-def _bound_cones(index: FarthestIndex, at: NDArray[np.float64]) -> float:
+def _bound_cones(index: FarthestIndex, at: Floats) -> float:
     """Fill `slopes` with 2c and `bounds` with the bound of every cone; returns |u|²."""
     slopes, bounds = index.slopes, index.bounds
     squared, others = 0.0, 0.0
@@ -278,7 +271,7 @@ def _bound_cones(index: FarthestIndex, at: NDArray[np.float64]) -> float:
 
 
 @compiled
-def find_farthest(index: FarthestIndex, at: NDArray[np.float64], places: Places) -> int:
+def find_farthest(index: FarthestIndex, at: Floats, places: Places) -> int:
     """The place of the record farthest from `at`; among equals that of the lowest record."""
     far = index.far
     squared = _bound_cones(index, at)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled, compiled_for_finite
+from coterie.schema.arrays import Codes, Floats, Whole
 
 # Spread a column over buckets of rising value, each small enough for the cache.
 #
@@ -19,7 +20,7 @@ _ABREAST = 16
 
 
 @compiled
-def sample_column(values: NDArray[np.float64], seed: int, sample: NDArray[np.float64]) -> None:
+def sample_column(values: Floats, seed: int, sample: Floats) -> None:
     """One value from each of len(sample) equal strides, at a pseudo-random place inside the stride.
 
     The places decide speed only, never the result; a fresh seed (not 0) each time means that no column can be
@@ -34,7 +35,7 @@ def sample_column(values: NDArray[np.float64], seed: int, sample: NDArray[np.flo
         sample[s] = values[s * stride + np.int64((state >> np.uint64(33)) % np.uint64(stride))]
 
 
-def search_tree(sample: NDArray[np.float64], levels: int) -> NDArray[np.float64]:
+def search_tree(sample: Floats, levels: int) -> Floats:
     """2**levels - 1 splitters in breadth-first order (root at 1), ready for a branch-free descent."""
     count = 2**levels - 1
     quantiles = np.sort(sample)[np.arange(1, count + 1) * len(sample) // (count + 1)]
@@ -55,7 +56,7 @@ def search_tree(sample: NDArray[np.float64], levels: int) -> NDArray[np.float64]
 
 
 @compiled
-def is_constant(values: NDArray[np.float64]) -> bool:
+def is_constant(values: Floats) -> bool:
     for v in values:  # noqa: SIM110 (a generator cannot be compiled)
         if v != values[0]:
             return False
@@ -64,13 +65,13 @@ def is_constant(values: NDArray[np.float64]) -> bool:
 
 @compiled
 def distribute(
-    values: NDArray[np.float64],
-    tree: NDArray[np.float64],
+    values: Floats,
+    tree: Floats,
     levels: int,
     bucket: NDArray[np.uint16],
-    ends: NDArray[np.int64],
-    moved: NDArray[np.float64],
-    record: NDArray[np.int32],
+    ends: Whole,
+    moved: Floats,
+    record: Codes,
 ) -> None:
     """Move (value, record number) to its bucket, in record order; `ends[b]` becomes the end of bucket b."""
     ends[:] = 0
@@ -90,11 +91,7 @@ def distribute(
 
 @compiled
 def _choose_buckets(
-    values: NDArray[np.float64],
-    tree: NDArray[np.float64],
-    levels: int,
-    bucket: NDArray[np.uint16],
-    count: NDArray[np.int64],
+    values: Floats, tree: Floats, levels: int, bucket: NDArray[np.uint16], count: Whole
 ) -> None:
     """Descend the tree with sixteen records abreast: one descent waits on each comparison, sixteen do not."""
     leaves = len(tree)
@@ -130,12 +127,7 @@ _SHORT = 24  # up to here insertion sort beats heapsort
 
 @compiled
 def label_buckets(
-    ends: NDArray[np.int64],
-    moved: NDArray[np.float64],
-    record: NDArray[np.int32],
-    bin_of: NDArray[np.uint16],
-    k: int,
-    labels: NDArray[np.int32],
+    ends: Whole, moved: Floats, record: Codes, bin_of: NDArray[np.uint16], k: int, labels: Codes
 ) -> None:
     """labels[record[r]] = min(rank of r // k, q - 1), for every bucket ending at `ends[b]`.
 
@@ -177,13 +169,13 @@ def label_buckets(
 
 @compiled
 def _label_or_collect(
-    inside: NDArray[np.float64],
-    numbers: NDArray[np.int32],
+    inside: Floats,
+    numbers: Codes,
     bin_of: NDArray[np.uint16],
-    place: NDArray[np.int32],
-    labels: NDArray[np.int32],
-    values: NDArray[np.float64],
-    records: NDArray[np.int32],
+    place: Codes,
+    labels: Codes,
+    values: Floats,
+    records: Codes,
 ) -> None:
     """Label the records of plain bins; collect those of straddling bins side by side, in record order."""
     for r in range(len(inside)):
@@ -197,7 +189,7 @@ def _label_or_collect(
 
 
 @compiled_for_finite
-def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
+def _extremes(values: Floats) -> tuple[float, float]:
     low = values[0]
     high = values[0]
     for v in values:
@@ -208,12 +200,7 @@ def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
 
 @compiled
 def _count_bins(
-    values: NDArray[np.float64],
-    low: float,
-    high: float,
-    bins: int,
-    bin_of: NDArray[np.uint16],
-    count: NDArray[np.int32],
+    values: Floats, low: float, high: float, bins: int, bin_of: NDArray[np.uint16], count: Codes
 ) -> None:
     span = high - low
     if span > _LARGEST:  # it overflowed: let all negative values share the first bin
@@ -229,14 +216,7 @@ def _count_bins(
 
 
 @compiled
-def _find_straddling(
-    place: NDArray[np.int32],
-    start: int,
-    k: int,
-    last: int,
-    run_rank: NDArray[np.int64],
-    run_end: NDArray[np.int32],
-) -> int:
+def _find_straddling(place: Codes, start: int, k: int, last: int, run_rank: Whole, run_end: Codes) -> int:
     """Turn each bin's count into its label or, where it straddles, into -1 - its first slot."""
     runs = 0
     taken = 0
@@ -267,9 +247,7 @@ def _cluster_end(label: int, k: int, last: int) -> int:
 
 
 @compiled
-def _label_in_order(
-    record: NDArray[np.int32], rank: int, k: int, last: int, labels: NDArray[np.int32]
-) -> None:
+def _label_in_order(record: Codes, rank: int, k: int, last: int, labels: Codes) -> None:
     """Label records that are in rank order, the first of them having `rank`."""
     label = min(rank // k, last)
     boundary = _cluster_end(label, k, last)
@@ -281,7 +259,7 @@ def _label_in_order(
 
 
 @compiled
-def _sort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
+def _sort(values: Floats, records: Codes) -> None:
     """By value, then by record number; the records arrive in rising record number."""
     size = len(values)
     if size > _SHORT:
@@ -302,7 +280,7 @@ def _sort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
 
 
 @compiled
-def _heapsort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
+def _heapsort(values: Floats, records: Codes) -> None:
     """n log n however hostile, in place; not stable, so it compares record numbers too."""
     size = len(values)
     for root in range(size // 2 - 1, -1, -1):
@@ -316,9 +294,7 @@ def _heapsort(values: NDArray[np.float64], records: NDArray[np.int32]) -> None:
 
 
 @compiled
-def _sift_down(
-    values: NDArray[np.float64], records: NDArray[np.int32], hole: int, size: int, v: float, i: int
-) -> None:
+def _sift_down(values: Floats, records: Codes, hole: int, size: int, v: float, i: int) -> None:
     """Let the hole sink until (v, i) fits into it."""
     child = 2 * hole + 1
     while child < size:

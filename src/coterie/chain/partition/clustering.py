@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats, Whole
 
 # The frozen value that every partition returns: which cluster each record is in, and of how many clusters in all.
 
@@ -24,7 +23,7 @@ class Shape:
     largest: int
 
     @classmethod
-    def of(cls, sizes: NDArray[np.int64]) -> Shape:
+    def of(cls, sizes: Whole) -> Shape:
         return cls(int(sizes.sum()), len(sizes), int(sizes.min()), int(sizes.max()))
 
     @classmethod
@@ -42,8 +41,8 @@ class Clustering:
     clusters numbers these from 0 and says in `whole` what they are a piece of.
     """
 
-    labels: NDArray[np.int32]
-    sizes: NDArray[np.int64]
+    labels: Codes
+    sizes: Whole
     whole: Shape | None = None
 
     @property
@@ -67,7 +66,7 @@ class Summary:
     zero is +0.0.
     """
 
-    size: NDArray[np.int64]
+    size: Whole
     total: Floats
     low: Floats
     high: Floats
@@ -102,7 +101,7 @@ class Piece:
 
     first: int
     clustering: Clustering
-    rows: NDArray[np.int64]
+    rows: Whole
     fields: Mapping[str, NDArray[Any]]  # what was handed in with each record, and the key
 
 

@@ -6,28 +6,23 @@ Compiled loops take one stream over the records and one random access a record; 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled, for_reading
 from coterie.chain.partition.clustering import Clustering, Summary
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Codes, Floats
 from coterie.table.memory_limit import room_for
 
 
 @compiled
-def add_up(values: NDArray[np.float64], labels: NDArray[np.int32], total: NDArray[np.float64]) -> None:
+def add_up(values: Floats, labels: Codes, total: Floats) -> None:
     """Record order, plain additions: the order is part of the result."""
     for i in range(len(values)):
         total[labels[i]] += values[i]
 
 
 @compiled
-def bring_together(
-    values: NDArray[np.float64],
-    labels: NDArray[np.int32],
-    place: NDArray[np.int32],
-    together: NDArray[np.float64],
-) -> None:
+def bring_together(values: Floats, labels: Codes, place: Codes, together: Floats) -> None:
     """Members of a cluster side by side, in record order, from `place` on, which moves. One random store a record.
 
     Smallest and largest values are then found in one stream: exchanging them in place would touch a whole line of cache a
@@ -41,12 +36,7 @@ def bring_together(
 
 
 @compiled
-def keep_one(
-    together: NDArray[np.float64],
-    ends: NDArray[np.int32],
-    total: NDArray[np.float64],
-    outermost: NDArray[np.float64],
-) -> None:
+def keep_one(together: Floats, ends: Codes, total: Floats, outermost: Floats) -> None:
     """Of each cluster, ending at `ends`: the sum, the smallest and the largest value."""
     start = 0
     for c in range(len(ends)):
@@ -63,12 +53,7 @@ def keep_one(
 
 
 @compiled
-def keep_three(
-    together: NDArray[np.float64],
-    ends: NDArray[np.int32],
-    total: NDArray[np.float64],
-    outermost: NDArray[np.float64],
-) -> None:
+def keep_three(together: Floats, ends: Codes, total: Floats, outermost: Floats) -> None:
     """Of each cluster: the sum, the three smallest values, rising, then the three largest, falling.
 
     No branch: which value is kept is as good as random, and a wrong guess costs more than the exchange.
@@ -94,9 +79,7 @@ def keep_three(
 
 
 @compiled
-def give_back(
-    cluster_values: NDArray[np.float64], labels: NDArray[np.int32], out: NDArray[np.float64]
-) -> None:
+def give_back(cluster_values: Floats, labels: Codes, out: Floats) -> None:
     for i in range(len(labels)):
         out[i] = cluster_values[labels[i]]
 
@@ -107,7 +90,7 @@ DEPTHS = (0, 1, 3)
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer
 
 
-def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Summary:
+def summarise(values: Floats, clustering: Clustering, depth: int) -> Summary:
     """Sum of each cluster, and its `depth` smallest and largest values (0, 1 or 3)."""
     if depth not in DEPTHS:
         raise ParameterError(f"A summary of depth {depth} does not exist.", "Choose depth 0, 1 or 3.")
@@ -138,7 +121,7 @@ def summarise(values: NDArray[np.float64], clustering: Clustering, depth: int) -
     return Summary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
 
 
-def by_cluster(values: NDArray[np.float64], clustering: Clustering) -> NDArray[np.float64]:
+def by_cluster(values: Floats, clustering: Clustering) -> Floats:
     """Values cluster by cluster, rising inside each; -0.0 becomes 0.0."""
     order = np.argsort(values)
     # Labels of sixteen bits are counted instead of compared.
@@ -146,9 +129,7 @@ def by_cluster(values: NDArray[np.float64], clustering: Clustering) -> NDArray[n
     return values[order[np.argsort(labels, kind="stable")]] + 0.0
 
 
-def attach(
-    cluster_values: NDArray[np.float64], clustering: Clustering, out: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def attach(cluster_values: Floats, clustering: Clustering, out: Floats | None = None) -> Floats:
     """Give every record the value of its cluster; into `out` when there is one."""
     if len(cluster_values) != clustering.count:
         raise ParameterError(
@@ -170,10 +151,10 @@ def attach(
     return out
 
 
-def _summarise_plainly(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Summary:
+def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> Summary:
     labels, sizes, q = clustering.labels, clustering.sizes, clustering.count
     # bincount adds in record order, one double at a time: the same bits as the compiled loop.
-    total: NDArray[np.float64] = np.bincount(labels, weights=values, minlength=q).astype(np.float64)
+    total: Floats = np.bincount(labels, weights=values, minlength=q).astype(np.float64)
     ordered = by_cluster(values, clustering) if depth else values
     ends = np.cumsum(sizes)
     low = np.empty((q, depth))

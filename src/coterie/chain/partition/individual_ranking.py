@@ -16,6 +16,7 @@ from coterie.chain.partition import _ranking_loops as loops
 from coterie.chain.partition._compiled import for_reading
 from coterie.chain.partition.clustering import Clustering
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.table.memory_limit import room_for
 
 _PLAIN_BELOW = 50_000  # NumPy's own stable sort is as quick up to here, and needs no compiled code
@@ -27,7 +28,7 @@ _MOST_RECORDS = 2**31 - 1
 _workspace = threading.local()
 
 
-def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
+def individual_ranking(values: Floats, k: int) -> Clustering:
     """Clusters of k consecutive values, numbered by rising value. The values must be finite."""
     n = len(values)
     if k < 1:
@@ -44,33 +45,33 @@ def individual_ranking(values: NDArray[np.float64], k: int) -> Clustering:
     return Clustering(labels, equal_cut(n, k))
 
 
-def ranks(values: NDArray[np.float64]) -> NDArray[np.int32]:
+def ranks(values: Floats) -> Codes:
     """The place of each record in the order: what every k and every size of groups is cut from."""
     return individual_ranking(values, 1).labels
 
 
-def cut(ranks: NDArray[np.int32], sizes: NDArray[np.int64]) -> Clustering:
+def cut(ranks: Codes, sizes: Whole) -> Clustering:
     """Consecutive records in groups of the given sizes."""
     if (sizes[:-1] == sizes[0]).all() and sizes[-1] >= sizes[0]:  # a division is quicker than a random access
         return Clustering(np.minimum(ranks // np.int32(sizes[0]), np.int32(len(sizes) - 1)), sizes)
     return Clustering(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[ranks], sizes)
 
 
-def equal_cut(records: int, k: int) -> NDArray[np.int64]:
+def equal_cut(records: int, k: int) -> Whole:
     """⌊n/k⌋ clusters of k, the last takes the remainder."""
     sizes = np.full(records // k, k, dtype=np.int64)
     sizes[-1] += records % k
     return sizes
 
 
-def _by_plain_sort(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+def _by_plain_sort(values: Floats, k: int) -> Codes:
     n = len(values)
     labels = np.empty(n, dtype=np.int32)
     labels[np.argsort(values, kind="stable")] = _in_record_order(n, k)  # to NumPy too, -0.0 equals 0.0
     return labels
 
 
-def _in_record_order(n: int, k: int) -> NDArray[np.int32]:
+def _in_record_order(n: int, k: int) -> Codes:
     """The labels of a column that is sorted already."""
     labels = np.empty(n, dtype=np.int32)
     whole = n // k * k
@@ -79,7 +80,7 @@ def _in_record_order(n: int, k: int) -> NDArray[np.int32]:
     return labels
 
 
-def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+def _by_buckets(values: Floats, k: int) -> Codes:
     n = len(values)
     values = for_reading(values)
     levels = min(max((n // _BUCKET).bit_length(), 1), _MOST_LEVELS)
@@ -96,7 +97,7 @@ def _by_buckets(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
     return labels
 
 
-def _borrow(n: int) -> tuple[NDArray[np.uint16], NDArray[np.float64], NDArray[np.int32]]:
+def _borrow(n: int) -> tuple[NDArray[np.uint16], Floats, Codes]:
     """This thread's workspace, 14 bytes per record, kept from column to column.
 
     Fresh memory is mapped page by page on first touch, which takes as long as the work itself.

@@ -12,15 +12,13 @@ caller (Sánchez et al. 2016, §3.4 orders categories so), with lower bound 0 an
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._mdav_places import check_points
 from coterie.errors import DataError, SchemaError
+from coterie.schema.arrays import Floats
 
 
-def distance_from_corner(
-    points: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def distance_from_corner(points: Floats, lower: Floats, upper: Floats) -> Floats:
     """Squared, to the corner `lower`, in units of the domain: groups are cut from the order of it."""
     matrix = check_points(points)
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)

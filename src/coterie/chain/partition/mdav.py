@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_boxes import NearestIndex, build_nearest, remove_from_nearest
@@ -28,17 +27,18 @@ from coterie.chain.partition._mdav_search import (
 )
 from coterie.chain.partition.clustering import Clustering
 from coterie.errors import DataError
+from coterie.schema.arrays import Codes, Floats, Whole
 
 
 @compiled
 def form_groups(
-    points: NDArray[np.float64],
+    points: Floats,
     places: Places,
     nearest: NearestIndex,
     farthest: FarthestIndex,
-    sums: NDArray[np.float64],
-    labels: NDArray[np.int32],
-    progress: NDArray[np.int64],
+    sums: Floats,
+    labels: Codes,
+    progress: Whole,
     enough: int,
     k: int,
 ) -> None:
@@ -101,7 +101,7 @@ _REBUILD_BELOW = 0.5  # share of an index's places left at which a smaller one p
 _SMALLEST_REBUILT = 2048
 
 
-def mdav(points: NDArray[np.float64], k: int) -> Clustering:
+def mdav(points: Floats, k: int) -> Clustering:
     """Groups of at least k records, by Euclidean distance in the given coordinates. Exact, by two indexes."""
     matrix = check_points(points)
     k = check_group_size(k, len(matrix))
@@ -121,12 +121,7 @@ def mdav(points: NDArray[np.float64], k: int) -> Clustering:
     return Clustering(labels, np.bincount(labels).astype(np.int64))
 
 
-def mdav_mixed(
-    numeric: NDArray[np.float64],
-    codes: NDArray[np.int32],
-    distances: Sequence[NDArray[np.float64]],
-    k: int,
-) -> Clustering:
+def mdav_mixed(numeric: Floats, codes: Codes, distances: Sequence[Floats], k: int) -> Clustering:
     """MDAV by a Gower-style distance: squared gaps of the numbers plus δ² of the categories.
 
     `distances[j]` is δ between the labels of category column j, computed once for its domain. The centroid of
@@ -161,9 +156,7 @@ def mdav_mixed(
     return Clustering(labels, np.bincount(labels, minlength=groups).astype(np.int64))
 
 
-def _check_codes(
-    codes: NDArray[np.int32], distances: Sequence[NDArray[np.float64]], records: int
-) -> NDArray[np.int32]:
+def _check_codes(codes: Codes, distances: Sequence[Floats], records: int) -> Codes:
     table = np.asarray(codes)
     if table.ndim != 2 or table.shape != (records, len(distances)) or table.dtype.kind not in "iu":
         raise DataError(

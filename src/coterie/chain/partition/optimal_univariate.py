@@ -12,18 +12,18 @@ group, and no more: here the group sizes depend on the data too, and there are a
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_places import check_group_size, check_points
 from coterie.chain.partition.clustering import Clustering
 from coterie.errors import DataError
+from coterie.schema.arrays import Codes, Floats, Whole
 
 _REBASE_EVERY = 64
 
 
 @compiled
-def _last_group_sizes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
+def _last_group_sizes(values: Floats, k: int) -> Codes:
     """For every prefix of the sorted values, the size of the last group in its best partition (0: none)."""
     n = len(values)
     sizes = np.zeros(n + 1, np.int32)
@@ -64,7 +64,7 @@ def _last_group_sizes(values: NDArray[np.float64], k: int) -> NDArray[np.int32]:
 
 
 @compiled
-def _label(order: NDArray[np.int64], last: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _label(order: Whole, last: Codes) -> tuple[Codes, Whole]:
     groups = 0
     j = len(order)
     while j > 0:
@@ -81,7 +81,7 @@ def _label(order: NDArray[np.int64], last: NDArray[np.int32]) -> tuple[NDArray[n
     return labels, sizes
 
 
-def optimal_univariate(values: NDArray[np.float64], k: int) -> Clustering:
+def optimal_univariate(values: Floats, k: int) -> Clustering:
     """The partition of one attribute into groups of k … 2k-1 with the least sum of squared errors.
 
     Groups are numbered by rising value; equal values stay in record order. O(n·k) time, after sorting.

@@ -29,15 +29,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
 from coterie.schema.taxonomy.orders import path_length
 
 
-def cluster_sensitivity(distance: NDArray[np.float64]) -> float:
+def cluster_sensitivity(distance: Floats) -> float:
     """Δ(m) = δ_max: one replacement inside one cluster (as Sánchez et al. 2016, Algorithm 2 uses it)."""
     return float(distance.max())
 
 
-def list_sensitivity(distance: NDArray[np.float64], order: NDArray[np.integer], cluster_count: int) -> float:
+def list_sensitivity(distance: Floats, order: NDArray[np.integer], cluster_count: int) -> float:
     """min(P, q·δ_max): all clusters of the ordered list together (the proved variant)."""
     if cluster_count < 1:
         raise ParameterError("There is no cluster.", "Give at least one record.")

@@ -24,6 +24,7 @@ from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.engines.out_of_core.sorting import choose_buckets, ranking
 from coterie.errors import ParameterError
 from coterie.methods.recipe import Method
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import CategoryColumn, Column
 
@@ -67,7 +68,7 @@ def piece_values(
     return grouped.noisy(epsilon, sampler(piece.first)).attached()
 
 
-def alone(first: int, rows: NDArray[np.int64], fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
+def alone(first: int, rows: Whole, fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
     """k = 1: every record is its own cluster, numbered as it comes; `records` are those of the whole table."""
     count = len(rows)
     whole = Shape(records, records, 1, 1)
@@ -173,7 +174,7 @@ def content(column: Column) -> NDArray[Any]:
     return column.codes if isinstance(column, CategoryColumn) else column.values
 
 
-def _at_position(like: Column, position: NDArray[np.float64]) -> NDArray[Any]:
+def _at_position(like: Column, position: Floats) -> NDArray[Any]:
     """The inverse of `Column.position`."""
     return like.order[position.astype(np.intp)] if isinstance(like, CategoryColumn) else position
 

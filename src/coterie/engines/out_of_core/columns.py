@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, DataError, SchemaError
+from coterie.schema.arrays import Codes, Flags, Whole
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.schema.names import check_names
 from coterie.table.checked import absent_in, column_of, filled, located, same_columns
@@ -90,9 +91,9 @@ class StreamedTable:
             keep = self._keep(first, len(batch))
             yield batch if keep is None else batch.filter(pa.array(keep))
 
-    def frequency_order(self, attribute: Attribute) -> NDArray[np.int32]:
+    def frequency_order(self, attribute: Attribute) -> Codes:
         """Del Vasto-Terrientes et al., §5.1 over the whole column."""
-        counts: NDArray[np.int64] | None = None
+        counts: Whole | None = None
         like: Column | None = None
         for _, batch in self._batches([attribute.name]):
             like = self._column(batch.column(0), attribute, like)
@@ -173,10 +174,10 @@ class StreamedTable:
                 np.bitwise_or.at(bits, rows >> 3, (1 << (rows & 7)).astype(np.uint8))
         return bits
 
-    def _keep(self, first: int, count: int) -> NDArray[np.bool_] | None:
+    def _keep(self, first: int, count: int) -> Flags | None:
         if self._dropped is None:
             return None
         start = first >> 3
         bits = np.unpackbits(self._dropped[start : (first + count >> 3) + 1], bitorder="little")
-        keep: NDArray[np.bool_] = bits[first & 7 :][:count] == 0
+        keep: Flags = bits[first & 7 :][:count] == 0
         return keep

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, OutputError, ParameterError
+from coterie.schema.arrays import Whole
 from coterie.table.address import is_database
 from coterie.table.file_lock import FileLock
 
@@ -155,7 +156,7 @@ class RowFiles:
     length: int
     kind: str  # "<f8" or "<i4"
 
-    def attach(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+    def attach(self, rows: Whole, values: NDArray[Any]) -> None:
         """Rows are rising, so each range is a slice."""
         entries = np.empty(len(rows), dtype=self._entry)
         entries["place"] = rows % self.length

@@ -15,15 +15,12 @@ from coterie.chain.partition.clustering import Clustering, Piece, Ranking, Shape
 from coterie.chain.partition.individual_ranking import individual_ranking
 from coterie.engines.out_of_core.scratch import Scratch
 from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats, Whole
 
 
 @compiled
 def choose_buckets(
-    keys: NDArray[np.float64],
-    first_row: int,
-    split_keys: NDArray[np.float64],
-    split_rows: NDArray[np.int64],
-    bucket: NDArray[np.uint16],
+    keys: Floats, first_row: int, split_keys: Floats, split_rows: Whole, bucket: NDArray[np.uint16]
 ) -> None:
     """bucket[i] = how many splitters are not above (key, record number): a value that most records share is split too."""
     for i in range(len(keys)):
@@ -137,7 +134,7 @@ class ExternalSort:
         self.scratch.remove(name)
         return found
 
-    def _splitters(self, buckets: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _splitters(self, buckets: int) -> tuple[Floats, Whole]:
         rng = np.random.Generator(np.random.PCG64(secrets.randbits(64)))
         share = min(1.0, buckets * _SAMPLES_PER_BUCKET / self.records)
         keys, rows = [], []

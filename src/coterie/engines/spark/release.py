@@ -19,13 +19,7 @@ from coterie.chain.synthesis.whole_table import Drawn
 from coterie.engines.out_of_core.chain import SamplerAt, alone, check_grouping, filled_like, sampler_from
 from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numbered, wider
 from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
-from coterie.engines.spark.worker import (
-    check_rows,
-    faults_in_words,
-    kept_names,
-    protect_piece,
-    told,
-)
+from coterie.engines.spark.worker import check_rows, faults_in_words, kept_names, protect_piece, told
 from coterie.engines.whole_table import Synthesised, check_options, drawn_from, measurements_of
 from coterie.errors import DataError, ParameterError, SchemaError
 from coterie.methods import get_method

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering, Piece, Shape
 from coterie.chain.partition.individual_ranking import ranks
+from coterie.schema.arrays import Codes, Floats, Whole
 
 ROW = "__coterie_row"
 KEY = "__coterie_key"
@@ -82,7 +83,7 @@ class SparkRanking:
             edges.groupBy(_CLUSTER).applyInArrow(_as(across, layout), layout).select(*wanted)
         )
 
-    def _boundaries(self, frame: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _boundaries(self, frame: Any) -> tuple[Floats, Whole]:
         buckets = max(self.partitions, -(-self.records // _RECORDS_A_BUCKET))
         if buckets == 1:
             return np.empty(0), np.empty(0, dtype=np.int64)
@@ -95,7 +96,7 @@ class SparkRanking:
         cuts = order[np.arange(1, buckets) * len(order) // buckets] if len(order) else order
         return keys[cuts], rows[cuts]
 
-    def _with_bucket(self, frame: Any, keys: NDArray[np.float64], rows: NDArray[np.int64]) -> Any:
+    def _with_bucket(self, frame: Any, keys: Floats, rows: Whole) -> Any:
         def choose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 number = bucket_of(batch.column(KEY).to_numpy(), batch.column(ROW).to_numpy(), keys, rows)
@@ -153,12 +154,7 @@ def wider(schema: Any, more: Sequence[tuple[str, str]]) -> Any:
     return StructType([*schema.fields, *(StructField(name, types[kind]) for name, kind in more)])
 
 
-def bucket_of(
-    keys: NDArray[np.float64],
-    rows: NDArray[np.int64],
-    split_keys: NDArray[np.float64],
-    split_rows: NDArray[np.int64],
-) -> NDArray[np.int32]:
+def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) -> Codes:
     """How many boundaries are not above (key, record number)."""
     bucket = np.searchsorted(split_keys, keys, side="left")
     tied = np.searchsorted(split_keys, keys, side="right") - bucket
@@ -199,7 +195,7 @@ def together(table: pa.Table, shape: Shape, columns: Sequence[str]) -> Piece:
 
 
 def _piece(
-    table: pa.Table, first: int, labels: NDArray[np.int32], count: int, shape: Shape, columns: Sequence[str]
+    table: pa.Table, first: int, labels: Codes, count: int, shape: Shape, columns: Sequence[str]
 ) -> Piece:
     sizes = np.bincount(labels, minlength=count).astype(np.int64)
     fields = {name: table.column(name).to_numpy() for name in columns}

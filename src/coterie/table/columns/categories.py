@@ -11,14 +11,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import SchemaError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.orders import frequency_order, short_order
 from coterie.schema.taxonomy.semantics import distance_matrix, domain_marginality, marginality_order
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 from coterie.table.columns.released_type import released_field
 
 MISSING_LABEL = "(missing)"

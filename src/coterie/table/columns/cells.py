@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType
 from coterie.table.columns.cell_text import EXACT as EXACT
 from coterie.table.columns.cell_text import canonical_number as canonical_number
 from coterie.table.columns.cell_text import text_of as text_of
-from coterie.table.columns.column import Codes
 
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"

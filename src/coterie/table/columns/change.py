@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.taxonomy.orders import encode
-from coterie.table.columns.column import CategoryColumn, Codes
+from coterie.table.columns.column import CategoryColumn
 
 _ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it
 

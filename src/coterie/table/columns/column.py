@@ -10,12 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, Domain
 from coterie.schema.taxonomy.orders import encode
 from coterie.schema.taxonomy.tree import Taxonomy
-
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
