@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from benchmarks.grid_shapes import Shape, census_table, shapes
 from coterie import protect
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
-from coterie.chain.partition.individual_ranking import ranks
+from coterie.chain.partition.univariate import ranks
 from coterie.comparison.comparison import run_grid
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.paid_bounds import pays_for_bounds

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition.mdav import mdav, mdav_mixed
-from coterie.chain.partition.optimal_univariate import optimal_univariate
+from coterie.chain.partition.univariate import optimal_univariate
 
 # Seconds for 100,000 × 8 by k, from before we started and perhaps another machine: no ratio is claimed.
 SDC_MICRO = {10: 31.0, 3: 99.0}

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.chain.partition import engine as local
+from coterie.chain.partition import clustering as local
 from coterie.chain.partition.clustering import mean
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 
 Column = NDArray[np.float64]
 Way = Callable[[Column], object]

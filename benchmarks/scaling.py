@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 
 ROUNDS = 3
 BASE = {"records": 1_000_000, "attributes": 4, "k": 10}

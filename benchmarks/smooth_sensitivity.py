@@ -12,9 +12,9 @@ from math import log
 import numpy as np
 
 from benchmarks.copula import schema_of, tables
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.individual_ranking import individual_ranking
-from coterie.chain.sensitivity.local_bounds import fall, rise
+from coterie.chain.partition import clustering as local
+from coterie.chain.partition.univariate import individual_ranking
+from coterie.chain.sensitivity import fall, rise
 
 DELTA = 1e-6
 K = 50

@@ -20,10 +20,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from coterie import protect
-from coterie.chain.noise import _laplace_loop, discrete_laplace
-from coterie.chain.noise._laplace_digits import draw_by_digits
-from coterie.chain.noise.grid import SMALLEST_PART, Grid, grids_of_public_scales, public_grid, whole_grid
+from coterie.chain.noise import discrete_laplace
+from coterie.chain.noise.discrete_laplace import draw_by_digits
 from coterie.chain.noise.keystream import Keystream
+from coterie.chain.noise.sampler import (
+    SMALLEST_PART,
+    NoiseGrid,
+    grids_of_public_scales,
+    public_grid,
+    whole_grid,
+)
 from coterie.chain.noise.secure import KeyedSampler, SecureSampler
 from coterie.chain.partition.clustering import Shape
 from coterie.errors import ParameterError
@@ -136,18 +142,18 @@ def test_pieces_and_short_tapes_change_nothing(monkeypatch: pytest.MonkeyPatch) 
 def _state(words: list[int], scale: int) -> tuple[int, int]:
     tape = np.array(words, dtype=np.uint32)
     noise, undone, why = np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1, np.int8)
-    left = _laplace_loop.draw(tape, np.array([scale]), noise, undone, why)
-    return (int(why[0]) if left else _laplace_loop.DONE), int(noise[0])
+    left = discrete_laplace._draw_compiled(tape, np.array([scale]), noise, undone, why)
+    return (int(why[0]) if left else discrete_laplace.DONE), int(noise[0])
 
 
 def test_a_tie_and_a_digit_that_could_matter_ask_for_more_digits() -> None:
     # Signs, then u_1 = u_2 in their first digit.
-    assert _state([0, 5, 5, 9, 9, 9, 9, 9], 10)[0] == _laplace_loop.NEEDS_MORE_DIGITS
+    assert _state([0, 5, 5, 9, 9, 9, 9, 9], 10)[0] == discrete_laplace.NEEDS_MORE_DIGITS
     # u_1 = 0.111…: times t it may or may not reach the next whole number.
     tape = [0, 2**31 - 1, 2**31, 2**32 - 1, 0, 0]
-    assert _state(tape, 2)[0] == _laplace_loop.NEEDS_MORE_DIGITS
+    assert _state(tape, 2)[0] == discrete_laplace.NEEDS_MORE_DIGITS
     assert draw_by_digits(iter(tape), iter([0]), 2) == 0
-    assert _state([0, 7, 3, 1], 10)[0] == _laplace_loop.TAPE_TOO_SHORT
+    assert _state([0, 7, 3, 1], 10)[0] == discrete_laplace.TAPE_TOO_SHORT
 
 
 def test_further_digits_settle_a_tie() -> None:
@@ -160,16 +166,16 @@ def test_further_digits_settle_a_tie() -> None:
 def test_zero_comes_once() -> None:
     """A negative zero starts again with the next sign, so that 0 is not twice as likely."""
     run = [0, 1, 0]  # u_1 = 0 in its first digit, accepted, second digit 0: ⌊t·u_1⌋ = 0
-    assert _state([1, *run, 2**31, 2**32 - 1, 0, 0], 10) == (_laplace_loop.DONE, 5)
+    assert _state([1, *run, 2**31, 2**32 - 1, 0, 0], 10) == (discrete_laplace.DONE, 5)
     assert draw_by_digits(iter([1, *run, 2**31, 2**32 - 1, 0]), iter([]), 10) == 5
-    assert _state([3, *run, 2**31, 2**32 - 1, 0, 0], 10) == (_laplace_loop.DONE, -5)
+    assert _state([3, *run, 2**31, 2**32 - 1, 0, 0], 10) == (discrete_laplace.DONE, -5)
 
 
 def test_a_draw_beyond_all_steps_is_cut_the_same_way() -> None:
     turns = [1, 0, 2] * 70  # runs of length two: rejected, a turn each
     words = [0, *turns, 2**31, 2**32 - 1, 0, 0]
-    assert _state(words, 2**56) == (_laplace_loop.DONE, _laplace_loop.FARTHEST)
-    assert draw_by_digits(iter(words), iter([]), 2**56) == _laplace_loop.FARTHEST
+    assert _state(words, 2**56) == (discrete_laplace.DONE, discrete_laplace.FARTHEST)
+    assert draw_by_digits(iter(words), iter([]), 2**56) == discrete_laplace.FARTHEST
 
 
 domains = st.tuples(
@@ -289,7 +295,7 @@ def test_the_slack_without_a_domain_pays_from_the_smallest_part_up(
 
 
 def test_tiny_scales_on_a_coarse_grid_become_one_step() -> None:
-    grid = Grid(exponent=-4, slack=0.0)
+    grid = NoiseGrid(exponent=-4, slack=0.0)
     released = KeyedSampler(KEY).laplace(np.zeros(100_000), np.full(100_000, 1e-9), "x", grid)
     assert p_value(np.ldexp(released, 4).astype(np.int64), 1, 1) > ALPHA
 
@@ -315,7 +321,7 @@ def test_an_epsilon_that_drowns_the_domain_publishes_noise_alone() -> None:
 
 def test_noise_wider_than_its_grid_is_refused() -> None:
     with pytest.raises(ParameterError, match="wider than the grid"):
-        KeyedSampler(KEY).laplace(np.zeros(1), np.array([1e30]), "x", Grid(exponent=-40, slack=0.0))
+        KeyedSampler(KEY).laplace(np.zeros(1), np.array([1e30]), "x", NoiseGrid(exponent=-40, slack=0.0))
 
 
 def test_keyed_draws_follow_key_stream_and_number_only() -> None:

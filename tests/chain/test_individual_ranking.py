@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition import _ranking_loops as _bins
 from coterie.chain.partition import _ranking_loops as _buckets
-from coterie.chain.partition import individual_ranking as module
+from coterie.chain.partition import univariate as module
 from coterie.chain.partition._compiled import for_reading
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.errors import ParameterError
 
 Column = NDArray[np.float64]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.individual_ranking import individual_ranking, ranks
 from coterie.chain.partition.insensitive_mdav import distance_from_corner
+from coterie.chain.partition.univariate import individual_ranking, ranks
 from coterie.errors import DataError, ParameterError, SchemaError
 
 

@@ -19,9 +19,8 @@ from coterie.chain.mechanism.numeric import LaplaceOnCentroids
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.clustering import Clustering, summarise
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.methods import all_methods
 
 pytestmark = pytest.mark.statistical
@@ -104,7 +103,7 @@ def test_every_method_draws_the_scale_of_its_formula(name: str, one_attribute: A
         else individual_ranking(values, k)
     )
     depth = max(mechanism.centroid.depth, mechanism.bound.depth)
-    summary = local.summarise(values, ranks, depth)
+    summary = summarise(values, ranks, depth)
     schema = one_attribute(-1e6, 1e6)
     scales = mechanism.bound.compute(summary, schema["x"].bounds(), k) / 1000
     noise = []

@@ -12,10 +12,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import mean
-from coterie.chain.partition.individual_ranking import individual_ranking
-from coterie.chain.sensitivity.local_bounds import LOCAL
+from coterie.chain.partition.clustering import mean, summarise
+from coterie.chain.partition.univariate import individual_ranking
+from coterie.chain.sensitivity import LOCAL
 from coterie.schema.attributes import Domain
 
 TOP = 10
@@ -69,7 +68,7 @@ def test_the_chain_puts_the_remainder_last() -> None:
     values = np.array([5.0, 1, 4, 2, 3, 7, 6, 0])
     clustering = individual_ranking(values, 3)
     assert clustering.sizes.tolist() == [3, 5]
-    assert mean(local.summarise(values, clustering, 0)).tolist() == [1.0, 5.0]
+    assert mean(summarise(values, clustering, 0)).tolist() == [1.0, 5.0]
 
 
 def test_lemma_1_fails_when_a_record_is_added_or_removed() -> None:
@@ -85,7 +84,7 @@ def test_idp_ls_loses_at_most_two_epsilon_for_the_centroid_list(table: tuple[int
     k, values = table
     column = np.array(values, dtype=float)
     clustering = individual_ranking(column, k)
-    sensitivity = LOCAL.compute(local.summarise(column, clustering, 1), Domain(lower=0, upper=TOP), k)
+    sensitivity = LOCAL.compute(summarise(column, clustering, 1), Domain(lower=0, upper=TOP), k)
     sizes = clustering.sizes.tolist()
     before = sums(values, sizes)
     for other in replacements(values):
@@ -101,7 +100,7 @@ def test_idp_ls_can_lose_almost_two_epsilon() -> None:
     """
     top = 1000
     values = np.arange(0, top + 1, dtype=float)
-    summary = local.summarise(values, individual_ranking(values, 1), 1)
+    summary = summarise(values, individual_ranking(values, 1), 1)
     sensitivity = LOCAL.compute(summary, Domain(lower=0, upper=top), 1)
     moved = np.append(values[1:], top) - values
     loss = float(np.sum(moved / sensitivity))

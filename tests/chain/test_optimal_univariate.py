@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.chain.partition.optimal_univariate import optimal_univariate
+from coterie.chain.partition.univariate import optimal_univariate
 from coterie.errors import DataError, ParameterError
 
 

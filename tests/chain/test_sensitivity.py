@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering, Summary, trimmed_mean
-from coterie.chain.partition.individual_ranking import individual_ranking
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K, DOMAIN_OVER_SIZE
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED, LOCAL, effective_multiplier, fall, rise
+from coterie.chain.partition.clustering import Clustering, Summary, summarise, trimmed_mean
+from coterie.chain.partition.univariate import individual_ranking
+from coterie.chain.sensitivity import (
+    CLUSTER_BASED,
+    DOMAIN_OVER_K,
+    DOMAIN_OVER_SIZE,
+    LOCAL,
+    effective_multiplier,
+    fall,
+    rise,
+)
 from coterie.schema.attributes import Domain
 
 GRID = 12  # whole numbers 0 … 12: sums and differences are exact, and ties are common
@@ -24,9 +30,7 @@ clusters = st.lists(st.integers(0, GRID), min_size=3, max_size=7)
 
 def summary_of(values: list[int], depth: int = 3) -> Summary:
     column = np.array(values, dtype=float)
-    return local.summarise(
-        column, Clustering(np.zeros(len(values), np.int32), np.array([len(values)])), depth
-    )
+    return summarise(column, Clustering(np.zeros(len(values), np.int32), np.array([len(values)])), depth)
 
 
 def trimmed_sum(values: list[int]) -> int:
@@ -107,7 +111,7 @@ def test_the_effective_multiplier_lies_between_half_q_and_q(k: int, q: int, seed
 
 def ranked(values: list[float], k: int) -> Summary:
     column = np.array(values)
-    return local.summarise(column, individual_ranking(column, k), 3)
+    return summarise(column, individual_ranking(column, k), 3)
 
 
 def test_the_multiplier_of_typical_data() -> None:

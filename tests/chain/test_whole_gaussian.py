@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from coterie.chain.noise import whole_gaussian as module
+from coterie.chain.noise import discrete_gaussian as module
+from coterie.chain.noise.discrete_gaussian import whole_gaussian
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.noise.whole_gaussian import whole_gaussian
 from coterie.errors import ParameterError
 
 DRAWS = 60_000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from coterie.chain.mechanism.semantic import label_counts
+from coterie.chain.mechanism.categorical import label_counts
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.partition.clustering import Clustering

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core import sorting as external_sort
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.engines.out_of_core.sorting import ExternalSort, ranking

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.chain.partition.clustering import Shape
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.spark.sorting import KEY, ROW, bucket_of, cut, range_length, together
 
 columns = st.lists(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from federation_world import PATIENCE, possible
 
 from coterie import protect
-from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.chain.noise.seeded import owner_seed
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon
 

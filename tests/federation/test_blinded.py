@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import protect
-from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.chain.noise.seeded import owner_seed
 from coterie.federation.documents.answers import Manifest, Parcel, Step
 from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.errors import FederationError

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.chain.mechanism.listed import SortedCentroids
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.mechanism.numeric import SortedCentroids
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.methods import all_methods
 from coterie.methods.synthetic import public_k
 from coterie.table.checked import check

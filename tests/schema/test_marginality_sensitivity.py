@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_trees import taxonomies
 
-from coterie.chain.sensitivity.marginality import cluster_sensitivity, list_sensitivity
+from coterie.chain.sensitivity import cluster_sensitivity, list_sensitivity
 from coterie.errors import ParameterError
 from coterie.schema.taxonomy.semantics import cluster_counts, distance_matrix, marginality, marginality_order
 from coterie.schema.taxonomy.tree import Edge, Taxonomy

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.noise.sampler import Sampler
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering
+from coterie.chain.partition.clustering import Clustering, attach
 from coterie.chain.synthesis.synthesis import Ranks, Synthesis
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Role, Schema
@@ -61,7 +60,7 @@ class Noisy:
     def attached(self) -> NDArray[Any]:
         """Every record gets the value of its cluster: one draw, shared by its members."""
         if isinstance(self.column, NumericColumn):
-            return local.attach(np.asarray(self.released, dtype=np.float64), self.clustering)
+            return attach(np.asarray(self.released, dtype=np.float64), self.clustering)
         return np.asarray(self.released)[self.clustering.labels]
 
     def at_ranks(self, ranks: Ranks) -> NDArray[Any]:

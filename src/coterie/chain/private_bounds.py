@@ -19,7 +19,6 @@ from coterie.table.columns.column import Column, NumericColumn
 
 # The public candidates for a bound: a geometric grid for numbers, an even one for dates. No data are read.
 
-
 _OCTAVES = 20  # the finest candidate lies at 2^-20 of the range
 _EVEN = 128
 

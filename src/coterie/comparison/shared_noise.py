@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.noise.grid import Grid
+from coterie.chain.noise.sampler import NoiseGrid
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.comparison.sorted_table import Draws
 from coterie.schema.arrays import Floats, Words
@@ -53,7 +53,7 @@ class SharedNoise:
         assert isinstance(self.runs, slice)
         return map(self.only, range(self.runs.start, self.runs.stop))
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: NoiseGrid | None = None) -> Floats:
         noisy: Floats = self._drawn(unit_laplace, stream, len(centres)) * scales
         noisy += centres
         return noisy

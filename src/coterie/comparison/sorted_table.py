@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.mechanism.semantic import label_counts
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.individual_ranking import cut, ranks
+from coterie.chain.mechanism.categorical import label_counts
+from coterie.chain.partition.clustering import Clustering, by_cluster, summarise
+from coterie.chain.partition.univariate import cut, ranks
 from coterie.evaluation.clustered import Arranged, Clusters, Numbers
 from coterie.evaluation.clustered_labels import ClusteredLabels
 from coterie.methods.grouping import Find, Grouping
@@ -92,10 +91,8 @@ class SortedTable:
         arranged = self._arranged(names, key)
         records = arranged.numbers.records
         if key is None or not arranged.rising:
-            arranged = Arranged(arranged.numbers, np.stack(list(map(local.by_cluster, records, found))))
-        total = np.stack(
-            [local.summarise(line, one, 0).total for line, one in zip(records, found, strict=True)]
-        )
+            arranged = Arranged(arranged.numbers, np.stack(list(map(by_cluster, records, found))))
+        total = np.stack([summarise(line, one, 0).total for line, one in zip(records, found, strict=True)])
         return Clusters(arranged, sizes, total)
 
     def _arranged(self, names: tuple[str, ...], key: Key | None) -> Arranged:

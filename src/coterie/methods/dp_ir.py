@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import PER_CLUSTER
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K
+from coterie.chain.mechanism.categorical import PER_CLUSTER
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows, rows_show_groups
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

@@ -1,17 +1,16 @@
 """dp-ir-path: as dp-ir, with categories calibrated to the whole ordered list (ours; GUARANTEES, path length).
 
 Along a public order c_1 … c_C one replacement moves all clusters' scores together by at most P = Σδ(c_i, c_{i+1}); the
-proof is in coterie.chain.sensitivity.marginality. The list of drawn labels is then ε-DP; put back on rows it is not.
+proof is in coterie.chain.sensitivity. The list of drawn labels is then ε-DP; put back on rows it is not.
 """
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import WHOLE_LIST
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K
+from coterie.chain.mechanism.categorical import WHOLE_LIST
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 

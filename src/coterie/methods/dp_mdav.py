@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import EVERY_CLUSTER
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K_EACH
+from coterie.chain.mechanism.categorical import EVERY_CLUSTER
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import DOMAIN_OVER_K_EACH
 from coterie.methods.grouping import INSENSITIVE_MDAV
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.listed import SortedCentroids, SortedLabels
+from coterie.chain.mechanism.categorical import SortedLabels
+from coterie.chain.mechanism.numeric import SortedCentroids
 from coterie.chain.synthesis.synthesis import Independent
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.ranked import RankedCategories
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_SIZE
+from coterie.chain.mechanism.categorical import RankedCategories
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import DOMAIN_OVER_SIZE
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 

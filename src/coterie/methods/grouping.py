@@ -9,10 +9,9 @@ from functools import partial
 import numpy as np
 
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.individual_ranking import cut, equal_cut, individual_ranking, ranks
 from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.mdav import mdav, mdav_mixed
-from coterie.chain.partition.optimal_univariate import optimal_univariate
+from coterie.chain.partition.univariate import cut, equal_cut, individual_ranking, optimal_univariate, ranks
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality_order
 from coterie.table.columns.column import CategoryColumn, Column

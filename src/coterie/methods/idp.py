@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.ranked import RankedCategories
-from coterie.chain.sensitivity.local_bounds import LOCAL
+from coterie.chain.mechanism.categorical import RankedCategories
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import LOCAL
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import FROZEN, IDP, PUBLIC, ROWS
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

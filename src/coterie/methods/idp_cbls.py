@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.ranked import RankedCategories
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED
+from coterie.chain.mechanism.categorical import RankedCategories
+from coterie.chain.mechanism.numeric import TRIMMED_MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import CLUSTER_BASED
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import FROZEN, IDP, LIST, TIE_LINKAGE, WITHOUT_FROZEN, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

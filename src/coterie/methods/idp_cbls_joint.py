@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.ranked import RankedCategories
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED_JOINT
+from coterie.chain.mechanism.categorical import RankedCategories
+from coterie.chain.mechanism.numeric import TRIMMED_MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import CLUSTER_BASED_JOINT
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import (
     FROZEN,
     IDP,

@@ -5,13 +5,12 @@ All records of a group get the same row, whatever the noise: k-anonymity is kept
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import PER_CLUSTER
-from coterie.chain.sensitivity.local_bounds import CLUSTER_BASED
+from coterie.chain.mechanism.categorical import PER_CLUSTER
+from coterie.chain.mechanism.numeric import TRIMMED_MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import CLUSTER_BASED
 from coterie.methods.grouping import MDAV
 from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.mdav import k_anonymity
-from coterie.methods.parts import TRIMMED_MEAN
 from coterie.methods.reattached import FROZEN, IDP, LIST, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import MarginalityCentroid
+from coterie.chain.mechanism.categorical import MarginalityCentroid
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import NOTHING, Facts, Guarantee
-from coterie.methods.parts import MEAN
 from coterie.methods.recipe import Method
 
 

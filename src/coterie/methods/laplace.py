@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import PER_RECORD
-from coterie.chain.sensitivity.global_bounds import DOMAIN_OVER_K
+from coterie.chain.mechanism.categorical import PER_RECORD
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
+from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import DP, ONE_RECORD, PUBLIC, ROWS, SAMPLER
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text

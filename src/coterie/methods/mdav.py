@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import MarginalityCentroid
+from coterie.chain.mechanism.categorical import MarginalityCentroid
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.methods.grouping import MDAV
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.parts import MEAN
 from coterie.methods.reattached import ONE_RECORD, ROWS
 from coterie.methods.recipe import Method
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.chain.noise.seeded import owner_seed
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell
 from coterie.comparison.sorted_table import SortedTable
@@ -109,7 +109,7 @@ def _monotone(claim: str, steps: tuple[int, int]) -> Finding:
 #
 # Rows are dealt to the owners anew in every run (Del Vasto-Terrientes et al., §5.1.2). Each owner protects its
 # fragment exactly as it would over the services: the same method, its share of ε, and the seed that
-# coterie.chain.noise.owner_seeds gives it. The error is that
+# coterie.chain.noise.seeded gives it. The error is that
 # of the whole table, Eq. (5), with the variances of the original one.
 
 Describe = Callable[[pa.Table], Schema]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from coterie.chain.mechanism.numeric import LaplaceOnCentroids
-from coterie.chain.mechanism.semantic import MarginalityCentroid
+from coterie.chain.mechanism.categorical import MarginalityCentroid
+from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
-from coterie.methods.parts import MEAN
 from coterie.methods.recipe import Method
 from coterie.papers.grids import PaperGrid, paper_grid
 from coterie.papers.tables import census, numeric_schema

@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.mechanism.categorical import WHOLE_LIST
 from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.mechanism.numeric import in_domain
-from coterie.chain.mechanism.semantic import WHOLE_LIST
 from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition.clustering import Clustering
 from coterie.methods.grouping import INDIVIDUAL_RANKING

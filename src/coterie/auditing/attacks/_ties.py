@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.auditing.attacks.attack import Clock
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.schema.arrays import Flags, Floats, Whole, Words
 
 # Group numbers as unrelated 64-bit words, so that sums of them stand for sets and rows of groups.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -67,3 +68,21 @@ class Mechanism(Described):
         self, column: Any, centroids: Any, sensitivity: Floats, epsilon: Fraction, sampler: Sampler
     ) -> Any:
         """What is released: one number or code per cluster; for synthetic rows, the distribution of the attribute."""
+
+
+# Counts of public cells: how methods that model the whole table describe what they read of one attribute.
+
+
+@dataclass(frozen=True, slots=True)
+class CountedCells(Described):
+    """Described only: the counts of all attributes are read through one account (coterie.chain.synthesis.accountant)."""
+
+    read: str
+
+    @property
+    def stages(self) -> str:
+        return f"{self.read} · discrete Laplace or Gaussian noise · nearest counts"
+
+    def reach(self, records: int, k: int) -> Fraction:
+        """Noise on the share of one cell."""
+        return Fraction(2, records)

@@ -11,11 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from coterie.chain.mechanism.mechanism import Mechanism
-from coterie.chain.noise.grid import public_grid
-from coterie.chain.noise.sampler import Sampler, laplace_scales
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering, Summary
-from coterie.chain.sensitivity.global_bounds import Bound
+from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid
+from coterie.chain.partition.clustering import Clustering, Summary, mean, summarise, trimmed_mean
+from coterie.chain.sensitivity import SORTED_LIST, Bound
+from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import NumericColumn
 
@@ -29,6 +28,10 @@ class Centroid:
     name: str
     depth: int
     compute: Callable[[Summary], Floats]
+
+
+MEAN = Centroid("mean", 0, mean)
+TRIMMED_MEAN = Centroid("trimmed mean", 3, trimmed_mean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class LaplaceOnCentroids(Mechanism):
         return self.bound.multiplier(centroids.summary) if self.bound and self.bound.multiplier else None
 
     def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
-        summary = local.summarise(column.values, clustering, self.depth)
+        summary = summarise(column.values, clustering, self.depth)
         return Centroids(summary, self.centroid.compute(summary))
 
     def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
@@ -108,3 +111,47 @@ def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
         noisy /= per_unit
         np.clip(noisy, *limits, out=noisy)
     return noisy
+
+
+# The noisy list itself, without the rows it came from: a `Marginal`, the released distribution of the attribute, which the
+# kernel reads at the ranks of rows.
+
+
+@dataclass(frozen=True, slots=True)
+class SortedCentroids(Mechanism):
+    """Sorted means + Laplace(Δ/(|C|ε_a)): ε_a-DP as a list (Sánchez et al. 2016, Lemma 1)."""
+
+    many_runs: ClassVar[bool] = True
+
+    @property
+    def stages(self) -> str:
+        return f"mean · Laplace, scale {SORTED_LIST.formula} / ε · the list alone"
+
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return SORTED_LIST.reach(records, k) if SORTED_LIST.reach else None
+
+    def centroids(self, column: NumericColumn, clustering: Clustering) -> Centroids:
+        # Counted from the lower bound, so that rounding errors are in proportion to Δ, wherever the domain lies.
+        summary = summarise(column.values - column.domain.lower, clustering, SORTED_LIST.depth)
+        return Centroids(summary, mean(summary))
+
+    def sensitivity(self, column: NumericColumn, centroids: Centroids, k: int) -> Floats:
+        return SORTED_LIST.compute(centroids.summary, column.domain, k)
+
+    def noise(
+        self,
+        column: NumericColumn,
+        centroids: Centroids,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Marginal:
+        """One draw a centroid; all that follows is post-processing."""
+        domain = column.domain
+        scales = laplace_scales(sensitivity, epsilon)
+        shape, width = centroids.summary.shape, domain.upper - domain.lower
+        grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
+        noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
+        weights = centroids.summary.size.astype(np.float64)
+        noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
+        return Steps(np.clip(noisy, domain.lower, domain.upper), weights)

@@ -1,18 +1,97 @@
-"""The one small interface behind which noise is drawn."""
+"""The one small interface behind which noise is drawn, and the public grid on which secure noise lives."""
 
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 
-from coterie.chain.noise.grid import Grid
+from coterie.chain.partition.clustering import Shape
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole, Words
 
-__all__ = ["Floats", "Sampler", "laplace_scales", "shuffled_order"]
+# Noise in floating point leaks its centre through the holes between doubles (Mironov 2012). Here a centre is rounded to a
+# whole multiple of a power of two that follows from the declared domain, ε and the sizes of the clusters alone. The noise
+# is a whole multiple too: what can come out is the same for both neighbours. Rounding moves neighbours apart by up to a
+# step, and double precision by a little more; `slack` widens every scale by enough for all clusters together.
+# docs/guarantees/discrete-laplace.md has the proof, under the names used here.
+
+_BELOW_WIDTH = 48  # steps: 2^48 or more to a domain's width …
+_MOST_STEPS = 60  # … unless its bounds would then lie more than 2^60 steps from 0
+_WIDEST_SCALE = 52  # … or the noise's scale be more than 2^52 steps
+_WIDEST_WHOLE = 55  # whole numbers: 2^55 is the widest scale that the sampler draws in steps of 1
+_LOWEST = -1000  # doubles go down to 2^-1074
+# Of ε: the least for which the slack of a grid without a domain is proved to pay.
+SMALLEST_PART = Fraction(1, 2**15)
+_UNEQUAL = 4  # no two scales of one release differ by more, where a promise adds clusters up
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseGrid:
+    """Multiples of 2^exponent; every scale grows by `slack`. A `blind` grid has all centres at 0: noise and nothing else."""
+
+    exponent: int
+    slack: float
+    blind: bool = False
+
+
+def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> NoiseGrid:
+    """The grid for centroids in [lower, upper], one for each cluster."""
+    clusters, largest, smallest = shape.clusters, shape.largest, shape.smallest
+    width, bound = Fraction(upper) - Fraction(lower), max(abs(Fraction(lower)), abs(Fraction(upper)))
+    moved = width / smallest + 4 * largest * bound / 2**53
+    widest = max(width, 2 * clusters * moved) / epsilon  # no method's scale is above it
+    exponent = max(
+        _exponent(width) - _BELOW_WIDTH,
+        _exponent(bound) - _MOST_STEPS,
+        _exponent(widest) - _WIDEST_SCALE,
+        _LOWEST,
+    )
+    step = Fraction(2) ** exponent
+    # τ: how much farther apart two neighbours' centres may come.
+    apart = step + 2 * (largest + 8) * bound / 2**53
+    # With scales in a ratio r, slack r·q·τ/ε pays: the proof is in docs/guarantees/discrete-laplace.md.
+    ratio = max(Fraction(_UNEQUAL), Fraction(largest, smallest))
+    slack = ratio * clusters * apart / epsilon
+    if slack > step * 2**55:
+        # ε is so small that the noise drowns the domain many million times over: publish the noise alone.
+        return NoiseGrid(_exponent(bound) + 2, 0.0, blind=True)
+    return NoiseGrid(exponent, math.nextafter(float(slack), math.inf))
+
+
+def whole_grid(farthest: int, scale: float) -> NoiseGrid:
+    """The grid for whole numbers from -`farthest` to `farthest`, all with noise of one public scale.
+
+    They lie on it as they are: nothing is rounded, so no slack is due, at any ε.
+    """
+    reach = _exponent(Fraction(scale))
+    if farthest > 2**_MOST_STEPS or reach > _WIDEST_WHOLE:
+        # No step of at most 1 holds all of it: publish the noise alone.
+        return NoiseGrid(0, 0.0, blind=True)
+    return NoiseGrid(min(0, max(reach - 45, _exponent(Fraction(farthest)) - _MOST_STEPS)), 0.0)
+
+
+def grids_of_public_scales(scales: Floats) -> tuple[Whole, Floats]:
+    """A grid for each draw, 2^44 steps or more to its scale, and the slack. Only for scales that are public themselves.
+
+    q roundings cost up to q·2^-44 of privacy loss in all; the slack pays for it at every ε from `SMALLEST_PART` up, and
+    whoever draws for a smaller one must refuse to (docs/guarantees/discrete-laplace.md).
+    """
+    _, binary = np.frexp(scales)
+    exponents = np.maximum(binary.astype(np.int64) - 45, _LOWEST)
+    return exponents, np.ldexp(float(len(scales)) * 2.0**16, exponents)
+
+
+def _exponent(value: Fraction) -> int:
+    """The smallest e with value ≤ 2^e; for 0 the lowest."""
+    if value == 0:
+        return _LOWEST
+    e = value.numerator.bit_length() - value.denominator.bit_length()
+    return e if value <= Fraction(2) ** e else e + 1
 
 
 class Sampler(Protocol):
@@ -26,7 +105,7 @@ class Sampler(Protocol):
         """Whether nobody can repeat the draws."""
         ...
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: NoiseGrid | None = None) -> Floats:
         """centres + Laplace(scales), one independent draw each; a scale of 0 leaves the centre as it is.
 
         Scales that depend on the data need a `grid` that does not (`public_grid`); without one it follows the scales.

@@ -9,8 +9,8 @@ import numpy as np
 
 from coterie.chain.noise import keystream
 from coterie.chain.noise.discrete_laplace import LARGEST_SCALE, discrete_laplace
-from coterie.chain.noise.grid import Grid, grids_of_public_scales
 from coterie.chain.noise.keystream import Keystream
+from coterie.chain.noise.sampler import NoiseGrid, grids_of_public_scales
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Flags, Floats, Whole, Words
 
@@ -27,7 +27,7 @@ class SecureSampler:
     name: str = NAME
     private: bool = True
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: NoiseGrid | None = None) -> Floats:
         return KeyedSampler(keystream.fresh_key()).laplace(centres, scales, stream, grid)
 
     def uniform_words(self, count: int, stream: str) -> Words:
@@ -47,7 +47,7 @@ class KeyedSampler:
     name: str = NAME
     private: bool = True
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: NoiseGrid | None = None) -> Floats:
         exponent: Whole | int
         slack: Floats | float
         if grid is None:
@@ -75,7 +75,7 @@ def _noisy(
     scales: Floats,
     exponent: Whole | int,
     slack: Floats | float,
-    grid: Grid | None,
+    grid: NoiseGrid | None,
     source: Keystream,
     first: int,
 ) -> Floats:

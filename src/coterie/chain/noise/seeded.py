@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.chain.noise.grid import Grid
+from coterie.chain.noise.sampler import NoiseGrid
 from coterie.chain.partition._compiled import compiled
 from coterie.schema.arrays import Floats, Words
 
@@ -30,7 +30,7 @@ class SeededSampler:
     name: str = "NumPy Philox, seeded"
     private: bool = False
 
-    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: Grid | None = None) -> Floats:
+    def laplace(self, centres: Floats, scales: Floats, stream: str, grid: NoiseGrid | None = None) -> Floats:
         unit = unit_laplace(self.uniform_words(len(centres), stream))
         return np.asarray(centres + scales * unit, dtype=np.float64)
 
@@ -101,3 +101,12 @@ def _give_sign(words: Words, drawn: Floats) -> None:
     """Draws are negative so far; u is positive where a word's first bit is set."""
     for i in range(len(words)):
         drawn[i] = -drawn[i] if words[i] >> np.uint64(63) else drawn[i]
+
+
+# Seeds of experiments: each owner its own stream. With one seed for all, their noise would be the same.
+
+
+def owner_seed(seed: int, owner: str) -> int:
+    """A function of the study's seed and the owner's name, so that a study can be repeated in one process."""
+    digest = hashlib.sha256(f"coterie study seed\n{seed}\n{owner}".encode()).digest()
+    return int.from_bytes(digest[:7], "big")

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.chain.partition._compiled import compiled, compiled_inline
-from coterie.chain.partition._mdav_boxes import (
+from coterie.chain.partition._mdav_index import (
     WIDTH,
     NearestIndex,
+    Places,
     box_distances,
     by_attribute,
     squared_distances,
 )
-from coterie.chain.partition._mdav_places import Places
 from coterie.schema.arrays import Floats, Whole
 
 # The k-1 nearest so far, as a max-heap on (squared distance, record number): the worst one is at the top.

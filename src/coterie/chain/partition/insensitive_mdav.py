@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.chain.partition._mdav_places import check_points
+from coterie.chain.partition._mdav_index import check_points
 from coterie.errors import DataError, SchemaError
 from coterie.schema.arrays import Floats
 

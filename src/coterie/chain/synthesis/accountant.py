@@ -17,10 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from coterie.chain.noise.discrete_gaussian import whole_gaussian
 from coterie.chain.noise.exponential import exponential_mechanism
-from coterie.chain.noise.grid import whole_grid
-from coterie.chain.noise.sampler import Sampler, laplace_scales
-from coterie.chain.noise.whole_gaussian import whole_gaussian
+from coterie.chain.noise.sampler import Sampler, laplace_scales, whole_grid
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.noise.whole_gaussian import LARGEST_DEVIATION
+from coterie.chain.noise.discrete_gaussian import LARGEST_DEVIATION
 from coterie.chain.synthesis.accountant import Accountant
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution

@@ -16,9 +16,8 @@ from coterie.chain.noise.keystream import KEY_BYTES
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.partition import engine as local
-from coterie.chain.partition.clustering import Clustering, Piece, Shape
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.clustering import Clustering, Piece, Shape, summarise
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.engines.out_of_core.sorting import choose_buckets, ranking
@@ -80,7 +79,7 @@ def warm_up() -> None:
     """Load all compiled code: 70 MB that belong to the program, before the room beside it is measured."""
     values = np.arange(60_000, dtype=np.float64)
     clustering = individual_ranking(values, 3)
-    local.summarise(values, clustering, 3)
+    summarise(values, clustering, 3)
     bucket, no_rows = np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.int64)
     choose_buckets(values[:0], 0, values[:0], no_rows, bucket)
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition.clustering import Clustering, Piece, Ranking, Shape
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core.scratch import Scratch
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering, Piece, Shape
-from coterie.chain.partition.individual_ranking import ranks
+from coterie.chain.partition.univariate import ranks
 from coterie.schema.arrays import Codes, Floats, Whole
 
 ROW = "__coterie_row"

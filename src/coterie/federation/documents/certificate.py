@@ -9,9 +9,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from coterie._version import __version__
-from coterie.chain.noise.owner_seeds import owner_seed
 from coterie.chain.noise.secure import SecureSampler
-from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.noise.seeded import SeededSampler, owner_seed
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.canonical import Document, Signed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from coterie.chain.noise.owner_seeds import owner_seed
+from coterie.chain.noise.seeded import owner_seed
 from coterie.errors import BudgetExceeded
 from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.canonical import Signed, validated

@@ -1,23 +1,29 @@
-"""Categories by meaning: marginality of every label in every cluster, exponential mechanism (Sánchez et al. 2016,
-§3.4, Algorithm 2)."""
+"""Categories: by meaning (marginality and exponential mechanism) or by rank (as numbers along an order)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.mechanism.numeric import Centroids, LaplaceOnCentroids
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.sensitivity.marginality import cluster_sensitivity, list_sensitivity
+from coterie.chain.sensitivity import cluster_sensitivity, list_sensitivity
+from coterie.chain.synthesis.marginal import Steps
 from coterie.schema.arrays import Codes, Floats, Whole
+from coterie.schema.attributes import Domain
+from coterie.schema.taxonomy.orders import decode
 from coterie.schema.taxonomy.semantics import cluster_counts, marginality, marginality_centroids
-from coterie.table.columns.column import CategoryColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn
+
+# Categories by meaning: marginality of every label in every cluster, exponential mechanism (Sánchez et al. 2016,
+# §3.4, Algorithm 2).
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +129,75 @@ EVERY_CLUSTER = ExponentialMechanism(
     "marginality · exponential mechanism, Δ = q·δ_max",
     lambda column, clusters: clusters * cluster_sensitivity(column.distance),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SortedLabels(ExponentialMechanism):
+    """The list of labels along the public order, drawn for the path length of that order (ours), without the rows."""
+
+    stages: str = f"{WHOLE_LIST.stages} · the list alone"
+    spread: Callable[[CategoryColumn, int], float] = WHOLE_LIST.spread
+
+    def noise(
+        self,
+        column: CategoryColumn,
+        centroids: Scores,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Any:
+        codes = WHOLE_LIST.noise(column, centroids, sensitivity, epsilon, sampler)
+        return Steps(codes, centroids.counts.sum(axis=1)[centroids.line])  # sizes follow from n and k
+
+
+# Categories by rank: indexes in an order are averaged and perturbed like numbers, then rounded back (Del
+# Vasto-Terrientes et al., §5.1).
+
+_NOBODY = np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCategories(Mechanism):
+    numeric: LaplaceOnCentroids
+    many_runs: ClassVar[bool] = True
+
+    @property
+    def stages(self) -> str:
+        return f"rank of the label · {self.numeric.stages} · nearest rank"
+
+    @property
+    def needs_all_clusters(self) -> bool:
+        return self.numeric.needs_all_clusters
+
+    def reach(self, records: int, k: int) -> Fraction | None:
+        return self.numeric.reach(records, k)
+
+    def centroids(self, column: CategoryColumn, clustering: Clustering) -> Centroids:
+        return self.numeric.centroids(_ranks(column, column.position), clustering)
+
+    def sensitivity(self, column: CategoryColumn, centroids: Centroids, k: int) -> Floats:
+        return self.numeric.sensitivity(_ranks(column), centroids, k)
+
+    def noise(
+        self,
+        column: CategoryColumn,
+        centroids: Centroids,
+        sensitivity: Floats,
+        epsilon: Fraction,
+        sampler: Sampler,
+    ) -> Codes:
+        noisy = self.numeric.noise(_ranks(column), centroids, sensitivity, epsilon, sampler)
+        return decode(noisy, column.order)
+
+
+def _ranks(column: CategoryColumn, position: Floats = _NOBODY) -> NumericColumn:
+    """Only centroids read the records themselves."""
+    domain = Domain(lower=0, upper=max(len(column.order) - 1, 1))
+    return NumericColumn(
+        column.attribute,
+        position,
+        domain,
+        None,
+        column.field,
+        lambda ranks: column.restore(decode(ranks, column.order)),
+    )

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from coterie.chain.partition import engine as local
+from coterie.chain.partition import clustering as local
 from coterie.chain.partition.clustering import Clustering, Summary, mean
-from coterie.chain.partition.individual_ranking import individual_ranking
+from coterie.chain.partition.univariate import individual_ranking
 from coterie.errors import ParameterError
 
 
