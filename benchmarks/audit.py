@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coterie import Schema, demo_population, demo_schema, protect
 from coterie.auditing import Audit, audit_release
-from coterie.auditing.attacks._unclipped import release_unclipped
+from coterie.auditing.attacks.tie_linkage_uncut import release_unclipped
 from coterie.schema.exact import parse_epsilon
 
 LIMIT = 120.0

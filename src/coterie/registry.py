@@ -7,13 +7,13 @@ it says `my-method = "my_package.my_module:METHOD"`. Groups: `coterie.methods`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import iter_modules
 from typing import Any, Protocol, TypeVar
 
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, nearest
 
 
 class _Named(Protocol):
@@ -26,9 +26,14 @@ _outside: set[str] = set()  # packages that offered a part which was asked for
 
 
 def discover(
-    package: str, path: Iterable[str], constant: str, kind: type[Part], group: str | None = None
-) -> list[Part]:
-    """Every part of one kind. A module defines `constant`: a part, or a tuple of them."""
+    package: str,
+    path: Iterable[str],
+    constant: str,
+    kind: type[Part],
+    group: str | None,
+    order: Callable[[Part], Any],
+) -> dict[str, Part]:
+    """Every part of one kind by name, in an order. A module defines `constant`: a part, or a tuple of them."""
     found: dict[str, Part] = {}
     # Files with an underscore hold helpers.
     for module in iter_modules(list(path)):
@@ -47,7 +52,14 @@ def discover(
             )
         found[part.name] = part
         _outside.add(point.module.partition(".")[0])
-    return list(found.values())
+    return {part.name: part for part in sorted(found.values(), key=order)}
+
+
+def look_up(kind: str, name: str, parts: Mapping[str, Part], listed: str = "") -> Part:
+    """The part of this name, or an error with the nearest one; `listed` says where to see them all."""
+    if name not in parts:
+        raise ParameterError(f"There is no {kind} '{name}'.", f"{nearest(name, parts)} {listed}".rstrip())
+    return parts[name]
 
 
 def outside_packages() -> frozenset[str]:

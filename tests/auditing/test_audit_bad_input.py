@@ -11,7 +11,7 @@ from attack_tables import mixed, mixed_schema, normals, normals_schema
 
 from coterie import demo_population, demo_schema, protect
 from coterie.auditing import audit_method, audit_release
-from coterie.auditing.attacks.attack import Clock, OutOfTime
+from coterie.auditing.attacks import Clock, OutOfTime
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
 
 SCHEMA = normals_schema(3)

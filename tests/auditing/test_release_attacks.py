@@ -10,9 +10,8 @@ from attack_tables import mixed, mixed_schema, normals, normals_schema, real_dat
 
 from coterie import Schema, protect
 from coterie.auditing import Audit, audit_release
-from coterie.auditing.attacks import Attack, Subject, all_attacks, get_attack
+from coterie.auditing.attacks import Attack, Clock, Outcome, Subject, all_attacks, get_attack
 from coterie.auditing.attacks._nearest import nearest_rows
-from coterie.auditing.attacks.attack import Clock, Outcome
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun
 from coterie.errors import ParameterError

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from coterie import protect
 from coterie.auditing import audit_method, audit_release
 from coterie.auditing.attacks._ties import commonest_tie, order_from_ties, tie_patterns
-from coterie.auditing.attacks._unclipped import release_unclipped
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import Level
+from coterie.auditing.attacks.tie_linkage_uncut import release_unclipped
 from coterie.errors import ParameterError
 from coterie.schema.exact import parse_epsilon
 

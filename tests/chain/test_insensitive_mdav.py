@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.univariate import individual_ranking, ranks
 from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.methods.grouping import distance_from_corner
 
 
 def insensitive_mdav(points: np.ndarray, lower: np.ndarray, upper: np.ndarray, k: int) -> Clustering:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mixed_people import mixed_schema, mixed_table
 
 from coterie import protect
-from coterie.comparison import engine, shared_noise
+from coterie.comparison import engine, shared_work
 from coterie.comparison.comparison import run_grid
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell, make_grid
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation import get_measure, jensen_shannon
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
@@ -92,8 +92,8 @@ def test_a_table_too_long_to_be_measured_at_once(monkeypatch: pytest.MonkeyPatch
     grid = make_grid(["laplace", "ir", "dp-ir", "idp-mdav", "dp-synthetic"], ["0.3", "5"], [3, 7], runs=3)
     together = run_grid(table, schema, grid).results
     monkeypatch.setattr(engine, "_AT_ONCE", 100)
-    monkeypatch.setattr(shared_noise, "_AT_ONCE", 1)
-    monkeypatch.setattr(shared_noise, "_KEPT", 0)
+    monkeypatch.setattr(shared_work, "_AT_ONCE", 1)
+    monkeypatch.setattr(shared_work, "_KEPT", 0)
     monkeypatch.setattr(engine, "_WORTH_THREADS", 0)
     monkeypatch.setattr(jensen_shannon, "MOST_COUNTS", 300)
     apart = run_grid(table, schema, grid).results

@@ -15,7 +15,7 @@ from coterie.chain.mechanism.categorical import label_counts
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.partition.clustering import Clustering
-from coterie.comparison.shared_noise import SharedNoise
+from coterie.comparison.shared_work import SharedNoise
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Role
 from coterie.schema.taxonomy.semantics import cluster_counts
 from coterie.table.columns.categories import category_column

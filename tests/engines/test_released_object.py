@@ -16,7 +16,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import all_methods
 from coterie.methods.guarantee import CHOSEN_BLIND, Facts, Guarantee, Status, settle
-from coterie.methods.reattached import FROZEN
+from coterie.methods.promises import FROZEN
 from coterie.methods.recipe import Method
 from coterie.promise.terms import facts_of
 from coterie.schema.attributes import AttributeType, Categories

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
-from coterie.engines.repetition import repeated
+from coterie.engines.in_memory import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import all_methods
 from coterie.methods.recipe import Method

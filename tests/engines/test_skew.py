@@ -13,9 +13,9 @@ import pytest
 
 from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.engines.out_of_core import release as large_module
+from coterie.engines.out_of_core.chain import ExternalSort
 from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import Scratch
-from coterie.engines.out_of_core.sorting import ExternalSort
 
 RECORDS = 400_000
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))

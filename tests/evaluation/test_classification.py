@@ -10,7 +10,7 @@ import pytest
 
 from coterie.errors import DataError
 from coterie.evaluation import classification
-from coterie.evaluation.classes import learn
+from coterie.evaluation.classification import learn
 from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import Settings
 from coterie.schema.attributes import Schema

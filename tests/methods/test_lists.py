@@ -19,7 +19,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.chain.mechanism.numeric import SortedCentroids
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.methods import all_methods
-from coterie.methods.synthetic import public_k
+from coterie.methods.promises import public_k
 from coterie.table.checked import check
 
 K = 3

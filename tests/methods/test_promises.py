@@ -17,7 +17,7 @@ from empirical_epsilon import ALPHA, BATTERY, Neighbours, Table, lower_bound
 
 from coterie import protect
 from coterie.chain.noise.secure import SecureSampler
-from coterie.engines.repetition import repeated
+from coterie.engines.in_memory import repeated
 from coterie.methods import all_methods
 from coterie.methods.guarantee import Guarantee, Status, settle
 from coterie.methods.recipe import Method

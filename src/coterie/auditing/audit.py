@@ -17,8 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coterie.auditing.attacks import Attack, Subject, all_attacks, get_attack
-from coterie.auditing.attacks.attack import Clock, OutOfTime
+from coterie.auditing.attacks import Attack, Clock, OutOfTime, Subject, all_attacks, get_attack
 from coterie.auditing.attacks.evidence import MethodEvidence, ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     CONFIDENCE,

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coterie.auditing.attacks import Attack, Subject
-from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks import Attack, Clock, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.chain.noise.secure import SecureSampler
-from coterie.engines.repetition import repeated
+from coterie.engines.in_memory import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle

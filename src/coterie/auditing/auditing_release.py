@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.auditing.attacks import Attack, Subject
+from coterie.auditing.attacks import Attack, Clock, Subject
 from coterie.auditing.attacks._ties import commonest_tie, order_from_ties
-from coterie.auditing.attacks.attack import Clock
 from coterie.auditing.attacks.evidence import (
     ReleaseEvidence,
     Side,

@@ -12,16 +12,15 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
-from coterie.comparison.checkpoint import Checkpoint, open_checkpoint
 from coterie.comparison.engine import Block, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
-from coterie.comparison.results import Results, gather
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
+from coterie.comparison.shared_work import SortedTable
 from coterie.errors import ParameterError
 from coterie.evaluation import all_measures, get_measure, jensen_shannon
-from coterie.evaluation.bins import bin_count
-from coterie.evaluation.classes import check_classes
+from coterie.evaluation.classification import check_classes
+from coterie.evaluation.jensen_shannon import bin_count
 from coterie.evaluation.measure import Measure, Settings
 from coterie.evaluation.pair import check_scales
 from coterie.methods import get_method

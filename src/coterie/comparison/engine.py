@@ -22,12 +22,10 @@ from coterie.chain.kernel import Grouped
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.comparison.grid import Cell
-from coterie.comparison.shared_noise import SharedNoise
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SharedNoise, SortedTable
 from coterie.engines.whole_table import synthesised
-from coterie.evaluation.clustered_labels import ClusteredLabels, Drawn
+from coterie.evaluation.clustered import ClusteredLabels, Drawn, Released
 from coterie.evaluation.measure import Measure, Settings
-from coterie.evaluation.released import Released
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method

@@ -16,8 +16,7 @@ from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
 from coterie.comparison.engine import Block, ShareOut, Shares, run_cells
 from coterie.comparison.grid import Cell, Skipped
-from coterie.comparison.shared_noise import of_run
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SortedTable, of_run
 from coterie.errors import ParameterError
 from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method

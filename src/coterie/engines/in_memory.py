@@ -5,32 +5,113 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped, Noisy, record_values, released_table
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
-from coterie.engines.internal_figures import InternalFigures, NoiseFigures, internal_figures, noise_figures
 from coterie.engines.whole_table import Synthesised, check_options, measurements_of, synthesised
 from coterie.errors import ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
-from coterie.schema.attributes import AttributeType, Schema
+from coterie.schema.arrays import Whole
+from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
 from coterie.table.checked import Checked, check
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.change import in_label_order, semantic_distance, squared_error, variance_change
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
+
+# Internal figures: what the release cost, computed from the original data. Never to be published.
+
+
+WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFigures:
+    """What is known once the noise is drawn."""
+
+    zero_noise_share: float  # clusters whose noise has scale 0
+    effective_multiplier: float | None  # idp-cbls only: how many ε_a the replaced minimum or maximum costs
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeFigures:
+    """Numbers have an error in variances; categories a mean semantic distance (Sánchez et al. 2016, eq. 3).
+
+    Synthetic columns are compared in sorted order.
+    """
+
+    mean_squared_error: float | None
+    variance_change: float | None  # Sánchez et al. 2016, §4.2: |σ² − σ'²|/σ²
+    mean_semantic_distance: float | None
+    zero_noise_share: float
+    effective_multiplier: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InternalFigures:
+    rows_dropped: int
+    values_clipped: dict[str, int]
+    attributes: dict[str, AttributeFigures]
+    row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"warning": WARNING, **asdict(self)}
+
+
+def noise_figures(grouped: Grouped) -> NoiseFigures:
+    return NoiseFigures(
+        zero_noise_share=float(np.mean(grouped.sensitivity == 0)),
+        effective_multiplier=grouped.mechanism.multiplier(grouped.centroids),
+    )
+
+
+def internal_figures(
+    checked: Checked,
+    released: Mapping[str, NDArray[Any]],
+    noise: Mapping[str, NoiseFigures],
+    *,
+    synthetic: bool,
+    order: Whole | None,
+) -> InternalFigures:
+    """`released` holds numbers or codes in record order. The figures are those of `coterie evaluate`."""
+    attributes = {
+        name: _attribute(checked.as_they_were(name), values, noise[name], synthetic=synthetic)
+        for name, values in released.items()
+    }
+    row_order = None if order is None else order.tolist()
+    return InternalFigures(checked.rows_dropped, checked.values_clipped, attributes, row_order)
+
+
+def _attribute(
+    column: Column, released: NDArray[Any], noise: NoiseFigures, *, synthetic: bool
+) -> AttributeFigures:
+    if isinstance(column, CategoryColumn):
+        if synthetic:
+            column = replace(column, codes=in_label_order(column, column.codes))
+            released = in_label_order(column, released)
+        return AttributeFigures(None, None, semantic_distance(column, released), **asdict(noise))
+    original = column.values
+    if synthetic:
+        original, released = np.sort(original), np.sort(released)
+    figures = squared_error(original, released), variance_change(original, released), None
+    return AttributeFigures(*figures, **asdict(noise))
+
 
 Progress = Callable[[str], None]
 
@@ -205,3 +286,44 @@ def _uncut(checked: Checked) -> Checked:
         for name, column in checked.columns.items()
     }
     return replace(checked, columns=columns)
+
+
+# A release again and again on one table, for those who attack a method: what does not depend on the noise is done once.
+
+
+def repeated(
+    table: pa.Table, schema: Schema, *, method: str, epsilon: Number, k: int | None, shuffle: bool = False
+) -> Callable[[int], pa.Table]:
+    """For a seed, the table that protect_table() releases with it, to the last bit."""
+    checked = check(table, schema)
+    if any(isinstance(c, NumericColumn) and c.domain.source is Source.DP for c in checked.columns.values()):
+        # Private bounds are drawn first, and everything rests on them.
+        return lambda seed: (
+            protect_table(
+                table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle
+            ).table
+        )
+    recipe = get_method(method)
+    if recipe.whole_table is not None:  # noise decides what is read next: there is nothing to do once
+        return lambda seed: (
+            protect_table(
+                table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle
+            ).table
+        )
+    budget = Budget.of(epsilon, schema, recipe)
+    k = recipe.check_k(k, checked.records, budget.mean)
+    clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)
+    grouped = {
+        name: Grouped.of(column, recipe.mechanism(column), clustering_of(column), k)
+        for name, column in checked.columns.items()
+    }
+
+    def release(seed: int) -> pa.Table:
+        sampler = SeededSampler(seed)
+        noisy = {name: one.noisy(budget.shares[name], sampler) for name, one in grouped.items()}
+        drawn = record_values(noisy, checked.columns, recipe.synthesis, budget.dependence, sampler)
+        arrays = {name: (c.restore(drawn[name]), c.field) for name, c in checked.columns.items()}
+        released = released_table(schema, arrays, checked.kept)
+        return released.take(pa.array(shuffled_order(sampler, checked.records))) if shuffle else released
+
+    return release

@@ -8,8 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coterie.errors import ParameterError, nearest
-from coterie.registry import discover
+from coterie.registry import discover, look_up
 
 if TYPE_CHECKING:
     from coterie.evaluation.measure import Measure
@@ -20,15 +19,8 @@ def all_measures() -> dict[str, Measure]:
     """Every measure by name, in the order in which a reader should meet them."""
     from coterie.evaluation.measure import Measure  # with an array library, which `--help` does not wait for
 
-    measures = discover(__name__, __path__, "MEASURE", Measure, "coterie.measures")
-    return {measure.name: measure for measure in sorted(measures, key=lambda m: (m.rank, m.name))}
+    return discover(__name__, __path__, "MEASURE", Measure, "coterie.measures", lambda m: (m.rank, m.name))
 
 
 def get_measure(name: str) -> Measure:
-    measures = all_measures()
-    if name not in measures:
-        raise ParameterError(
-            f"There is no measure '{name}'.",
-            f"{nearest(name, measures)} `coterie evaluate --help` lists them.",
-        )
-    return measures[name]
+    return look_up("measure", name, all_measures(), "`coterie evaluate --help` lists them.")

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Codes, Floats, Whole
+from coterie.schema.taxonomy.semantics import marginality
 from coterie.table.columns.change import rounding, variance
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True)
@@ -187,3 +188,102 @@ class Clusters:
 def sanity_bound(column: NumericColumn) -> float:
     """Sánchez et al. 2016, §4.2: a hundredth of the domain."""
     return float(column.domain.width) / 100
+
+
+# Categories as clusters: what by-cluster measures need, computed once and used by every ε, method and run.
+#
+# semantic distance of a cluster = m(S, released label), the marginality of Sánchez et al. 2016, Eq. (4)
+#
+# so the error of a cell costs one number per cluster.
+
+
+@dataclass(frozen=True)
+class ClusteredLabels:
+    """A column of categories cut into clusters. Ranked by category most clusters hold one label only: few are distinct."""
+
+    source: CategoryColumn
+    counts: Floats  # how many records of each distinct cluster hold each label
+    group: Whole  # which of them each cluster is like
+
+    @property
+    def records(self) -> int:
+        return len(self.source.codes)
+
+    @cached_property
+    def size(self) -> Floats:
+        """How many records each distinct cluster has."""
+        return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
+
+    @cached_property
+    def marginality(self) -> Floats:
+        """m(S, a) for every distinct cluster and label."""
+        return marginality(self.counts, self.source.distance)
+
+    @cached_property
+    def histogram(self) -> Whole:
+        return np.bincount(self.source.codes, minlength=len(self.source.distance))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What cells and runs release: one row each, one label per cluster."""
+
+    clustered: ClusteredLabels
+    codes: Codes
+
+    @cached_property
+    def distance(self) -> Floats:
+        """Σ δ over all records of a row. Σ δ over a cluster is the marginality of the label that was drawn for it."""
+        return np.asarray(self.clustered.marginality[self.clustered.group, self.codes].sum(axis=1))
+
+    @cached_property
+    def histogram(self) -> Whole:
+        """Records with each label, every label counted as often as its cluster has members."""
+        rows, labels = len(self.codes), len(self.clustered.source.distance)
+        place = self.codes + labels * np.arange(rows)[:, None]
+        size = np.broadcast_to(self.clustered.size[self.clustered.group], place.shape)
+        counts = np.bincount(place.ravel(), weights=size.ravel(), minlength=labels * rows)
+        return counts.reshape(rows, labels).astype(np.int64)
+
+
+# What cells and runs release for the clusters of numeric attributes, and the sums over it that several measures read.
+
+
+@dataclass(frozen=True)
+class Released:
+    """What cells and runs release for the clusters. The axes of `values`: attribute, row (a cell and run), cluster."""
+
+    clusters: Clusters
+    values: Floats
+
+    @cached_property
+    def squared_error(self) -> Floats:
+        """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
+        return self.clusters.within + self.over_squares(self.gaps)
+
+    @cached_property
+    def around_mean(self) -> tuple[Floats, Floats]:
+        """Σ over records of the released value less the original's mean, and of its square."""
+        distance = self.values - self.clusters.numbers.mean[:, None]
+        return self.over_records(distance), self.over_squares(distance)
+
+    @cached_property
+    def gaps(self) -> Floats:
+        return np.asarray(self.values - self.clusters.mean[:, None])
+
+    def over_records(self, values: Floats) -> Floats:
+        """Σ size · value."""
+        return np.asarray(self.clusters.usual * values.sum(axis=2) + self._rest(values))
+
+    def over_squares(self, values: Floats) -> Floats:
+        """Σ size · value². Not `@`: BLAS would start threads of its own inside ours."""
+        squares = np.einsum("arc,arc->ar", values, values)
+        return np.asarray(self.clusters.usual * squares + self._rest(values, square=True))
+
+    def _rest(self, values: Floats, *, square: bool = False) -> Floats:
+        """What clusters of an unusual size add to what all have in common."""
+        other = self.clusters.unusual
+        if not len(other):
+            return np.zeros(1)
+        few = values[:, :, other]
+        return np.asarray((few * few if square else few) @ (self.clusters.size[other] - self.clusters.usual))

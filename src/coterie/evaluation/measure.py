@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.evaluation.clustered_labels import Drawn
+from coterie.evaluation.clustered import Drawn, Released
 from coterie.evaluation.pair import Pair
-from coterie.evaluation.released import Released
 from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.evaluation.clustered import Released
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.evaluation.released import Released
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import in_variances, squared_error, variance
 from coterie.table.columns.column import NumericColumn

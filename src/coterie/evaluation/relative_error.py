@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Numbers
+from coterie.evaluation.clustered import Numbers, Released
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.evaluation.released import Released
 from coterie.evaluation.semantic_distance import from_drawn, from_labels
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import NumericColumn

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered_labels import Drawn
+from coterie.evaluation.clustered import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.change import semantic_distance

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.evaluation.clustered import Released
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.evaluation.released import Released
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import alike, relative_change, variance_change
 from coterie.table.columns.column import NumericColumn

@@ -10,7 +10,7 @@ from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows, rows_show_groups
+from coterie.methods.promises import TIE_LINKAGE, WHY, dp_list, on_rows, rows_show_groups
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

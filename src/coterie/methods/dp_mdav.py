@@ -12,7 +12,7 @@ from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import DOMAIN_OVER_K_EACH
 from coterie.methods.grouping import INSENSITIVE_MDAV
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.reattached import TIE_LINKAGE, dp_list, on_rows
+from coterie.methods.promises import TIE_LINKAGE, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

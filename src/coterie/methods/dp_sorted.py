@@ -8,8 +8,8 @@ from coterie.chain.mechanism.numeric import SortedCentroids
 from coterie.chain.synthesis.synthesis import Independent
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
+from coterie.methods.promises import NOTHING_TO_LINK, proved_dp, public_k
 from coterie.methods.recipe import Method
-from coterie.methods.synthetic import ATTACK, proved_dp, public_k
 
 
 def _promise(facts: Facts) -> Guarantee:
@@ -32,7 +32,7 @@ METHOD = Method(
         "One record moves the whole sorted list of group means by at most Δ/k (Sánchez et al. 2016, Lemma 1). The release "
         "is that list with noise, each entry repeated as often as n and k say; which record was in which group is not in it."
     ),
-    attack=ATTACK,
+    attack=NOTHING_TO_LINK,
     rank=20,
     synthesis=Independent(),
     public_k=public_k,

@@ -6,8 +6,8 @@ from coterie.chain.mechanism.mechanism import CountedCells
 from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.methods.grouping import NO_GROUPS
 from coterie.methods.guarantee import Facts, Guarantee
+from coterie.methods.promises import NOTHING_TO_LINK, proved_dp
 from coterie.methods.recipe import Method
-from coterie.methods.synthetic import ATTACK, proved_dp
 
 
 def _promise(facts: Facts) -> Guarantee:
@@ -31,7 +31,7 @@ METHOD = Method(
         "Data are read as counts on public cells (one record moves them by 2), one matrix of clipped scores, and choices "
         "among tables (2). Each reading is paid for before it is drawn; rows are drawn from the noisy numbers alone."
     ),
-    attack=ATTACK,
+    attack=NOTHING_TO_LINK,
     rank=19,
     fixed_k=1,
     whole_table=WholeTable(),

@@ -7,7 +7,7 @@ from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import DOMAIN_OVER_SIZE
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
+from coterie.methods.promises import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
+from coterie.chain.partition._mdav_index import check_points
 from coterie.chain.partition.clustering import Clustering
-from coterie.chain.partition.insensitive_mdav import distance_from_corner
 from coterie.chain.partition.mdav import mdav, mdav_mixed
 from coterie.chain.partition.univariate import cut, equal_cut, individual_ranking, optimal_univariate, ranks
+from coterie.errors import DataError, SchemaError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality_order
 from coterie.table.columns.column import CategoryColumn, Column
@@ -93,12 +93,7 @@ def _optimal(columns: Sequence[Column], k: int) -> Find:
     return lambda column: optimal_univariate(column.position, k)
 
 
-def _shared(group: Callable[[Sequence[Column], int], Clustering], columns: Sequence[Column], k: int) -> Find:
-    clustering = group(columns, k)
-    return lambda column: clustering
-
-
-def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
+def _by_mdav(columns: Sequence[Column], k: int) -> Find:
     """MDAV by a Gower-style distance in which every attribute weighs the same.
 
     Each attribute is scaled so that two records drawn at random are, on average, equally far apart in it. The scales
@@ -108,10 +103,12 @@ def _by_mdav(columns: Sequence[Column], k: int) -> Clustering:
     labelled = [column for column in columns if isinstance(column, CategoryColumn)]
     records = len(columns[0].position)
     points = np.column_stack(numeric) if numeric else np.zeros((records, 0))
-    if not labelled:
-        return mdav(points, k)
-    codes = np.column_stack([column.codes for column in labelled])
-    return mdav_mixed(points, codes, [_balanced(column) for column in labelled], k)
+    if labelled:
+        codes = np.column_stack([column.codes for column in labelled])
+        clustering = mdav_mixed(points, codes, [_balanced(column) for column in labelled], k)
+    else:
+        clustering = mdav(points, k)
+    return lambda column: clustering
 
 
 def _standardised(values: Floats) -> Floats:
@@ -134,6 +131,41 @@ def position(columns: Sequence[Column]) -> Floats:
     return columns[0].position
 
 
+# Insensitive MDAV: groups of consecutive records in a total order that no other record can change.
+#
+# Ordinary MDAV may regroup everything when one record changes. Insensitive microaggregation (Sánchez et al. 2016, §2.4,
+# after its reference [17]) orders the records by a rule of the public domain alone, so one changed record moves at most one
+# record out of each group and one in. The order is the distance to the domain's lower corner, each attribute scaled by the
+# width of its domain; record order breaks ties. For a category column the coordinate is δ to the most marginal label of its
+# domain (Sánchez et al. 2016, §3.4 orders categories so), with lower bound 0 and δ's largest value as upper bound.
+
+
+def distance_from_corner(points: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Squared, to the corner `lower`, in units of the domain: groups are cut from the order of it."""
+    matrix = check_points(points)
+    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    attributes = matrix.shape[1]
+    if low.shape != (attributes,) or high.shape != (attributes,):
+        raise SchemaError(
+            "The bounds do not fit the points.", "Give a lower and an upper bound per attribute."
+        )
+    width = high - low
+    if not (np.isfinite(width).all() and (width > 0).all()):
+        raise SchemaError(
+            "A domain is empty or unbounded.", "Declare finite bounds, the lower below the upper one."
+        )
+    outside = np.count_nonzero(((matrix < low) | (matrix > high)).any(axis=1))
+    if outside:
+        raise DataError(
+            f"{outside} records lie outside the declared bounds.",
+            "Clip them to the bounds first, or widen the bounds.",
+        )
+    squared = np.zeros(len(matrix))
+    for j in range(attributes):  # one order of summation, whatever NumPy's pairwise sums would do
+        squared += ((matrix[:, j] - low[j]) / width[j]) ** 2
+    return squared
+
+
 def corner_key(columns: Sequence[Column]) -> Floats:
     """Insensitive MDAV: nothing but the public domain decides the order (Sánchez et al. 2016, §2.4)."""
     points, lower, upper = [], [], []
@@ -154,5 +186,5 @@ NO_GROUPS = Grouping("no groups", _alone, equal_sizes)
 EACH_ALONE = Grouping("each record alone", _alone, equal_sizes, alone=True)
 INDIVIDUAL_RANKING = Grouping("individual ranking", None, equal_sizes, key=position)
 OPTIMAL_UNIVARIATE = Grouping("optimal univariate groups of k to 2k−1", _optimal, None)
-MDAV = Grouping("MDAV", partial(_shared, _by_mdav), mdav_sizes, multivariate=True)
+MDAV = Grouping("MDAV", _by_mdav, mdav_sizes, multivariate=True)
 INSENSITIVE_MDAV = Grouping("insensitive MDAV", None, equal_sizes, multivariate=True, key=corner_key)

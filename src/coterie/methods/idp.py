@@ -7,7 +7,7 @@ from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import LOCAL
 from coterie.methods.grouping import EACH_ALONE
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import FROZEN, IDP, PUBLIC, ROWS
+from coterie.methods.promises import FROZEN, IDP, PUBLIC, ROWS
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

@@ -10,7 +10,7 @@ from coterie.chain.mechanism.numeric import TRIMMED_MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import CLUSTER_BASED
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import FROZEN, IDP, LIST, TIE_LINKAGE, WITHOUT_FROZEN, refuted_idp
+from coterie.methods.promises import FROZEN, IDP, LIST, TIE_LINKAGE, WITHOUT_FROZEN, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

@@ -8,7 +8,7 @@ from coterie.chain.mechanism.numeric import TRIMMED_MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import CLUSTER_BASED_JOINT
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import (
+from coterie.methods.promises import (
     FROZEN,
     IDP,
     LIST,

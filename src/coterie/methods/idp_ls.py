@@ -9,7 +9,7 @@ from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import LOCAL
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import FROZEN, IDP, LIST, PUBLIC, TIE_LINKAGE, WHY, on_rows
+from coterie.methods.promises import FROZEN, IDP, LIST, PUBLIC, TIE_LINKAGE, WHY, on_rows
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

@@ -11,7 +11,7 @@ from coterie.chain.sensitivity import CLUSTER_BASED
 from coterie.methods.grouping import MDAV
 from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.methods.mdav import k_anonymity
-from coterie.methods.reattached import FROZEN, IDP, LIST, refuted_idp
+from coterie.methods.promises import FROZEN, IDP, LIST, refuted_idp
 from coterie.methods.recipe import Method
 from coterie.schema.exact import as_text
 

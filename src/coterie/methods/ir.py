@@ -5,13 +5,8 @@ from __future__ import annotations
 from coterie.chain.mechanism.categorical import MarginalityCentroid
 from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.methods.grouping import INDIVIDUAL_RANKING
-from coterie.methods.guarantee import NOTHING, Facts, Guarantee
+from coterie.methods.guarantee import NOTHING
 from coterie.methods.recipe import Method
-
-
-def _promise(facts: Facts) -> Guarantee:
-    return NOTHING
-
 
 METHOD = Method(
     name="ir",
@@ -21,7 +16,7 @@ METHOD = Method(
     numeric=LaplaceOnCentroids(MEAN, None),
     categorical=MarginalityCentroid(),
     adds_noise=False,
-    promise=_promise,
+    promise=lambda facts: NOTHING,
     why="Group means are released as they are. Rows are not k-anonymous either: each attribute is grouped apart.",
     attack="Nearest-neighbour linkage finds almost every record.",
     rank=20,

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coterie.chain.mechanism.categorical import PER_RECORD
 from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.chain.sensitivity import DOMAIN_OVER_K
 from coterie.methods.grouping import EACH_ALONE
-from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import DP, ONE_RECORD, PUBLIC, ROWS, SAMPLER
+from coterie.methods.guarantee import Facts, Guarantee
+from coterie.methods.promises import ROWS, dp_list
 from coterie.methods.recipe import Method
-from coterie.schema.exact import as_text
 
 
 def _promise(facts: Facts) -> Guarantee:
-    return Guarantee(
-        model=DP,
-        value=as_text(facts.epsilon),
-        status=Status.PROVED,
-        scope=ROWS,
-        label=f"{as_text(facts.epsilon)}-DP (replace-one; n and bounds public)",
-        assumptions=(PUBLIC, SAMPLER, ONE_RECORD),
-        citation="Laplace mechanism with sequential composition over attributes (Sánchez et al. 2016, §3.3)",
-    )
+    citation = "Laplace mechanism with sequential composition over attributes (Sánchez et al. 2016, §3.3)"
+    return replace(dp_list(facts, citation), scope=ROWS)
 
 
 METHOD = Method(

@@ -6,7 +6,7 @@ from coterie.chain.mechanism.categorical import MarginalityCentroid
 from coterie.chain.mechanism.numeric import MEAN, LaplaceOnCentroids
 from coterie.methods.grouping import MDAV
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.methods.reattached import ONE_RECORD, ROWS
+from coterie.methods.promises import ONE_RECORD, ROWS
 from coterie.methods.recipe import Method
 
 

@@ -48,10 +48,8 @@ class Method:
     understated: Callable[[int], tuple[Fraction, Fraction]] | None = None
 
     def mechanism(self, column: Column) -> Mechanism:
-        part = self.numeric if isinstance(column, NumericColumn) else self.categorical
-        return cast(
-            Mechanism, part
-        )  # a method for whole tables has no stages for one column, and none are asked for
+        # A method for whole tables has no stages for one column, and none are asked for.
+        return cast(Mechanism, self.numeric if isinstance(column, NumericColumn) else self.categorical)
 
     @property
     def synthetic(self) -> bool:

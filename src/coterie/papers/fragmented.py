@@ -13,10 +13,10 @@ import pyarrow as pa
 from coterie.chain.noise.seeded import owner_seed
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SortedTable
+from coterie.evaluation.clustered import Released
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.evaluation.released import Released
 from coterie.papers.drawing import heatmaps
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coterie.comparison.engine import run_cells
 from coterie.comparison.grid import Cell
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.methods import get_method

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.comparison.sorted_table import SortedTable
+from coterie.comparison.shared_work import SortedTable
 from coterie.papers.drawing import Line, Panel, line_panels
 from coterie.papers.experiment import Finding, Outcome
 from coterie.papers.grids import PaperGrid, paper_grid

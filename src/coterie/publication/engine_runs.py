@@ -20,8 +20,7 @@ from coterie.engines.in_memory import MemoryRelease, protect_table
 from coterie.engines.out_of_core.chain import warm_up
 from coterie.engines.out_of_core.release import LargeRelease, protect_file
 from coterie.engines.out_of_core.scratch import Scratch
-from coterie.engines.spark.release import SparkRelease, protect_frame
-from coterie.engines.spark.session import read_parquet, session
+from coterie.engines.spark.release import SparkRelease, protect_frame, read_parquet, session
 from coterie.errors import ParameterError, nearest
 from coterie.methods import get_method
 from coterie.methods.recipe import Method

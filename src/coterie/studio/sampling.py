@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.comparison.sample import sample_schema, synthetic_sample
+from coterie.comparison.compare import sample_schema, synthetic_sample
 from coterie.schema.attributes import Schema
 from coterie.studio.project import Project
 

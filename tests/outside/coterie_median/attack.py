@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, percent
 

@@ -14,7 +14,7 @@ from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition.clustering import Clustering
 from coterie.methods.grouping import INDIVIDUAL_RANKING
 from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.reattached import TIE_LINKAGE, WHY, dp_list, on_rows
+from coterie.methods.promises import TIE_LINKAGE, WHY, dp_list, on_rows
 from coterie.methods.recipe import Method
 from coterie.schema.exact import float_up
 from coterie.table.columns.column import NumericColumn

@@ -1,28 +1,95 @@
-"""What an attacker still gets: one attack per file. The registry finds every module here that defines ATTACK.
+"""What an attack is, and every attack: one per file. The registry finds every module here that defines ATTACK.
 
 A package of your own adds attacks by the entry points `coterie.attacks`. Or hand Attack values to an audit: `attacks=[…]`.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
+from typing import Any
 
-from coterie.auditing.attacks.attack import Attack, Subject
-from coterie.errors import ParameterError, nearest
-from coterie.registry import discover
+from coterie.auditing.attacks.finding import Details, Estimate, Finding, Level, NotRun, Worst
+from coterie.registry import discover, look_up
 
-__all__ = ["Attack", "Subject", "all_attacks", "get_attack"]
+
+class OutOfTime(Exception):
+    """Caught by the auditor, which then names what was not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """`seconds` from now on; None is no limit. `now` can be replaced in tests."""
+
+    seconds: float | None = None
+    now: Callable[[], float] = time.monotonic
+    _end: float = field(init=False, repr=False, default=0.0)
+
+    def __post_init__(self) -> None:
+        end = float("inf") if self.seconds is None else self.now() + self.seconds
+        object.__setattr__(self, "_end", end)
+
+    @property
+    def up(self) -> bool:
+        return self.now() >= self._end
+
+    def check(self) -> None:
+        if self.up:
+            raise OutOfTime
+
+
+Outcome = Finding | NotRun
+
+
+class Subject(StrEnum):
+    RELEASE = "release"  # one released table beside the original: run(ReleaseEvidence)
+    METHOD = "method"  # a method that can be run again and again: run(MethodEvidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A module in coterie.auditing.attacks that defines ATTACK = Attack(…) is found by the registry; nobody edits a list.
+
+    `run` gets a ReleaseEvidence or a MethodEvidence (coterie.auditing.attacks.evidence) and returns a Finding, or a
+    NotRun with the reason. `rank` is the order in which attacks run and are shown: cheap and telling ones first.
+    """
+
+    name: str
+    title: str
+    subject: Subject
+    story: str  # who the attacker is, what they hold, what they do
+    inputs: tuple[str, ...]  # what the attacker is assumed to have
+    statistic: str
+    baseline: str
+    cost: str  # how the time grows
+    run: Callable[[Any], Outcome]
+    rank: int
+    personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk
+
+    def not_run(self, reason: str) -> NotRun:
+        return NotRun(self.name, reason)
+
+    def found(
+        self, estimate: Estimate, baseline: Estimate, level: Level, words: str, details: Details, **more: Any
+    ) -> Finding:
+        """A finding of this attack."""
+        named = (self.statistic, estimate, baseline, self.baseline)
+        return Finding(self.name, *named, level, words, details, **more)
+
+    def found_worst(self, worst: Worst, words: str, details: Details) -> Finding:
+        """The worst of several things looked at, corrected for the choice."""
+        choice = {"looked_at": worst.looked_at, "p_value": worst.p_value}
+        return self.found(worst.estimate, worst.baseline, worst.level, words, details, **choice)
 
 
 @cache
 def all_attacks() -> dict[str, Attack]:
     """Every attack by name, in the order in which they run."""
-    attacks = discover(__name__, __path__, "ATTACK", Attack, "coterie.attacks")
-    return {attack.name: attack for attack in sorted(attacks, key=lambda attack: (attack.rank, attack.name))}
+    return discover(__name__, __path__, "ATTACK", Attack, "coterie.attacks", lambda a: (a.rank, a.name))
 
 
 def get_attack(name: str) -> Attack:
-    attacks = all_attacks()
-    if name not in attacks:
-        raise ParameterError(f"There is no attack '{name}'.", nearest(name, attacks))
-    return attacks[name]
+    return look_up("attack", name, all_attacks())

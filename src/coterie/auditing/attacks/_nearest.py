@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks import Clock
 from coterie.auditing.attacks.evidence import Seen
 from coterie.schema.arrays import Floats, Whole
 

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks import Clock
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.schema.arrays import Flags, Floats, Whole, Words

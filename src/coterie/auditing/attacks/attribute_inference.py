@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import affordable, nearest_without_each
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    Finding,
     Measured,
-    NotRun,
     interval_words,
     over_control,
     percent,
@@ -27,7 +25,6 @@ from coterie.auditing.attacks.finding import (
 )
 from coterie.schema.arrays import Flags, Floats, Whole
 
-NAME = "attribute-inference"
 MOST_TARGETS = 1000
 TOLERANCE = 0.05  # a number counts as guessed within 5 % of the true value, as Anonymeter has it
 _COARSE = 0.01  # dates: within 1 % of the domain
@@ -37,10 +34,10 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     attributes = evidence.attributes
     secrets = [place for place, attribute in enumerate(attributes) if attribute.protected]
     if len(attributes) < 2:
-        return NotRun(NAME, "there is only one attribute: nothing is left to know the person by")
+        return ATTACK.not_run("there is only one attribute: nothing is left to know the person by")
     if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
-        return NotRun(NAME, "too few people for any interval")
-    draws = evidence.draws(NAME)
+        return ATTACK.not_run("too few people for any interval")
+    draws = evidence.draws(ATTACK.name)
     most = affordable(MOST_TARGETS, evidence.rows)
     people = draws.choice(evidence.people, min(evidence.people, most), replace=False)
     inside = _guesses(evidence, [a.original[people] for a in attributes], secrets)
@@ -58,13 +55,8 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         if evidence.others
         else "beyond that one guess, and with all that the release says about everybody, it gives away"
     )
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        worst.estimate,
-        worst.baseline,
-        ATTACK.baseline,
-        worst.level,
+    return ATTACK.found_worst(
+        worst,
         f"{worst.attribute}: guessed for {percent(attack)} of the people in the release and {percent(control)} {compared}; "
         f"{gain} {interval_words(worst.estimate, worst.looked_at)}.",
         {
@@ -72,8 +64,6 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             for name, (risk, _) in worst.every.items()
             for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
         },
-        looked_at=worst.looked_at,
-        p_value=worst.p_value,
     )
 
 
@@ -121,7 +111,7 @@ def _control(attribute: Seen) -> Floats:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="attribute-inference",
     title="Attribute inference",
     subject=Subject.RELEASE,
     story="A colleague knows all but one attribute of a person, finds the released row nearest in those, and reads the "

@@ -12,12 +12,11 @@ import math
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import CONFIDENCE, Estimate, Finding, Level, NotRun, percent
+from coterie.auditing.attacks.finding import CONFIDENCE, Estimate, Level, percent
 from coterie.schema.arrays import Floats
 
-NAME = "domain-maximum"
 FACTORS = (1.0, 1.05, 1.1, 1.2, 1.25, 1.5, 2.0, 3.0, 10.0)  # what people multiply a maximum by
 _TOP = 20  # largest values that tell how far apart maxima of such people lie
 
@@ -25,7 +24,7 @@ _TOP = 20  # largest values that tell how far apart maxima of such people lie
 def _run(evidence: ReleaseEvidence) -> Outcome:
     numbers = [a for a in evidence.attributes if a.protected and a.is_number]
     if not numbers:
-        return NotRun(NAME, "no protected attribute is a number")
+        return ATTACK.not_run("no protected attribute is a number")
     factors = {a.name: _factor(a, a.original) for a in numbers}
     luck = {a.name: _luck(a) for a in numbers if factors[a.name] is not None}
     # The attributes are looked at together: 5 % for all of them.
@@ -45,12 +44,9 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             f"(up to {percent(max(luck[name] for name in doubtful))})."
         )
     known = any(a.bounds_from_data for a in numbers if a.name in names)
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         share,
         Estimate.exact(others / len(numbers), len(numbers)),
-        ATTACK.baseline,
         Level.SEVERE if names else Level.NOTHING,
         words,
         {f"factor for {name}": factor for name, factor in factors.items() if factor is not None},
@@ -92,7 +88,7 @@ def _factor(attribute: Seen, people: Floats) -> float | None:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="domain-maximum",
     title="Maximum behind the bound",
     subject=Subject.RELEASE,
     story="Someone divides the largest released value by 1.5 and other usual factors, because the bound may have been "

@@ -10,6 +10,7 @@ import math
 
 import pyarrow as pa
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._distinguishing import (
     Pair,
     Runs,
@@ -19,20 +20,10 @@ from coterie.auditing.attacks._distinguishing import (
     observe,
     separation,
 )
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
-from coterie.auditing.attacks.finding import (
-    Estimate,
-    Finding,
-    Level,
-    NotRun,
-    Unit,
-    epsilon_lower_bound,
-    p_value,
-)
+from coterie.auditing.attacks.finding import Estimate, Level, Unit, epsilon_lower_bound, p_value
 from coterie.promise.posterior import DP
 
-NAME = "empirical-epsilon"
 _PILOT = 60  # runs on each candidate to choose the neighbours
 _FEWEST_RUNS = 100
 _FIRST_SEED = 10_000  # beyond those of the pilot: no run is used twice
@@ -45,7 +36,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
     runs = _runs(evidence, pair, evidence.runs, _FIRST_SEED)
     done = runs[0].count
     if done < _FEWEST_RUNS:
-        return NotRun(NAME, f"fewer than {_FEWEST_RUNS} runs on each neighbour say nothing")
+        return ATTACK.not_run(f"fewer than {_FEWEST_RUNS} runs on each neighbour say nothing")
     choose, test = slice(0, done // 2), slice(done // 2, done)
     event = best_event(runs[0].part(choose), runs[1].part(choose))
     counts = event.counts(runs[0].part(test), runs[1].part(test))
@@ -58,12 +49,9 @@ def _run(evidence: MethodEvidence) -> Outcome:
 
     always = 0.025 ** (1 / (done - done // 2))  # the lower end for an event that never failed
     most = math.log(always / (1 - always))
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         Estimate(low, low, math.inf, done),
         Estimate.exact(stated),
-        ATTACK.baseline,
         Level.SEVERE if low > stated else Level.NOTHING,
         f"Two neighbouring tables are told apart with a privacy loss of at least {low:.2f} (95 % confidence), "
         f"{words if not stated else _compared(low, stated, words)}. "
@@ -118,7 +106,7 @@ def _stated(evidence: MethodEvidence) -> tuple[float, str]:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="empirical-epsilon",
     title="Empirical ε",
     subject=Subject.METHOD,
     story="Someone knows everybody's record but one, and decides from the release which of two records that person has.",

@@ -10,13 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coterie.auditing.attacks.attack import Clock
+from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
 from coterie.table.checked import check
 from coterie.table.columns import categories, cells, numbers
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+
+NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,7 @@ class MethodEvidence:
     shuffled: bool = False
     seed: int = 1
     clock: Clock = field(default_factory=Clock)
-    neighbours: tuple[pa.Table, pa.Table] | None = (
-        None  # chosen ones for the empirical ε; else they are searched
-    )
+    neighbours: tuple[pa.Table, pa.Table] | None = None  # for the empirical ε; else they are searched
     runs: int = 1000  # repetitions on each neighbour
     known: float = 0.04
     guarantee: Any = None  # coterie.methods.guarantee.Guarantee of such a release, settled

@@ -15,6 +15,7 @@ import numpy as np
 
 from coterie.schema.arrays import Floats
 
+Details = Mapping[str, float | int | str]
 CONFIDENCE = 0.95
 FEWEST_TRIALS = 20  # with fewer, even 0 of 20 leaves 17 % possible: an interval would say nothing
 
@@ -154,7 +155,7 @@ class Finding:
     baseline_story: str
     level: Level
     words: str
-    details: Mapping[str, float | int | str] = field(default_factory=dict)
+    details: Details = field(default_factory=dict)
     seconds: float = 0.0
     unit: Unit = Unit.SHARE
     looked_at: int = 1

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import (
     Estimate,
-    Finding,
     Level,
     Measured,
     Unit,
@@ -26,7 +25,6 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 
-NAME = "floating-point"
 DRAWS = 4000
 EPSILON = 1.0
 
@@ -54,12 +52,9 @@ def _run(evidence: MethodEvidence) -> Outcome:
         f"{shares[1]:.2f} around another: {'it leaks.' if leaks else 'no leak found.'} The seeded sampler for experiments "
         f"{'leaks, and its releases are labelled not private.' if naive else 'did not leak here.'}"
     )
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         Estimate(low, low, float("inf"), DRAWS),
         Estimate.exact(EPSILON),
-        ATTACK.baseline,
         Level.SEVERE if leaks else Level.NOTHING,
         words,
         {f"lower bound, {name}": max(bound.estimate.low, 0.0) for name, bound in bounds.items()},
@@ -78,7 +73,7 @@ def _bound(off: int, other: int) -> Measured:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="floating-point",
     title="Floating-point leak",
     subject=Subject.METHOD,
     story="Someone looks at the last bits of released numbers, which naive noise can reach from one true value only.",

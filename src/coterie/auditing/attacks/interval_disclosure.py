@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
+from coterie.auditing.attacks import Attack, Outcome, Subject
+from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    Finding,
     Measured,
-    NotRun,
     interval_words,
     over_control,
     percent,
@@ -23,7 +21,6 @@ from coterie.auditing.attacks.finding import (
 )
 from coterie.schema.arrays import Flags, Whole
 
-NAME = "interval-disclosure"
 WINDOW = 0.05
 MOST_TARGETS = 20_000
 
@@ -31,13 +28,11 @@ MOST_TARGETS = 20_000
 def _run(evidence: ReleaseEvidence) -> Outcome:
     truth = evidence.truth
     if truth is None:
-        return NotRun(
-            NAME, "which released row belongs to which person is not known (give the order of rows)"
-        )
+        return ATTACK.not_run(NO_ORDER)
     if evidence.people < FEWEST_TRIALS:
-        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+        return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
     attributes = [attribute for attribute in evidence.attributes if attribute.protected]
-    draws = evidence.draws(NAME)
+    draws = evidence.draws(ATTACK.name)
     people = draws.choice(evidence.people, min(evidence.people, MOST_TARGETS), replace=False)
     strangers = draws.choice(evidence.rows, len(people))
     hits = {
@@ -49,18 +44,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     }
     worst = worst_of({name: _risk(*both, len(people)) for name, both in hits.items()})
     own, chance = (count / len(people) for count in hits[worst.name])
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        worst.estimate,
-        worst.baseline,
-        ATTACK.baseline,
-        worst.level,
+    return ATTACK.found_worst(
+        worst,
         f"{worst.attribute}: the true value lies in the narrow interval around the released one for {percent(own)} of "
         f"people, around a stranger's for {percent(chance)}: a risk of {interval_words(worst.estimate, worst.looked_at)}.",
         {f"risk for {name}": risk.value for name, (risk, _) in worst.every.items()},
-        looked_at=worst.looked_at,
-        p_value=worst.p_value,
     )
 
 
@@ -85,7 +73,7 @@ def _inside(attribute: Seen, people: Whole, rows: Whole) -> Flags:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="interval-disclosure",
     title="Interval disclosure",
     subject=Subject.RELEASE,
     story="Someone knows which row is a person's and claims that the true value is among the 5 % of released values "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import affordable, nearest_rows
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
     Finding,
-    NotRun,
     Unit,
     area_under_curve,
     graded,
@@ -17,18 +16,17 @@ from coterie.auditing.attacks.finding import (
 )
 from coterie.schema.arrays import Floats
 
-NAME = "membership-distance"
 MOST_TARGETS = 2000
 FALSE_POSITIVES = 0.01
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if not evidence.others:
-        return NotRun(NAME, "there is no control group: nobody is known not to be in the release")
+        return ATTACK.not_run("there is no control group: nobody is known not to be in the release")
     count = min(evidence.people, evidence.others, affordable(MOST_TARGETS, 2 * evidence.rows))
     if count < FEWEST_TRIALS:
-        return NotRun(NAME, "too few people on one side for any interval")
-    draws = evidence.draws(NAME)
+        return ATTACK.not_run("too few people on one side for any interval")
+    draws = evidence.draws(ATTACK.name)
     people = draws.choice(evidence.people, count, replace=False)
     others = draws.choice(evidence.others, count, replace=False)
     inside = [attribute.original[people] for attribute in evidence.attributes]
@@ -37,7 +35,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     evidence.clock.check()
     strangers = -nearest_rows(evidence.attributes, outside, evidence.clock).distance
     if min(len(members), len(strangers)) < FEWEST_TRIALS:
-        return NotRun(NAME, "the time was up before enough people were tried")
+        return ATTACK.not_run("the time was up before enough people were tried")
     return membership_finding(ATTACK, members, strangers)
 
 
@@ -64,7 +62,7 @@ def membership_finding(attack: Attack, inside: Floats, outside: Floats) -> Findi
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="membership-distance",
     title="Membership by distance",
     subject=Subject.RELEASE,
     story="Being in the table is itself a secret (patients of a clinic). Someone holds a person's values and calls them a "

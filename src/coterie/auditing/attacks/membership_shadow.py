@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import nearest_rows
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence, read_people, read_release, side_by_side
-from coterie.auditing.attacks.finding import NotRun
 from coterie.auditing.attacks.membership_distance import membership_finding
 from coterie.schema.arrays import Flags, Floats
 
-NAME = "membership-shadow"
 SHADOWS = 32
 MOST_PEOPLE = 1000
 MOST_TARGETS = 600
@@ -25,10 +23,10 @@ _FEWEST_PEOPLE = 200
 
 
 def _run(evidence: MethodEvidence) -> Outcome:
-    draws = evidence.draws(NAME)
+    draws = evidence.draws(ATTACK.name)
     size = min(evidence.population.num_rows, max(MOST_PEOPLE, 4 * (evidence.k or 1)))
     if size < max(_FEWEST_PEOPLE, 4 * (evidence.k or 1)):
-        return NotRun(NAME, "the population is too small to be halved again and again")
+        return ATTACK.not_run("the population is too small to be halved again and again")
     chosen = np.sort(draws.choice(evidence.population.num_rows, size, replace=False))
     people = evidence.population.take(pa.array(chosen))
     targets = draws.choice(size, min(size, MOST_TARGETS), replace=False)
@@ -36,7 +34,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
     distance = np.empty((SHADOWS, len(targets)))
     everyone = read_people(people, evidence.schema)
     if everyone.records != size:
-        return NotRun(NAME, "the schema drops rows, so halves would differ in size")
+        return ATTACK.not_run("the schema drops rows, so halves would differ in size")
     for shadow in range(SHADOWS):
         evidence.clock.check()
         members = draws.permutation(size)[: size // 2]
@@ -75,7 +73,7 @@ def _likelihood_ratios(distance: Floats, inside: Flags, draws: np.random.Generat
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="membership-shadow",
     title="Membership by shadow releases",
     subject=Subject.METHOD,
     story="Someone who knows the method rehearses it on people of the same population, with and without the person, and "

@@ -9,35 +9,30 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._nearest import Yardstick, affordable, nearest_rows
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence
+from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    Finding,
     Measured,
-    NotRun,
     interval_words,
     percent,
     share_against,
     worst_of,
 )
 
-NAME = "nearest-linkage"
 YARDSTICKS: tuple[Yardstick, ...] = ("domain", "spread")
 MOST_TARGETS = 5000
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.truth is None:
-        return NotRun(
-            NAME, "which released row belongs to which person is not known (give the order of rows)"
-        )
+        return ATTACK.not_run(NO_ORDER)
     if evidence.people < FEWEST_TRIALS:
-        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
+        return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
     count = affordable(min(evidence.people, MOST_TARGETS), len(YARDSTICKS) * evidence.rows)
-    people = evidence.draws(NAME).choice(evidence.people, count, replace=False)
+    people = evidence.draws(ATTACK.name).choice(evidence.people, count, replace=False)
     targets = [attribute.original[people] for attribute in evidence.attributes]
     chance = Estimate.exact(1 / evidence.rows)
     found: dict[str, Measured] = {}
@@ -50,27 +45,20 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             break
     best = worst_of(found)
     if best.estimate.trials < FEWEST_TRIALS:
-        return NotRun(NAME, "the time was up before enough people were tried")
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        best.estimate,
-        chance,
-        ATTACK.baseline,
-        best.level,
+        return ATTACK.not_run("the time was up before enough people were tried")
+    return ATTACK.found_worst(
+        best,
         f"The nearest released row is the person's own for {interval_words(best.estimate, best.looked_at)} of people; "
         f"a blind guess would be right for {percent(chance.value)}.",
         {
             "yardstick": best.name,
             **{f"linked by {name}": rate.value for name, (rate, _) in best.every.items()},
         },
-        looked_at=best.looked_at,
-        p_value=best.p_value,
     )
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="nearest-linkage",
     title="Nearest-neighbour linkage",
     subject=Subject.RELEASE,
     story="Someone holds a person's true values from another source and takes the released row nearest to them.",

@@ -11,22 +11,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
-from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, Unit
+from coterie.auditing.attacks.finding import Estimate, Level, Unit
 from coterie.chain.kernel import Grouped
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.table.checked import check
 from coterie.table.columns.column import Column, NumericColumn
 
-NAME = "replaced-minimum"
-
 
 def _run(evidence: MethodEvidence) -> Outcome:
     method = get_method(evidence.method)
     if not method.numeric.adds_laplace or method.grouping.multivariate:
-        return NotRun(NAME, "the method does not add Laplace noise to ranked groups")
+        return ATTACK.not_run("the method does not add Laplace noise to ranked groups")
     checked = check(evidence.population, evidence.schema)
     k = method.check_k(evidence.k, checked.records)
     found = {
@@ -35,18 +33,15 @@ def _run(evidence: MethodEvidence) -> Outcome:
         if isinstance(column, NumericColumn) and np.ptp(column.values) > 0
     }
     if not found:
-        return NotRun(NAME, "no protected attribute is a number that varies")
+        return ATTACK.not_run("no protected attribute is a number that varies")
     worst = max(found, key=lambda name: found[name])
     value, clusters = found[worst], checked.records // k
     level = Level.NOTHING if value <= 1 + 1e-6 else Level.SOME if value <= 2 + 1e-6 else Level.SEVERE
     low = min(found.values())
     between = f"between {low:.3g} and {value:.3g} times" if low < value else f"{value:.3g} times"
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         Estimate.exact(value),
         Estimate.exact(1.0),
-        ATTACK.baseline,
         level,
         f"Moving one person from one end to the other costs {between} the ε of an attribute ({clusters} groups), "
         f"counted over all groups that have noise.",
@@ -74,7 +69,7 @@ def _list(column: Column, method: Method, k: int) -> tuple[np.ndarray, np.ndarra
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="replaced-minimum",
     title="Replaced minimum",
     subject=Subject.METHOD,
     story="One person moves from the bottom of the table to its top. Every ranked group changes by one member; the noise of "

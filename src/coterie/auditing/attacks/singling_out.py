@@ -1,6 +1,6 @@
 """Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
 
-Two styles of description are tried (see coterie.auditing.attacks._describing). The style that finds more counts, and
+Two styles of description are tried (see coterie.auditing.attacks.singling_out). The style that finds more counts, and
 its interval is widened for the choice.
 """
 
@@ -11,14 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.auditing.attacks._describing import STYLES, Description, descriptions_of, who_fits
-from coterie.auditing.attacks.attack import Attack, Clock, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence
+from coterie.auditing.attacks import Attack, Clock, Outcome, Subject
+from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    Finding,
-    NotRun,
     interval_words,
     over_control,
     percent,
@@ -27,7 +24,56 @@ from coterie.auditing.attacks.finding import (
 )
 from coterie.schema.arrays import Flags, Floats, Whole
 
-NAME = "singling-out"
+# Descriptions of people, taken from released rows and a few attributes, in two styles.
+#
+# *Tails*: at least or at most the released number, on the side away from the median, or the same label, as Giomi et al.
+# (Anonymeter, 2023) do. *Boxes*: close around the released number.
+
+
+STYLES = ("tails", "boxes")
+MOST_DESCRIPTIONS = 500
+MOST_ATTRIBUTES = 4
+WINDOW = 0.05  # a box spans 5 % of the released values
+
+Description = tuple[tuple[int, float, float], ...]  # attribute, from, to
+
+
+def descriptions_of(
+    attributes: Sequence[Seen], released: Sequence[Floats], style: str, draws: np.random.Generator
+) -> list[Description]:
+    count = len(released)
+    ordered = [np.sort(values) for values in released]
+    rows: Whole = draws.integers(0, len(released[0]), MOST_DESCRIPTIONS)
+    found = set()
+    for row in rows:
+        size = int(draws.integers(min(2, count), min(MOST_ATTRIBUTES, count) + 1))
+        places = np.sort(draws.choice(count, size, replace=False)).tolist()
+        parts = []
+        for place in places:
+            value = float(released[place][row])
+            number = attributes[place].is_number
+            parts.append((place, *(_range(value, ordered[place], style) if number else (value, value))))
+        found.add(tuple(parts))
+    return sorted(found)
+
+
+def _range(value: float, ordered: Floats, style: str) -> tuple[float, float]:
+    if style == "tails":
+        return (value, np.inf) if value > ordered[len(ordered) // 2] else (-np.inf, value)
+    reach = max(round(WINDOW / 2 * len(ordered)), 1)
+    low = max(int(np.searchsorted(ordered, value, "left")) - reach, 0)
+    high = min(int(np.searchsorted(ordered, value, "right")) - 1 + reach, len(ordered) - 1)
+    return float(ordered[low]), float(ordered[high])
+
+
+def who_fits(description: Description, people: Sequence[Floats], clock: Clock) -> Whole:
+    clock.check()
+    fits = np.ones(len(people[0]), dtype=np.bool_)
+    for place, low, high in description:
+        fits &= (low <= people[place]) & (people[place] <= high)
+    return np.flatnonzero(fits)
+
+
 MOST_PEOPLE = 20_000
 
 _DEALS = 100
@@ -36,8 +82,8 @@ _MIXES = 5
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.people < FEWEST_TRIALS or 0 < evidence.others < FEWEST_TRIALS:
-        return NotRun(NAME, "too few people for any interval")
-    draws = evidence.draws(NAME)
+        return ATTACK.not_run("too few people for any interval")
+    draws = evidence.draws(ATTACK.name)
     # Whether one person fits depends on how many there are: both groups must be of one size.
     size = min(evidence.people, MOST_PEOPLE, evidence.others or evidence.people)
     people = draws.choice(evidence.people, size, replace=False)
@@ -58,16 +104,11 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             found[style] = _against_mixed_rows(descriptions, mixed, inside, evidence.clock)
     found = {style: fits for style, fits in found.items() if fits.trials >= FEWEST_TRIALS}
     if not found:
-        return NotRun(NAME, "the release gives too few different descriptions")
+        return ATTACK.not_run("the release gives too few different descriptions")
     worst = worst_of({style: fits.risk for style, fits in found.items()})
     fits = found[worst.name]
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        worst.estimate,
-        worst.baseline,
-        ATTACK.baseline,
-        worst.level,
+    return ATTACK.found_worst(
+        worst,
         f"{percent(fits.hits / fits.trials)} of descriptions taken from the release ({worst.name}) fit exactly one person "
         f"in it; {percent(fits.control_hits / fits.control_trials)} do so by chance: a risk of "
         f"{interval_words(worst.estimate, worst.looked_at)}.",
@@ -77,8 +118,6 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
             for name, (risk, _) in worst.every.items()
             for what, end in (("risk", "value"), ("lower end", "low"), ("upper end", "high"))
         },
-        looked_at=worst.looked_at,
-        p_value=worst.p_value,
     )
 
 
@@ -155,7 +194,7 @@ def _against_mixed_rows(
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="singling-out",
     title="Singling out",
     subject=Subject.RELEASE,
     story="Someone has nothing but the release and writes a description that exactly one person of the original fits.",

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
 from coterie.auditing.attacks.finding import (
     CONFIDENCE,
     FEWEST_TRIALS,
     Estimate,
-    Finding,
-    NotRun,
     graded,
     interval_words,
     p_value,
@@ -30,7 +28,6 @@ from coterie.schema.arrays import Floats
 from coterie.table.checked import check
 from coterie.table.columns.column import NumericColumn
 
-NAME = "threshold-queries"
 MODEL = "individual differential privacy"
 MOST_RANKS = 200
 _STEPS = 2**20  # the grid that values are searched on, where the attribute has no step of its own
@@ -67,12 +64,12 @@ def reconstruct(interface: QueryInterface, grid: Floats, b: int) -> float:
 
 def _run(evidence: MethodEvidence) -> Outcome:
     if evidence.guarantee is None or evidence.guarantee.model != MODEL:
-        return NotRun(NAME, "the method does not promise individual differential privacy")
+        return ATTACK.not_run("the method does not promise individual differential privacy")
     checked = check(evidence.population, evidence.schema)
     numbers = [c for c in checked.columns.values() if isinstance(c, NumericColumn)]
     if not numbers or checked.records < FEWEST_TRIALS:
-        return NotRun(NAME, "no numbers, or too few people for any interval")
-    column, draws = numbers[0], evidence.draws(NAME)
+        return ATTACK.not_run("no numbers, or too few people for any interval")
+    column, draws = numbers[0], evidence.draws(ATTACK.name)
     domain, step = column.domain, column.step
     points = _STEPS if step is None else min(round(float(domain.width) / step), _STEPS)
     grid = np.linspace(domain.lower, domain.upper, points + 1)
@@ -91,12 +88,9 @@ def _run(evidence: MethodEvidence) -> Outcome:
         return individual, private
 
     own, private = rates(CONFIDENCE)
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         own,
         private,
-        ATTACK.baseline,
         graded(own, private),
         f"A query interface that keeps to {MODEL} at ε = {evidence.epsilon} gives away "
         f"{interval_words(own)} of the values of '{column.attribute.name}' exactly; "
@@ -107,7 +101,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="threshold-queries",
     title="Reconstruction by threshold queries",
     subject=Subject.METHOD,
     story="An analyst may ask counts under individual DP. They ask only whether a count exceeds a threshold, and watch "

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks._ties import UNKNOWN, match_by_ties, tie_patterns
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence
+from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence
 from coterie.auditing.attacks.finding import (
     FEWEST_TRIALS,
     Estimate,
-    Finding,
     Level,
     Measured,
-    NotRun,
     interval_words,
     percent,
     proportion,
@@ -27,25 +25,22 @@ from coterie.auditing.attacks.finding import (
     worst_of,
 )
 
-NAME = "tie-linkage"
 # What the attacker holds → whether it tells in which order equal values were ranked.
 HOLDINGS = {"the original values": False, "the original file": True}
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.truth is None:
-        return NotRun(
-            NAME, "which released row belongs to which person is not known (give the order of rows)"
-        )
+        return ATTACK.not_run(NO_ORDER)
     if evidence.people < FEWEST_TRIALS:
-        return NotRun(NAME, f"{evidence.people} people are too few for any interval")
-    draws = evidence.draws(NAME)
+        return ATTACK.not_run(f"{evidence.people} people are too few for any interval")
+    draws = evidence.draws(ATTACK.name)
     chance = Estimate.exact(1 / evidence.rows)
     count = round(evidence.known * evidence.people)
     seeds = draws.choice(evidence.people, count, replace=False)
     others = np.setdiff1d(np.arange(evidence.people), seeds)
     if len(others) < FEWEST_TRIALS:
-        return NotRun(NAME, "almost everybody's row is known already: nobody is left to find")
+        return ATTACK.not_run("almost everybody's row is known already: nobody is left to find")
     details: dict[str, float | int | str] = {"people whose row is known": count}
     found: dict[str, Measured] = {}
     known = np.full(evidence.people, UNKNOWN, dtype=np.int64)
@@ -61,26 +56,19 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
         nobody = proportion(0, len(others))
         why = "no two rows share a value" if count else "nobody's row is known to start from"
         words = f"There is nothing to start from: {why}."
-        return Finding(NAME, ATTACK.statistic, nobody, chance, ATTACK.baseline, Level.NOTHING, words, details)
+        return ATTACK.found(nobody, chance, Level.NOTHING, words, details)
     best = worst_of(found)
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        best.estimate,
-        chance,
-        ATTACK.baseline,
-        best.level,
+    return ATTACK.found_worst(
+        best,
         f"Knowing the rows of {percent(evidence.known)} of people, an attacker who holds {best.name} finds the rows of "
         f"{interval_words(best.estimate, best.looked_at)} of the others from shared values alone; "
         f"a blind guess would find {percent(chance.value)}.",
         details,
-        looked_at=best.looked_at,
-        p_value=best.p_value,
     )
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="tie-linkage",
     title="Tie linkage",
     subject=Subject.RELEASE,
     story="Someone holds the original values and knows the released rows of a few people (their own, friends', those of a "

@@ -8,11 +8,13 @@ little. That is luck of the cut, not protection by the noise, and this attack sh
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from coterie.auditing.attacks._unclipped import can_be_unclipped, release_unclipped
-from coterie.auditing.attacks.attack import Outcome, Subject
+from coterie.auditing.attacks import Outcome, Subject
 from coterie.auditing.attacks.evidence import (
     MethodEvidence,
     ReleaseEvidence,
@@ -21,18 +23,59 @@ from coterie.auditing.attacks.evidence import (
     read_release,
     side_by_side,
 )
-from coterie.auditing.attacks.finding import NotRun
 from coterie.auditing.attacks.tie_linkage import ATTACK as TIE_LINKAGE
+from coterie.chain.kernel import Grouped
+from coterie.chain.noise.sampler import laplace_scales
+from coterie.chain.noise.seeded import SeededSampler
+from coterie.errors import ParameterError
 from coterie.methods import get_method
-from coterie.schema.exact import parse_epsilon
+from coterie.schema.attributes import Schema
+from coterie.schema.exact import parse_epsilon, split
+from coterie.table.checked import check
 
-NAME = "tie-linkage-uncut"
+# A method as Sánchez et al. 2016 publishes it: noisy values that leave the domain are released as they are.
+#
+# Coterie cuts them at the domain's ends (Soria-Comas et al., §4.1 does too), which is post-processing and costs no ε. At
+# a very small ε most group values then fall on one of the two ends, and groups that were different look alike: cutting
+# hides ties.
+
+
+def can_be_unclipped(method: str, schema: Schema) -> bool:
+    """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
+    recipe = get_method(method)
+    numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
+    return recipe.numeric.adds_laplace and not recipe.synthetic and numbers
+
+
+def release_unclipped(
+    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
+) -> pa.Table:
+    """What protect() does with numbers and a seed, without the cut and the rounding; rows in their order."""
+    recipe = get_method(method)
+    if not can_be_unclipped(method, schema):
+        raise ParameterError(
+            f"Method '{method}' on these attributes is more than Laplace noise on group values.",
+            "Choose a method that adds Laplace noise, and numeric attributes.",
+        )
+    checked = check(table, schema)
+    size = recipe.check_k(k, checked.records)
+    weights = {attribute.name: attribute.weight for attribute in schema.protected}
+    shares = split(epsilon, weights) if recipe.splits_budget else dict.fromkeys(weights, epsilon)
+    find = recipe.grouping.prepare(list(checked.columns.values()), size)
+    sampler = SeededSampler(seed)
+    columns: dict[str, Any] = dict(checked.kept)
+    for name, column in checked.columns.items():
+        grouped = Grouped.of(column, recipe.mechanism(column), find(column), size)
+        scales = laplace_scales(grouped.sensitivity, shares[name])
+        noisy = sampler.laplace(grouped.centroids.values, scales, name)
+        columns[name] = pa.array(noisy[grouped.clustering.labels])
+    return pa.table({a.name: columns[a.name] for a in schema.attributes if a.name in columns})
 
 
 def _run(evidence: MethodEvidence) -> Outcome:
     schema = evidence.schema
     if not can_be_unclipped(evidence.method, schema):
-        return NotRun(NAME, "the method does more than put Laplace noise on numbers")
+        return ATTACK.not_run("the method does more than put Laplace noise on numbers")
     released = release_unclipped(
         evidence.population,
         schema,
@@ -43,18 +86,18 @@ def _run(evidence: MethodEvidence) -> Outcome:
     )
     people = read_people(evidence.population, schema)
     seen = side_by_side(people, read_release(released, schema), None, schema)
-    draws = evidence.draws(NAME)
+    draws = evidence.draws(ATTACK.name)
     attributes, truth = hidden_order(seen, np.arange(people.records), draws)
     k = get_method(evidence.method).fixed_k or evidence.k
     outcome = TIE_LINKAGE.run(
         ReleaseEvidence(attributes, truth, evidence.known, k, evidence.seed, evidence.clock)
     )
-    return replace(outcome, attack=NAME)
+    return replace(outcome, attack=ATTACK.name)
 
 
 ATTACK = replace(
     TIE_LINKAGE,
-    name=NAME,
+    name="tie-linkage-uncut",
     title="Tie linkage, noise not cut",
     subject=Subject.METHOD,
     story=f"{TIE_LINKAGE.story} Here noise may leave the domain, as the paper has it, so that no two groups are cut to one "

@@ -8,44 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence, Seen
-from coterie.auditing.attacks.finding import (
-    Estimate,
-    Finding,
-    Measured,
-    NotRun,
-    interval_words,
-    percent,
-    proportion,
-    worst_of,
-)
+from coterie.auditing.attacks import Attack, Outcome, Subject
+from coterie.auditing.attacks.evidence import NO_ORDER, ReleaseEvidence, Seen
+from coterie.auditing.attacks.finding import Estimate, Measured, interval_words, percent, proportion, worst_of
 from coterie.schema.arrays import Whole
-
-NAME = "unnoised-values"
 
 
 def _run(evidence: ReleaseEvidence) -> Outcome:
     if evidence.truth is None:
-        return NotRun(
-            NAME, "which released row belongs to which person is not known (give the order of rows)"
-        )
+        return ATTACK.not_run(NO_ORDER)
     attributes = [a for a in evidence.attributes if a.protected and a.is_number]
     if not attributes:
-        return NotRun(NAME, "no protected attribute is a number")
+        return ATTACK.not_run("no protected attribute is a number")
     worst = worst_of({attribute.name: _shares(attribute, evidence.truth) for attribute in attributes})
-    return Finding(
-        NAME,
-        ATTACK.statistic,
-        worst.estimate,
-        worst.baseline,
-        ATTACK.baseline,
-        worst.level,
+    return ATTACK.found_worst(
+        worst,
         f"{worst.attribute}: {interval_words(worst.estimate, worst.looked_at)} of the released values are exactly the mean "
         f"of the people who share them; {percent(worst.baseline.value)} would be by chance.",
         {f"without noise in {name}": exact.value for name, (exact, _) in worst.every.items()},
-        looked_at=worst.looked_at,
-        p_value=worst.p_value,
     )
 
 
@@ -69,7 +49,7 @@ def _counts(attribute: Seen, truth: Whole) -> tuple[int, int, int]:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="unnoised-values",
     title="Values without noise",
     subject=Subject.RELEASE,
     story="Someone who knows the method looks for groups of equal true values, which get no noise: their value is "

@@ -6,12 +6,10 @@ answers with heaps make common. An exact count for the population at hand, from 
 
 from __future__ import annotations
 
-from coterie.auditing.attacks.attack import Attack, Outcome, Subject
+from coterie.auditing.attacks import Attack, Outcome, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
-from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, percent
+from coterie.auditing.attacks.finding import Estimate, Level, percent
 from coterie.publication.protect import protect
-
-NAME = "zero-noise"
 
 
 def _run(evidence: MethodEvidence) -> Outcome:
@@ -25,15 +23,12 @@ def _run(evidence: MethodEvidence) -> Outcome:
     )
     shares = {name: figure.zero_noise_share for name, figure in release.internal.attributes.items()}
     if not shares:
-        return NotRun(NAME, "the method has no groups that noise is added to")
+        return ATTACK.not_run("the method has no groups that noise is added to")
     worst = max(shares, key=lambda name: shares[name])
     share = Estimate.exact(shares[worst])
-    return Finding(
-        NAME,
-        ATTACK.statistic,
+    return ATTACK.found(
         share,
         Estimate.exact(0.0),
-        ATTACK.baseline,
         Level.NOTHING if share.value == 0 else Level.SEVERE if share.value >= 0.1 else Level.SOME,
         f"Worst attribute '{worst}': {percent(share.value)} of the groups get no noise at all"
         + (" (the method adds none)." if min(shares.values()) == 1 else "."),
@@ -42,7 +37,7 @@ def _run(evidence: MethodEvidence) -> Outcome:
 
 
 ATTACK = Attack(
-    name=NAME,
+    name="zero-noise",
     title="Groups without noise",
     subject=Subject.METHOD,
     story="Someone who knows the method knows that groups of equal values are published as they are.",

@@ -6,11 +6,17 @@ buckets, and for each attribute a sample of (key, record number) from which the 
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +27,7 @@ from coterie.engines.spark.sorting import KEY, ROW, SparkRanking, attached, numb
 from coterie.engines.spark.whole_table import SparkRecords, drawn_rows
 from coterie.engines.spark.worker import check_rows, faults_in_words, kept_names, protect_piece, told
 from coterie.engines.whole_table import Synthesised, check_options, drawn_from, measurements_of
-from coterie.errors import DataError, ParameterError, SchemaError
+from coterie.errors import DataError, MissingExtra, ParameterError, SchemaError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
@@ -29,8 +35,78 @@ from coterie.registry import outside_packages
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number
 from coterie.schema.names import check_names
+from coterie.table.address import without_credentials
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import CategoryColumn, Column
+
+# A Spark session for the command, or a sentence about what is missing.
+
+
+LEAST_JAVA = 17
+_INSTALL = "Install it (Debian: apt install openjdk-17-jre-headless) and let JAVA_HOME name its folder."
+
+
+def session(master: str | None) -> Any:
+    """The running session, or a new one; its workers run this very Python unless PYSPARK_PYTHON says otherwise."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtra.named("spark", "The Spark engine") from None
+    check_java()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # about versions of pandas
+    builder = SparkSession.builder.appName("coterie").config("spark.sql.session.timeZone", "UTC")
+    try:
+        return (builder.master(master) if master else builder).getOrCreate()
+    except (PySparkException, Py4JError):
+        raise ParameterError(
+            f"Spark could not be started{f' with the master {without_credentials(master)}' if master else ''}.",
+            "Write --master local[2], spark://host:7077, yarn or k8s://https://host:port, and see that the cluster "
+            "answers. What Spark itself says stands above.",
+        ) from None
+
+
+def read_parquet(spark: Any, address: str) -> Any:
+    """The rows of several files one file after the other, by name.
+
+    Spark itself takes the largest first and cuts them by the number of cores, so the order of the release, and the
+    groups of equal values, would depend on the cluster.
+    """
+    with told():
+        frame = spark.read.parquet(address)
+        if len(frame.inputFiles()) < 2:
+            return frame
+        where = frame.metadataColumn("_metadata")
+        return frame.orderBy(where["file_path"], where["row_index"])
+
+
+def check_java() -> None:
+    found = java_version()
+    if found is None:
+        home = os.environ.get("JAVA_HOME")
+        where = f"in {home}, which JAVA_HOME names" if home else "on this machine"
+        raise ParameterError(f"Spark needs Java {LEAST_JAVA}, and there is none {where}.", _INSTALL)
+    if found < LEAST_JAVA:
+        raise ParameterError(
+            f"Spark 4 needs Java {LEAST_JAVA} or newer; this machine has Java {found}.", _INSTALL
+        )
+
+
+def java_version() -> int | None:
+    """The major version of the Java that Spark would start, or None."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    try:
+        # `java -version` speaks on standard error: openjdk version "17.0.15" …, or "1.8.0_402" for Java 8.
+        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    return int(match[1]) if match else None
+
 
 Kind = tuple[str, str]
 

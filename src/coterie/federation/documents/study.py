@@ -14,8 +14,7 @@ from coterie.errors import CoterieError
 from coterie.federation.documents.canonical import Document, sha256
 from coterie.federation.documents.wire import moment
 from coterie.federation.secrets.keys import raw_key
-from coterie.methods import get_method
-from coterie.methods.withdrawn import WITHDRAWN
+from coterie.methods import WITHDRAWN, get_method
 from coterie.schema.attributes import (
     Attribute,
     AttributeType,

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from coterie.errors import ParameterError, nearest
-from coterie.registry import discover
+from coterie.registry import discover, look_up
 from coterie.statistics.allocators.allocator import Allocator, NotApplicable, Problem
 
 DEFAULT = "gradient"
@@ -19,13 +18,15 @@ __all__ = ["DEFAULT", "Allocator", "NotApplicable", "Problem", "allocators", "fi
 @cache
 def allocators() -> dict[str, Allocator]:
     """All allocators by name, the default first."""
-    found = discover(__name__, __path__, "ALLOCATORS", Allocator, "coterie.allocators")
-    return {
-        one.name: one for one in sorted(found, key=lambda one: (one.name != DEFAULT, one.order, one.name))
-    }
+    return discover(
+        __name__,
+        __path__,
+        "ALLOCATORS",
+        Allocator,
+        "coterie.allocators",
+        lambda one: (one.name != DEFAULT, one.order, one.name),
+    )
 
 
 def find_allocator(name: str) -> Allocator:
-    if name not in allocators():
-        raise ParameterError(f"There is no allocator '{name}'.", nearest(name, allocators()))
-    return allocators()[name]
+    return look_up("allocator", name, allocators())

@@ -1,16 +1,20 @@
-"""The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
-
-Which rows share a value is a deterministic function of the data. n = 4, k = 2, D = (0, .1, .9, 1), and D' replaces the
-second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0 under D and above 1/2 under D', at every
-ε (not 1: after clipping both groups may land on the same bound).
-"""
+"""Promises that several methods share: of noisy centroids put back on the rows, and of synthetic rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
+from math import isqrt
 
 from coterie.methods.guarantee import Facts, Guarantee, Status
 from coterie.schema.exact import as_text
+
+# The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
+#
+# Which rows share a value is a deterministic function of the data. n = 4, k = 2, D = (0, .1, .9, 1), and D' replaces the
+# second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0 under D and above 1/2 under D', at every
+# ε (not 1: after clipping both groups may land on the same bound).
+
 
 DP = "differential privacy"
 IDP = "individual differential privacy"
@@ -87,3 +91,41 @@ def dp_list(facts: Facts, citation: str) -> Guarantee:
         assumptions=(PUBLIC, SAMPLER, ONE_RECORD),
         citation=citation,
     )
+
+
+# What the proved synthetic releases share: the promise, and the public rule for k.
+
+
+NOTHING_TO_LINK = (
+    "None known beyond what ε allows: no row stands for a person, so there is nothing to link. With bounds taken from "
+    "the data, the largest released value shows the maximum."
+)
+
+
+def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
+    epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
+    amount = f"{epsilon}-DP" if delta is None else f"({epsilon}, {delta})-DP"
+    return Guarantee(
+        model=DP,
+        value=epsilon,
+        delta=delta,
+        rho=None if facts.rho is None else as_text(facts.rho),
+        status=Status.PROVED,
+        scope="the released table",
+        label=f"{amount} (replace-one; n and bounds public); {rows}",
+        assumptions=(
+            "the number of records, the declared bounds and the order of categories do not depend on the data",
+            SAMPLER,
+            ONE_RECORD,
+        ),
+        citation=citation,
+    )
+
+
+def public_k(records: int, epsilon: Fraction) -> int:
+    """2·√(n/ε_a): grouping error (about Δk/n) against noise (Δ/(kε_a)), from n, m and ε alone.
+
+    √(n/ε_a) makes the two equal; measured, twice that was better, because neighbouring means differ less than evenly
+    spread ones would.
+    """
+    return max(1, min(isqrt(int(4 * records / epsilon)), records // 2))
