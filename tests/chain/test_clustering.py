@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from coterie.chain.partition import clustering as local
-from coterie.chain.partition.clustering import Clustering, Summary, mean
+from coterie.chain.partition.clustering import Clustering, ClusterSummary, mean
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.errors import ParameterError
 
@@ -21,7 +21,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def naive(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Summary:
+def naive(values: NDArray[np.float64], clustering: Clustering, depth: int) -> ClusterSummary:
     members: list[list[float]] = [[] for _ in range(clustering.count)]
     for value, label in zip(values.tolist(), clustering.labels.tolist(), strict=True):
         members[label].append(value)
@@ -32,7 +32,7 @@ def naive(values: NDArray[np.float64], clustering: Clustering, depth: int) -> Su
     shape = (clustering.count, depth)
     low = np.array([sorted(group)[:depth] for group in members]).reshape(shape) + 0.0
     high = np.array([sorted(group)[::-1][:depth] for group in members]).reshape(shape) + 0.0
-    return Summary(clustering.sizes, total, low, high)
+    return ClusterSummary(clustering.sizes, total, low, high)
 
 
 def same_bits(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:

@@ -31,7 +31,7 @@ from coterie.chain.noise.sampler import (
     whole_grid,
 )
 from coterie.chain.noise.secure import KeyedSampler, SecureSampler
-from coterie.chain.partition.clustering import Shape
+from coterie.chain.partition.clustering import ClusterShape
 from coterie.errors import ParameterError
 
 ALPHA = 1e-4
@@ -191,7 +191,7 @@ def test_the_grid_keeps_the_promise_of_the_proof(
     """Worst case over the whole list, in exact arithmetic: sensitivity and rounding together lose at most ε."""
     lower, upper = domain
     epsilon = Fraction(10) ** power
-    grid = public_grid(lower, upper, epsilon, Shape.of(np.full(q, k)))
+    grid = public_grid(lower, upper, epsilon, ClusterShape.of(np.full(q, k)))
     step = Fraction(2) ** grid.exponent
     bound = max(abs(Fraction(lower)), abs(Fraction(upper)))
     if grid.blind:
@@ -212,7 +212,7 @@ def test_the_grid_depends_on_public_numbers_only(one_attribute: Any) -> None:
     low, high = np.full(40, 1 / 3), np.full(40, 9.7)
     high[3:] = np.linspace(0, 3, 37) ** 2
     for method, k in (("dp-ir", 4), ("idp-ls", 4), ("laplace", None), ("idp", None)):
-        grid = public_grid(0, 10, Fraction(2), Shape.of(np.full(40 if k is None else 10, k or 1)))
+        grid = public_grid(0, 10, Fraction(2), ClusterShape.of(np.full(40 if k is None else 10, k or 1)))
         for values in (low, high):
             drawn = [
                 np.array(protect({"x": values}, schema, method=method, epsilon=2, k=k).data["x"])
@@ -304,13 +304,13 @@ def test_scales_are_rounded_up() -> None:
     exponents, slack = grids_of_public_scales(np.array([1.0, 0.75, 1e-3]))
     assert exponents.tolist() == [-44, -45, -54]
     assert (slack == 3 * 2.0**16 * 2.0**exponents).all()
-    grid = public_grid(0, 1, Fraction(1), Shape(50, 10, 5, 5))
+    grid = public_grid(0, 1, Fraction(1), ClusterShape(50, 10, 5, 5))
     assert grid.slack > 0
     assert Fraction(grid.slack) >= 4 * 10 * Fraction(2) ** grid.exponent
 
 
 def test_an_epsilon_that_drowns_the_domain_publishes_noise_alone() -> None:
-    grid = public_grid(0, 1, Fraction(1, 10**40), Shape(3000, 1000, 3, 3))
+    grid = public_grid(0, 1, Fraction(1, 10**40), ClusterShape(3000, 1000, 3, 3))
     assert grid.blind
     sampler = KeyedSampler(KEY)
     one = sampler.laplace(np.zeros(50), np.full(50, 1e39), "x", grid)
@@ -325,7 +325,11 @@ def test_noise_wider_than_its_grid_is_refused() -> None:
 
 
 def test_keyed_draws_follow_key_stream_and_number_only() -> None:
-    centres, scales, grid = np.zeros(99), np.ones(99), public_grid(0, 1, Fraction(1), Shape(297, 99, 3, 3))
+    centres, scales, grid = (
+        np.zeros(99),
+        np.ones(99),
+        public_grid(0, 1, Fraction(1), ClusterShape(297, 99, 3, 3)),
+    )
     whole = KeyedSampler(KEY).laplace(centres, scales, "x", grid)
     parts = [KeyedSampler(KEY, first).laplace(centres[:33], scales[:33], "x", grid) for first in (0, 33, 66)]
     assert np.concatenate(parts).tolist() == whole.tolist()

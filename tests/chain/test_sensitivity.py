@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.partition.clustering import Clustering, Summary, summarise, trimmed_mean
+from coterie.chain.partition.clustering import Clustering, ClusterSummary, summarise, trimmed_mean
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.chain.sensitivity import (
     CLUSTER_BASED,
@@ -28,7 +28,7 @@ DOMAIN = Domain(lower=0, upper=GRID)
 clusters = st.lists(st.integers(0, GRID), min_size=3, max_size=7)
 
 
-def summary_of(values: list[int], depth: int = 3) -> Summary:
+def summary_of(values: list[int], depth: int = 3) -> ClusterSummary:
     column = np.array(values, dtype=float)
     return summarise(column, Clustering(np.zeros(len(values), np.int32), np.array([len(values)])), depth)
 
@@ -82,7 +82,7 @@ def test_domain_bounds_are_never_rounded_down(lower: int, width: int, k: int, q:
     sizes = np.full(q, k)
     sizes[-1] += k - 1
     empty = np.empty((q, 0))
-    summary = Summary(sizes, np.zeros(q), empty, empty)
+    summary = ClusterSummary(sizes, np.zeros(q), empty, empty)
     for bound, size in ((DOMAIN_OVER_K, np.full(q, k)), (DOMAIN_OVER_SIZE, sizes)):
         for computed, members in zip(bound.compute(summary, domain, k), size, strict=True):
             exact = domain.width / int(members)
@@ -109,7 +109,7 @@ def test_the_effective_multiplier_lies_between_half_q_and_q(k: int, q: int, seed
     assert q / 2 - 1e-9 <= multiplier <= q + 1e-9
 
 
-def ranked(values: list[float], k: int) -> Summary:
+def ranked(values: list[float], k: int) -> ClusterSummary:
     column = np.array(values)
     return summarise(column, individual_ranking(column, k), 3)
 

@@ -15,7 +15,7 @@ from mixed_people import mixed_schema, mixed_table
 from coterie import protect
 from coterie.comparison import engine, shared_work
 from coterie.comparison.comparison import run_grid
-from coterie.comparison.engine import run_cells
+from coterie.comparison.engine import Trials, run_cells
 from coterie.comparison.grid import Cell, make_grid
 from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation import get_measure, jensen_shannon
@@ -138,7 +138,7 @@ def test_groups_whose_sizes_follow_the_data() -> None:
     table = SortedTable(check(columns, schema).columns)
     cell, sse = Cell("dp-ir", 7, Fraction(2)), get_measure("sse")
     optimal = run_cells(
-        table, [cell], 2, 3, [sse], Settings(), lambda name: get_method(name).grouped("optimal")
+        table, [cell], Trials(2, 3, [sse], Settings()), lambda name: get_method(name).grouped("optimal")
     )
     (block,) = optimal
     for run in range(2):

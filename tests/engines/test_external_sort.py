@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from coterie.chain.partition.univariate import individual_ranking
-from coterie.engines.out_of_core import chain as sorting as external_sort
+from coterie.engines.out_of_core import chain as external_sort
 from coterie.engines.out_of_core.chain import ExternalSort, ranking
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
 from coterie.errors import OutputError, ParameterError

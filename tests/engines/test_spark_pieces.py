@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.chain.partition.clustering import Shape
+from coterie.chain.partition.clustering import ClusterShape
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.spark.sorting import KEY, ROW, bucket_of, cut, range_length, together
 
@@ -35,7 +35,7 @@ def test_pieces_and_shared_clusters_are_those_of_individual_ranking(
 ) -> None:
     keys, n = np.array(column), len(column)
     k = min(k, n)
-    shape, expected = Shape.ranked(n, k), individual_ranking(keys, k).labels
+    shape, expected = ClusterShape.ranked(n, k), individual_ranking(keys, k).labels
     order = np.argsort(keys, kind="stable")
     ends = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
     labels, shared = np.full(n, -1), []

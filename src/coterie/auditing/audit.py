@@ -88,7 +88,7 @@ WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class QuotedPromise:
     """What the release or method claims, to stand beside what was measured."""
 
     method: str
@@ -106,7 +106,7 @@ class Audit:
     rows: int
     control: int
     known: float
-    promised: Promised | None
+    promised: QuotedPromise | None
     findings: tuple[Finding, ...]
     not_run: tuple[NotRun, ...]
     notes: tuple[str, ...]

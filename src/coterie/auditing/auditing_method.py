@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from coterie.auditing.attacks import Attack, Clock, Subject
 from coterie.auditing.attacks.evidence import MethodEvidence
-from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
+from coterie.auditing.audit import Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.auditing_release import audit_release, positive
 from coterie.chain.noise.secure import SecureSampler
 from coterie.engines.in_memory import repeated
@@ -145,7 +145,7 @@ def audit_method(
         attacks=wanted,
         progress=progress,
     )
-    promised = Promised(method, guarantee.status, guarantee.label, odds_in_words(guarantee))
+    promised = QuotedPromise(method, guarantee.status, guarantee.label, odds_in_words(guarantee))
     return replace(
         once,
         subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),

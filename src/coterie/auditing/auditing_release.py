@@ -22,7 +22,7 @@ from coterie.auditing.attacks.evidence import (
     side_by_side,
 )
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
-from coterie.auditing.audit import Audit, Promised, chosen, run_attacks
+from coterie.auditing.audit import Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.promise.certificate import Certificate
@@ -283,9 +283,9 @@ def _sizes(people: Side, others: Side | None) -> list[str]:
     return notes
 
 
-def _promised(certificate: Certificate) -> Promised:
+def _promised(certificate: Certificate) -> QuotedPromise:
     promise = certificate.guarantee
-    return Promised(certificate.method, promise.status, promise.label, odds_in_words(promise))
+    return QuotedPromise(certificate.method, promise.status, promise.label, odds_in_words(promise))
 
 
 def positive(seconds: float | None) -> float | None:

@@ -73,7 +73,7 @@ _ALIKE = 0.25  # largest gap between two distribution functions that still count
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class TableRelation:
     rows_correspond: bool  # row by row, in the order given
     ties_correspond: bool
     columns_alike: bool
@@ -101,7 +101,7 @@ OUT_OF_ORDER = (
 )
 
 
-def relation(attributes: Sequence[Seen], truth: Whole | None, draws: np.random.Generator) -> Relation:
+def relation(attributes: Sequence[Seen], truth: Whole | None, draws: np.random.Generator) -> TableRelation:
     columns = [a for a in attributes if a.protected] or list(attributes)
     level = _ERROR_RATE / (2 * len(columns))
     rows = ties = False
@@ -109,7 +109,7 @@ def relation(attributes: Sequence[Seen], truth: Whole | None, draws: np.random.G
         rows = any(_correlated(a, truth) < level for a in columns)
         ties = any(_ties_follow(a, truth, draws) < level for a in columns)
     gaps = [_gap(a.original, a.released) for a in columns]
-    return Relation(rows, ties, float(np.median(gaps)) <= _ALIKE)
+    return TableRelation(rows, ties, float(np.median(gaps)) <= _ALIKE)
 
 
 def _correlated(attribute: Seen, truth: Whole) -> float:

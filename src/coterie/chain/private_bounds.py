@@ -65,9 +65,8 @@ def private_domain(
     lower, upper = widest.lower, widest.upper
     if widest.search is not Search.LOWER:
         above = len(ordered) - np.searchsorted(ordered, grid, side="right")
-        above[0] = len(
-            ordered
-        )  # the first interval holds its lower end too: records may share the public bound
+        # The first interval holds its lower end too: records may share the public bound.
+        above[0] = len(ordered)
         scores = interval_scores(above[:-1], above[1:], beyond)
         upper = float(grid[1:][_chosen(scores, each, sampler, f"{attribute.name}: upper bound")])
     if widest.search is not Search.UPPER:
@@ -122,11 +121,9 @@ def check_price(checked: Checked, shares: Mapping[str, Fraction]) -> None:
     """Refuse, before anything is drawn, shares of ε that are too small for the bounds they have to buy."""
     for name, column in checked.columns.items():
         if isinstance(column, NumericColumn) and column.domain.source is Source.DP:
-            price, places = (
-                shares[name] * column.domain.price,
-                len(candidates(column.attribute, column.domain)),
-            )
-            values_beyond(column.attribute, column.domain, price, len(column.values), places)
+            attribute, domain = column.attribute, column.domain
+            places = len(candidates(attribute, domain))
+            values_beyond(attribute, domain, shares[name] * domain.price, len(column.values), places)
 
 
 def pay_for_bounds(

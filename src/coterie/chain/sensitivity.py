@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.chain.partition.clustering import Summary
+from coterie.chain.partition.clustering import ClusterSummary
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Domain
@@ -24,12 +24,12 @@ class Bound:
     formula: str
     citation: str
     depth: int
-    compute: Callable[[Summary, Domain, int], Floats]
+    compute: Callable[[ClusterSummary, Domain, int], Floats]
     # n, k → scale times ε in units of the domain's width: at least so wide, whatever the data. None: it may be 0.
     reach: Callable[[int, int], Fraction] | None = None
     needs_all_clusters: bool = False  # it adds up over clusters: a piece of them would give too small a bound
     # How many times ε_a the worst neighbour costs, where the bound covers each cluster by itself.
-    multiplier: Callable[[Summary], float] | None = None
+    multiplier: Callable[[ClusterSummary], float] | None = None
 
 
 # Δ/k: how far one replacement moves the whole list of centroids (Sánchez et al. 2016, Lemma 1).
@@ -38,7 +38,7 @@ class Bound:
 # neighbouring value; the shifts telescope to |x' - x| ≤ Δ, and every cluster has at least k members.
 
 
-def _domain_over_k(summary: Summary, domain: Domain, k: int) -> Floats:
+def _domain_over_k(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     numerator, denominator = domain.width.as_integer_ratio()
     return np.full(len(summary.size), quotient_up(numerator, denominator * k))
 
@@ -62,7 +62,7 @@ DOMAIN_OVER_K = Bound(
 # promise that is called proved.
 
 
-def _domain_over_k_each(summary: Summary, domain: Domain, k: int) -> Floats:
+def _domain_over_k_each(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     records = summary.shape.records
     largest = max(abs(Fraction(domain.lower)), abs(Fraction(domain.upper)))
     each = domain.width / k + 4 * k * largest / 2**53
@@ -81,7 +81,7 @@ DOMAIN_OVER_K_EACH = Bound(
 # Δ/|C|: how far one record of a cluster moves its mean when membership is fixed (Soria-Comas et al., §3.1).
 
 
-def _domain_over_size(summary: Summary, domain: Domain, k: int) -> Floats:
+def _domain_over_size(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     sizes = np.bincount(summary.size).nonzero()[0]
     each = np.zeros(sizes[-1] + 1)
     numerator, denominator = domain.width.as_integer_ratio()
@@ -113,7 +113,7 @@ DOMAIN_OVER_SIZE = Bound(
 # order of records. In units of Δ/s that is 2.02·s²·u; 1 + 4·u·Σ|C_j|² times the scale covers all clusters together.
 
 
-def _sorted_list(summary: Summary, domain: Domain, k: int) -> Floats:
+def _sorted_list(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     sizes, which = np.unique(summary.size, return_inverse=True)
     squares = sum(int(size) ** 2 for size in summary.size)
     width = Fraction(domain.upper - domain.lower)  # as computed: no shifted value is larger
@@ -137,7 +137,7 @@ SORTED_LIST = Bound(
 # The worst replacement takes the cluster's smallest value to the top of the domain or its largest to the bottom.
 
 
-def _local(summary: Summary, domain: Domain, k: int) -> Floats:
+def _local(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     upward = domain.upper - summary.low[:, 0]
     downward = summary.high[:, 0] - domain.lower
     return np.maximum(upward, downward) / summary.size
@@ -158,7 +158,7 @@ LOCAL = Bound(
 # smallest is now trimmed to the third, and the former largest is no longer trimmed. Expression (3) mirrors it.
 
 
-def rise(summary: Summary) -> Floats:
+def rise(summary: ClusterSummary) -> Floats:
     """Expression (2): the change of the trimmed sum when the minimum moves above the maximum."""
     smallest, largest = summary.low, summary.high
     return (
@@ -166,7 +166,7 @@ def rise(summary: Summary) -> Floats:
     )
 
 
-def fall(summary: Summary) -> Floats:
+def fall(summary: ClusterSummary) -> Floats:
     """Expression (3): the change of the trimmed sum when the maximum moves below the minimum."""
     smallest, largest = summary.low, summary.high
     return (
@@ -174,11 +174,11 @@ def fall(summary: Summary) -> Floats:
     )
 
 
-def _cluster_based(summary: Summary, domain: Domain, k: int) -> Floats:
+def _cluster_based(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     return np.maximum(rise(summary), fall(summary)) / summary.size
 
 
-def effective_multiplier(summary: Summary) -> float:
+def effective_multiplier(summary: ClusterSummary) -> float:
     """How many times ε_a the worse of two neighbours costs: minimum moved above the maximum, or the reverse.
 
     The first shifts every cluster's trimmed sum by expression (2), the second by expression (3), while each
@@ -212,7 +212,7 @@ CLUSTER_BASED = Bound(
 # two neighbours, and dividing adds as much as one more addition: below 8·(s + 4)·s·u·M a cluster. That is added to the sums.
 
 
-def _cluster_based_joint(summary: Summary, domain: Domain, k: int) -> Floats:
+def _cluster_based_joint(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     size = summary.size.astype(np.float64)
     largest = max(abs(domain.lower), abs(domain.upper))
     slack = 8 * 2.0**-53 * largest * float(np.sum((size + 4) * size))

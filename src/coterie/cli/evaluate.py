@@ -15,7 +15,7 @@ import coterie
 from coterie.cli.output import console, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
-from coterie.evaluation.measure import Measure, Measured
+from coterie.evaluation.measure import Measure, MeasureResult
 
 NAMES = ", ".join(all_measures())
 MOST_CLASSES = 12  # listed in the table; --json has them all
@@ -84,7 +84,7 @@ def evaluate_command(
     _print(found)
 
 
-def _in_variances(result: Measured, measure: Measure) -> str:
+def _in_variances(result: MeasureResult, measure: Measure) -> str:
     """The number that `compare` speaks of: the same error before Eq. (5) divides by m once more."""
     if measure.name not in ("sse", "sse-matched") or not result.attributes:
         return ""
@@ -92,7 +92,7 @@ def _in_variances(result: Measured, measure: Measure) -> str:
     return f". Here m = {width}: {mean:.4g} variances per attribute"
 
 
-def _classes(result: Measured) -> str:
+def _classes(result: MeasureResult) -> str:
     """F-measure and upper bound of each class, where there are classes."""
     classes = result.details.get("classes", {})
     said = [

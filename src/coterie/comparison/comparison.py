@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from coterie._version import __version__
-from coterie.comparison.engine import Block, run_cells
+from coterie.comparison.engine import Block, Trials, run_cells
 from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
 from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
@@ -152,8 +152,9 @@ def run_grid(
     pending: list[Block] = []
     try:
         # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
+        trials = Trials(grid.runs, grid.seed, chosen, settings)
         original = {name: checked.as_they_were(name) for name in checked.columns}
-        for block in _work(checked, original, schema, remaining, grid, chosen, settings):
+        for block in _work(checked, original, schema, remaining, trials):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
                 if checkpoint:
@@ -190,16 +191,10 @@ def _meaning(column: Column) -> str | None:
 
 
 def _work(
-    checked: Checked,
-    original: Mapping[str, Column],
-    schema: Schema,
-    cells: Sequence[Cell],
-    grid: Grid,
-    measures: Sequence[Measure],
-    settings: Settings,
+    checked: Checked, original: Mapping[str, Column], schema: Schema, cells: Sequence[Cell], trials: Trials
 ) -> Iterable[Block]:
     if not cells:
         return ()
     if pays_for_bounds(schema):
-        return run_paid_cells(checked, original, schema, cells, grid.runs, grid.seed, measures, settings)
-    return run_cells(SortedTable(checked.columns, original), cells, grid.runs, grid.seed, measures, settings)
+        return run_paid_cells(checked, original, schema, cells, trials)
+    return run_cells(SortedTable(checked.columns, original), cells, trials)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,7 +24,7 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SharedNoise, SortedTable
 from coterie.engines.whole_table import synthesised
-from coterie.evaluation.clustered import ClusteredLabels, Drawn, Released
+from coterie.evaluation.clustered import ClusteredLabels, ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
@@ -49,6 +49,16 @@ class Block:
 
     cells: tuple[Cell, ...]
     values: dict[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """What is done in every cell: so many runs, run r drawn with `seed + r`, and what is measured of each."""
+
+    runs: int
+    seed: int
+    measures: Sequence[Measure]
+    settings: Settings
 
 
 @dataclass(frozen=True)
@@ -79,10 +89,7 @@ class Section:
     table: SortedTable
     k: int
     cells: Sequence[tuple[Cell, Method, Shares]]
-    runs: int
-    seed: int
-    measures: Sequence[Measure]
-    settings: Settings
+    trials: Trials
     found: Mapping[str, Floats]
     find: Find
 
@@ -110,7 +117,11 @@ class Section:
         seen = self.table.clusters(names, grouping, found)
         labels = None if grouping.alone else [clustering.labels for clustering in found]
         noise = SharedNoise(
-            self.table.draws, len(self.table.columns), self.seed, self.runs, slice(0, self.runs)
+            self.table.draws,
+            len(self.table.columns),
+            self.trials.seed,
+            self.trials.runs,
+            slice(0, self.trials.runs),
         )
 
         def measured(chunk: tuple[list[int], slice]) -> None:
@@ -122,10 +133,14 @@ class Section:
                 rows = slice(number * width, (number + 1) * width)
                 for line, one in enumerate(grouped[self.cells[place][0].method]):
                     values[line, rows] = self._released(one, self.cells[place][2], part)
-            shown = Drawn(seen, values[0]) if isinstance(seen, ClusteredLabels) else Released(seen, values)
-            for measure in self.measures:
+            shown = (
+                ReleasedLabels(seen, values[0])
+                if isinstance(seen, ClusteredLabels)
+                else ReleasedNumbers(seen, values)
+            )
+            for measure in self.trials.measures:
                 assert measure.attribute is not None
-                by_row = measure.attribute.by_row(shown, labels, self.settings)
+                by_row = measure.attribute.by_row(shown, labels, self.trials.settings)
                 if by_row is not None:
                     self.found[measure.name][into] = by_row.reshape(len(lines), len(places), -1)
 
@@ -143,10 +158,10 @@ class Section:
         silent = {place for cells in quiet.values() for place in cells}
         noisy = [place for place in range(len(self.cells)) if place not in silent]
         rows = max(1, _AT_ONCE // width)
-        together, step = max(1, rows // self.runs), min(rows, self.runs)
+        together, step = max(1, rows // self.trials.runs), min(rows, self.trials.runs)
         for first in range(0, len(noisy), together):
-            for run in range(0, self.runs, step):
-                yield noisy[first : first + together], slice(run, min(run + step, self.runs))
+            for run in range(0, self.trials.runs, step):
+                yield noisy[first : first + together], slice(run, min(run + step, self.trials.runs))
 
     def _quiet(self) -> dict[str, list[int]]:
         """The places of each method that adds no noise."""
@@ -175,10 +190,7 @@ def _kind(column: Column) -> type:
 def run_cells(
     table: SortedTable,
     cells: Sequence[Cell],
-    runs: int,
-    seed: int,
-    measures: Sequence[Measure],
-    settings: Settings,
+    trials: Trials,
     find: Callable[[str], Method] = get_method,
     shares: Shares | None = None,
 ) -> Iterator[Block]:
@@ -190,7 +202,7 @@ def run_cells(
         method = find(cell.method)
         if method.whole_table is not None:
             each = shares or share_out(cell.epsilon, method)
-            yield _whole_table(table, cell, method.whole_table, each, runs, seed, measures, settings)
+            yield _whole_table(table, cell, method.whole_table, each, trials)
             continue
         key = (cell.k, method.grouping.name, method.synthesis is not None)
         together.setdefault(key, []).append((cell, method, shares or share_out(cell.epsilon, method)))
@@ -198,17 +210,17 @@ def run_cells(
     long = {
         key
         for key, members in together.items()
-        if table.records // key[0] * len(members) * runs >= _WORTH_THREADS
+        if table.records // key[0] * len(members) * trials.runs >= _WORTH_THREADS
     }
     with ThreadPoolExecutor(_CORES) if long else nullcontext() as pool:
         for key, members in together.items():
             k, _, synthetic = key
-            shape = (len(table.columns), len(members), runs)
-            seen = [measure for measure in measures if not (synthetic and measure.needs_linkage)]
-            found = {measure.name: np.full(shape, np.nan) for measure in measures}
+            shape = (len(table.columns), len(members), trials.runs)
+            seen = [measure for measure in trials.measures if not (synthetic and measure.needs_linkage)]
+            found = {measure.name: np.full(shape, np.nan) for measure in trials.measures}
             grouping = members[0][1].grouping
             groups, batches = table.grouped(grouping, k), table.batches(grouping)
-            section = Section(table, k, members, runs, seed, seen, settings, found, groups)
+            section = Section(table, k, members, replace(trials, measures=seen), found, groups)
             run = pool.map if pool is not None and key in long else map
             if len(batches) > 1:
                 list(run(section.run, batches))
@@ -218,32 +230,27 @@ def run_cells(
             yield Block(tuple(cell for cell, _, _ in members), by_cell)
 
 
-def _whole_table(
-    table: SortedTable,
-    cell: Cell,
-    whole: WholeTable,
-    shares: Shares,
-    runs: int,
-    seed: int,
-    measures: Sequence[Measure],
-    settings: Settings,
-) -> Block:
+def _whole_table(table: SortedTable, cell: Cell, whole: WholeTable, shares: Shares, trials: Trials) -> Block:
     """A method that models the whole table shares nothing between runs: noise decides what it reads next."""
-    found = {measure.name: np.full((1, runs, len(table.columns)), np.nan) for measure in measures}
+    shape = (1, trials.runs, len(table.columns))
+    found = {measure.name: np.full(shape, np.nan) for measure in trials.measures}
     budget = Budget(cell.epsilon, dict(shares), Fraction(0))
-    for run in range(runs):
-        drawn = synthesised(whole, table.columns, table.records, budget, SeededSampler(seed + run))[0].values
+    for run in range(trials.runs):
+        sampler = SeededSampler(trials.seed + run)
+        drawn = synthesised(whole, table.columns, table.records, budget, sampler)[0].values
         for line, (name, column) in enumerate(table.columns.items()):
             alone = EACH_ALONE.prepare([column], 1)(column)
             seen = table.clusters((name,), EACH_ALONE, [alone])
             if isinstance(seen, ClusteredLabels):
                 assert isinstance(column, CategoryColumn)
-                shown: Drawn | Released = Drawn(seen, in_label_order(column, drawn[name])[None])
+                shown: ReleasedLabels | ReleasedNumbers = ReleasedLabels(
+                    seen, in_label_order(column, drawn[name])[None]
+                )
             else:
-                shown = Released(seen, np.sort(drawn[name])[None, None])
-            for measure in measures:
+                shown = ReleasedNumbers(seen, np.sort(drawn[name])[None, None])
+            for measure in trials.measures:
                 if measure.attribute is not None and not measure.needs_linkage:
-                    by_row = measure.attribute.by_row(shown, None, settings)
+                    by_row = measure.attribute.by_row(shown, None, trials.settings)
                     if by_row is not None:
                         found[measure.name][0, run, line] = by_row.item()
     return Block((cell,), found)

@@ -14,11 +14,10 @@ import numpy as np
 
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import Paid, check_price, pay_for_bounds
-from coterie.comparison.engine import Block, ShareOut, Shares, run_cells
+from coterie.comparison.engine import Block, ShareOut, Shares, Trials, run_cells
 from coterie.comparison.grid import Cell, Skipped
 from coterie.comparison.shared_work import SortedTable, of_run
 from coterie.errors import ParameterError
-from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats
@@ -67,14 +66,7 @@ def _refusal(checked: Checked, shares: Shares) -> ParameterError | None:
 
 
 def run_paid_cells(
-    checked: Checked,
-    original: Mapping[str, Column],
-    schema: Schema,
-    cells: Sequence[Cell],
-    runs: int,
-    seed: int,
-    measures: Sequence[Measure],
-    settings: Settings,
+    checked: Checked, original: Mapping[str, Column], schema: Schema, cells: Sequence[Cell], trials: Trials
 ) -> Iterator[Block]:
     """As `run_cells`; measures see `original`. Methods that give every attribute the same ε find the same bounds."""
     share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
@@ -82,15 +74,13 @@ def run_paid_cells(
     for cell in cells:
         shares = share_out(cell.epsilon, get_method(cell.method))
         alike.setdefault(id(shares), (shares, []))[1].append(cell)
-    rest = (measures, settings)
     for shares, members in alike.values():
-        paid = [pay_for_bounds(checked, schema, shares, SeededSampler(seed + run)) for run in range(runs)]
-        together = [cell for cell in members if _as_a_whole(get_method(cell.method))]
-        one_by_one = [cell for cell in members if cell not in set(together)]
-        if one_by_one:
-            yield _one_by_one(checked, original, paid, one_by_one, seed, *rest)
-        if together:
-            yield _together(checked, original, paid, together, seed, *rest)
+        samplers = [SeededSampler(trials.seed + run) for run in range(trials.runs)]
+        paid = [pay_for_bounds(checked, schema, shares, sampler) for sampler in samplers]
+        for work, whole in ((_one_by_one, False), (_together, True)):
+            some = [cell for cell in members if _as_a_whole(get_method(cell.method)) is whole]
+            if some:
+                yield Block(tuple(some), work(checked, original, paid, some, trials))
 
 
 def _as_a_whole(method: Method) -> bool:
@@ -103,17 +93,15 @@ def _one_by_one(
     originals: Mapping[str, Column],
     paid: Sequence[Paid],
     cells: Sequence[Cell],
-    seed: int,
-    measures: Sequence[Measure],
-    settings: Settings,
-) -> Block:
-    names, runs = list(checked.columns), len(paid)
-    found = _empty(cells, runs, names, measures)
+    trials: Trials,
+) -> Values:
+    names = list(checked.columns)
+    found = _empty(cells, names, trials)
     public = [name for name in names if name not in paid[0].spent]
     if public:
         seen, measured = ({n: columns[n] for n in public} for columns in (checked.columns, originals))
         table = SortedTable(seen, measured)
-        for block in run_cells(table, cells, runs, seed, measures, settings, shares=paid[0].left):
+        for block in run_cells(table, cells, trials, shares=paid[0].left):
             _fill(found, cells, block, slice(None), [names.index(name) for name in public])
     columns: dict[str, Column] = {}
     original: dict[str, Column] = {}
@@ -125,13 +113,14 @@ def _one_by_one(
             columns[own] = replace(column, attribute=column.attribute.model_copy(update={"name": own}))
             original[own], each[own] = originals[name], bounds.left[name]
     table = SortedTable(columns, original)
-    for block in run_cells(table, cells, 1, seed, measures, settings, shares=each):
+    for block in run_cells(table, cells, replace(trials, runs=1), shares=each):
         spent = [names.index(name) for name in paid[0].spent]
         by_run = {
-            name: values.reshape(len(block.cells), runs, len(spent)) for name, values in block.values.items()
+            name: values.reshape(len(block.cells), trials.runs, len(spent))
+            for name, values in block.values.items()
         }
         _fill(found, cells, Block(block.cells, by_run), slice(None), spent)
-    return Block(tuple(cells), found)
+    return found
 
 
 def _together(
@@ -139,22 +128,22 @@ def _together(
     originals: Mapping[str, Column],
     paid: Sequence[Paid],
     cells: Sequence[Cell],
-    seed: int,
-    measures: Sequence[Measure],
-    settings: Settings,
-) -> Block:
+    trials: Trials,
+) -> Values:
     """Groups over all attributes change with the bounds: run by run."""
     names = list(checked.columns)
-    found = _empty(cells, len(paid), names, measures)
+    found = _empty(cells, names, trials)
     for run, bounds in enumerate(paid):
         table = SortedTable(bounds.checked.columns, originals)
-        for block in run_cells(table, cells, 1, seed + run, measures, settings, shares=bounds.left):
+        alone = replace(trials, runs=1, seed=trials.seed + run)
+        for block in run_cells(table, cells, alone, shares=bounds.left):
             _fill(found, cells, block, slice(run, run + 1), list(range(len(names))))
-    return Block(tuple(cells), found)
+    return found
 
 
-def _empty(cells: Sequence[Cell], runs: int, names: Sequence[str], measures: Sequence[Measure]) -> Values:
-    return {measure.name: np.full((len(cells), runs, len(names)), np.nan) for measure in measures}
+def _empty(cells: Sequence[Cell], names: Sequence[str], trials: Trials) -> Values:
+    shape = (len(cells), trials.runs, len(names))
+    return {measure.name: np.full(shape, np.nan) for measure in trials.measures}
 
 
 def _fill(found: Values, cells: Sequence[Cell], block: Block, runs: slice, attributes: list[int]) -> None:

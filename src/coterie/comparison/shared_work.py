@@ -18,7 +18,7 @@ from coterie.chain.noise.sampler import NoiseGrid
 from coterie.chain.noise.seeded import seeded_words, unit_laplace
 from coterie.chain.partition.clustering import Clustering, by_cluster, summarise
 from coterie.chain.partition.univariate import cut, ranks
-from coterie.evaluation.clustered import Arranged, ClusteredLabels, Clusters, Numbers
+from coterie.evaluation.clustered import Arranged, ClusteredLabels, ClusteredNumbers, OriginalNumbers
 from coterie.methods.grouping import Find, Grouping
 from coterie.schema.arrays import Codes, Floats, Words
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
@@ -40,7 +40,7 @@ class SortedTable:
     measured: Mapping[str, Column] | None = None
     draws: Draws = field(default_factory=dict, repr=False)  # kept by SharedNoise for reuse by later k
     _ranks: dict[Place, tuple[Floats, Codes]] = field(default_factory=dict, repr=False)
-    _numbers: dict[tuple[str, ...], Numbers] = field(default_factory=dict, repr=False)
+    _numbers: dict[tuple[str, ...], OriginalNumbers] = field(default_factory=dict, repr=False)
     _known: dict[tuple[tuple[str, ...], Key | None], Arranged] = field(default_factory=dict, repr=False)
 
     @property
@@ -85,7 +85,7 @@ class SortedTable:
 
     def clusters(
         self, names: tuple[str, ...], grouping: Grouping, found: Sequence[Clustering]
-    ) -> Clusters | ClusteredLabels:
+    ) -> ClusteredNumbers | ClusteredLabels:
         """What measures know of the groups of a batch."""
         first = self.original[names[0]]
         if isinstance(first, CategoryColumn):
@@ -93,21 +93,23 @@ class SortedTable:
         sizes = found[0].sizes
         if grouping.alone:
             alone = self._arranged(names, None)
-            return Clusters(alone, sizes, alone.values, alone=True)
+            return ClusteredNumbers(alone, sizes, alone.values, alone=True)
         key = None if grouping.multivariate else grouping.key
         arranged = self._arranged(names, key)
         records = arranged.numbers.records
         if key is None or not arranged.rising:
             arranged = Arranged(arranged.numbers, np.stack(list(map(by_cluster, records, found))))
         total = np.stack([summarise(line, one, 0).total for line, one in zip(records, found, strict=True)])
-        return Clusters(arranged, sizes, total)
+        return ClusteredNumbers(arranged, sizes, total)
 
     def _arranged(self, names: tuple[str, ...], key: Key | None) -> Arranged:
         """The original values in record order, or along a key: one arrangement for every k."""
         if (names, key) not in self._known:
             numbers = self._numbers.get(names)
             if numbers is None:
-                numbers = self._numbers[names] = Numbers.of([_numeric(self.original[name]) for name in names])
+                numbers = self._numbers[names] = OriginalNumbers.of(
+                    [_numeric(self.original[name]) for name in names]
+                )
             along = numbers.records + 0.0  # no -0.0 is left
             if key is not None:
                 for line, name in enumerate(names):

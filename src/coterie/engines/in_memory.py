@@ -295,21 +295,12 @@ def repeated(
     table: pa.Table, schema: Schema, *, method: str, epsilon: Number, k: int | None, shuffle: bool = False
 ) -> Callable[[int], pa.Table]:
     """For a seed, the table that protect_table() releases with it, to the last bit."""
-    checked = check(table, schema)
-    if any(isinstance(c, NumericColumn) and c.domain.source is Source.DP for c in checked.columns.values()):
-        # Private bounds are drawn first, and everything rests on them.
-        return lambda seed: (
-            protect_table(
-                table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle
-            ).table
-        )
-    recipe = get_method(method)
-    if recipe.whole_table is not None:  # noise decides what is read next: there is nothing to do once
-        return lambda seed: (
-            protect_table(
-                table, schema, method=method, epsilon=epsilon, k=k, seed=seed, shuffle=shuffle
-            ).table
-        )
+    checked, recipe = check(table, schema), get_method(method)
+    numbers = [column for column in checked.columns.values() if isinstance(column, NumericColumn)]
+    if recipe.whole_table is not None or any(column.domain.source is Source.DP for column in numbers):
+        # Private bounds are drawn first, or noise decides what is read next: there is nothing to do once.
+        options = {"method": method, "epsilon": epsilon, "k": k, "shuffle": shuffle}
+        return lambda seed: protect_table(table, schema, seed=seed, **options).table
     budget = Budget.of(epsilon, schema, recipe)
     k = recipe.check_k(k, checked.records, budget.mean)
     clustering_of = recipe.grouping.prepare(list(checked.columns.values()), k)

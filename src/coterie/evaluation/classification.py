@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, MissingExtra, ParameterError, nearest
-from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats, Whole
 from coterie.table.checked import Checked
@@ -167,16 +167,16 @@ def _name(value: Any) -> str:
 _bounds: dict[bytes, Learnt] = {}
 
 
-def _compute(pair: Pair, settings: Settings) -> Measured:
+def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     if settings.target is None:
-        return Measured(None, reason="no class column was named (--target)")
+        return MeasureResult(None, reason="no class column was named (--target)")
     before, after = class_column(pair, settings)
     features = [name for name in pair.original if name != settings.target]
     if not features:
-        return Measured(None, reason="there is no attribute to classify by")
+        return MeasureResult(None, reason="there is no attribute to classify by")
     truth, names = classes(before, settings)
     if settings.threshold is None and len(set(after)) > MOST_CLASSES:
-        return Measured(
+        return MeasureResult(
             None, reason=f"the release has more than {MOST_CLASSES} classes; --threshold makes two of them"
         )
     labels, _ = classes(after, settings)
@@ -190,13 +190,13 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
         bound = _upper_bound(original, truth, train, test, settings)
         learnt = learn(released[train], labels[train], original[test], truth[test], settings)
     except CannotLearn as refused:  # the other measures are still given
-        return Measured(None, reason=str(refused))
+        return MeasureResult(None, reason=str(refused))
     found, best = learnt.f_measures, bound.f_measures
     by_class = {
         name: {"f_measure": found.get(name, 0.0), "upper_bound": best.get(name, 0.0)} for name in names
     }
     present = [name for name in names if name in set(truth[test])]
-    return Measured(
+    return MeasureResult(
         float(np.mean([by_class[name]["f_measure"] for name in present])),
         details={
             "classifier": settings.classifier,

@@ -22,14 +22,14 @@ from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True)
-class Numbers:
+class OriginalNumbers:
     """Numeric attributes of the original table. The first axis of every array is the attribute."""
 
     sources: tuple[NumericColumn, ...]
     records: Floats  # in record order
 
     @classmethod
-    def of(cls, sources: Sequence[NumericColumn]) -> Numbers:
+    def of(cls, sources: Sequence[NumericColumn]) -> OriginalNumbers:
         single = len(sources) == 1  # a long column is not copied
         return cls(
             tuple(sources), sources[0].values[None] if single else np.stack([s.values for s in sources])
@@ -75,7 +75,7 @@ class Numbers:
 class Arranged:
     """The records cluster by cluster, values rising inside each. Individual ranking has one arrangement for all k."""
 
-    numbers: Numbers
+    numbers: OriginalNumbers
     values: Floats
 
     @cached_property
@@ -98,7 +98,7 @@ class Arranged:
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ClusteredNumbers:
     """Attributes cut into clusters of the same sizes; `alone` says that cluster i is record i."""
 
     arranged: Arranged
@@ -107,7 +107,7 @@ class Clusters:
     alone: bool = False
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> OriginalNumbers:
         return self.arranged.numbers
 
     @cached_property
@@ -136,20 +136,6 @@ class Clusters:
     def alike(self) -> int:
         """How many clusters there are before the first of another size."""
         return int(self.unusual[0]) if len(self.unusual) else len(self.size)
-
-    def outermost(self, depth: int) -> tuple[Floats, Floats]:
-        """The smallest values of each cluster, rising, and the largest, falling: attribute, cluster, depth."""
-        values, alike = self.arranged.values, self.alike
-        low, high = np.empty((2, len(values), len(self.size), depth))
-        if not depth:
-            return low, high
-        usual = values[:, : alike * self.usual].reshape(len(values), alike, self.usual)
-        low[:, :alike], high[:, :alike] = usual[:, :, :depth], usual[:, :, : -depth - 1 : -1]
-        if len(self.unusual):
-            inward = np.arange(depth)
-            low[:, alike:] = values[:, self.starts[alike:, None] + inward]
-            high[:, alike:] = values[:, self.ends[alike:, None] - 1 - inward]
-        return low, high
 
     @cached_property
     def lowest(self) -> Floats:
@@ -225,7 +211,7 @@ class ClusteredLabels:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ReleasedLabels:
     """What cells and runs release: one row each, one label per cluster."""
 
     clustered: ClusteredLabels
@@ -250,10 +236,10 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedNumbers:
     """What cells and runs release for the clusters. The axes of `values`: attribute, row (a cell and run), cluster."""
 
-    clusters: Clusters
+    clusters: ClusteredNumbers
     values: Floats
 
     @cached_property

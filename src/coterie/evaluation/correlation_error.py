@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import alike
@@ -21,15 +21,15 @@ def correlations(columns: list[Floats]) -> Floats:
     return np.asarray(matrix, dtype=np.float64)
 
 
-def _compute(pair: Pair, settings: Settings) -> Measured:
+def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     names = pair.numeric
     if len(names) < 2:
-        return Measured(None, reason="a correlation needs two numeric attributes")
+        return MeasureResult(None, reason="a correlation needs two numeric attributes")
     before = correlations([pair.before(name) for name in names])
     after = correlations([pair.after(name) for name in names])
     moved = np.abs(before - after)
     others = len(names) - 1
-    return Measured(
+    return MeasureResult(
         float(moved.sum() / (len(names) * others)),
         {name: float(moved[place].sum() / others) for place, name in enumerate(names)},
         {"largest": float(moved.max())},

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.measure import Measured, Settings
+from coterie.evaluation.measure import MeasureResult, Settings
 from coterie.evaluation.pair import bring_together
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
@@ -36,7 +36,7 @@ class Evaluation:
         What was noticed when the two tables were brought together.
     """
 
-    measures: dict[str, Measured]
+    measures: dict[str, MeasureResult]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -164,10 +164,10 @@ def evaluate(
         schema,
         shuffled=_unlinked(released) if shuffled is None else shuffled,
     )
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasureResult] = {}
     for measure in chosen:
         if measure.needs_linkage and pair.unlinked is not None:
-            found[measure.name] = Measured(None, reason=f"needs linked rows: {pair.unlinked}")
+            found[measure.name] = MeasureResult(None, reason=f"needs linked rows: {pair.unlinked}")
         else:
             found[measure.name] = measure.compute(pair, settings)
         if progress:

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.evaluation.clustered import Clusters, Drawn, Numbers, Released
+from coterie.evaluation.clustered import ClusteredNumbers, OriginalNumbers, ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.table.columns.column import CategoryColumn, NumericColumn
@@ -77,9 +77,8 @@ def edges_of(sources: Sequence[NumericColumn], bins: Whole) -> Edges:
     whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(bins[line]))]
     per_unit = bins / (upper - lower)
     per_unit[whole] = 1.0
-    last = (bins[:1] if (bins == bins[0]).all() else bins).astype(
-        np.float64
-    ) - 1.0  # one limit is quicker than many
+    # One limit is quicker than many.
+    last = (bins[:1] if (bins == bins[0]).all() else bins).astype(np.float64) - 1.0
     return Edges(lower[:, None, None], per_unit[:, None, None], last[:, None, None], whole)
 
 
@@ -118,7 +117,7 @@ def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> floa
     return float(divergence(before, after, len(released)))
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     """As `divergence`; the bins of all attributes in one list, row after row."""
     bins = bins_of(released.clusters.numbers, settings)
     clusters, values = released.clusters, released.values
@@ -129,7 +128,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     return np.concatenate([_gain(_histogram(clusters, part, bins), bins) for part in parts], axis=1)
 
 
-def _histogram(clusters: Clusters, values: Floats, bins: Bins) -> Whole:
+def _histogram(clusters: ClusteredNumbers, values: Floats, bins: Bins) -> Whole:
     rows, width = values.shape[1], len(bins.before)
     place = bins.edges.places(values)
     place += (bins.first[:, None] + width * np.arange(rows))[:, :, None]
@@ -160,7 +159,7 @@ class Bins:
     records: int
 
 
-def bins_of(numbers: Numbers, settings: Settings) -> Bins:
+def bins_of(numbers: OriginalNumbers, settings: Settings) -> Bins:
     if settings.bins not in numbers.histograms:
         sources, values = numbers.sources, numbers.records[:, None]
         count = np.array([bin_count(source, settings.bins) for source in sources])
@@ -175,7 +174,7 @@ def bins_of(numbers: Numbers, settings: Settings) -> Bins:
     return found
 
 
-def _drawn(drawn: Drawn, settings: Settings) -> Floats:
+def _drawn(drawn: ReleasedLabels, settings: Settings) -> Floats:
     return divergence(drawn.clustered.histogram, drawn.histogram, drawn.clustered.records)
 
 

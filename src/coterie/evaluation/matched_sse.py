@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
@@ -20,7 +20,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return squared_error(np.sort(column.values), np.sort(released))
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     """Sorted clusters cover stretches of the ordered column: Σ(x − y)² = Σx² − Σ y(2Σx − size·y), around the mean."""
     clusters, numbers = released.clusters, released.clusters.numbers
     if clusters.alone:

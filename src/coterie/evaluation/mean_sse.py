@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import in_variances, squared_error
@@ -15,7 +15,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return squared_error(column.values, released)
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
     return in_variances(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
 

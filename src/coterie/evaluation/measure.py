@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.evaluation.clustered import Drawn, Released
+from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.column import CategoryColumn, NumericColumn
@@ -45,7 +45,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasureResult:
     """A result, or the reason why there is none."""
 
     value: float | None
@@ -73,8 +73,8 @@ class ByAttribute:
 
     numbers: Callable[[NumericColumn, Floats, Settings], float] | None = None
     labels: Callable[[CategoryColumn, Codes, Settings], float] | None = None
-    clusters: Callable[[Released, Settings], Floats] | None = None
-    drawn: Callable[[Drawn, Settings], Floats] | None = None
+    clusters: Callable[[ReleasedNumbers, Settings], Floats] | None = None
+    drawn: Callable[[ReleasedLabels, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
 
     @property
@@ -86,13 +86,13 @@ class ByAttribute:
         return self.labels is not None or self.drawn is not None
 
     def by_row(
-        self, released: Released | Drawn, clusters: Sequence[Codes] | None, settings: Settings
+        self, released: ReleasedNumbers | ReleasedLabels, clusters: Sequence[Codes] | None, settings: Settings
     ) -> Floats | None:
         """One number per attribute and (cell, run). `clusters` holds that of each record; None: each is its own."""
         columns: Sequence[Any]
         values: NDArray[Any]
         one: Callable[[Any, Any, Settings], float] | None
-        if isinstance(released, Drawn):
+        if isinstance(released, ReleasedLabels):
             if self.drawn is not None:
                 return self.drawn(released, settings)[None]
             columns, values, one = (released.clustered.source,), released.codes[None], self.labels
@@ -108,7 +108,7 @@ class ByAttribute:
             [[one(column, row[place], settings) for row in rows] for column, rows, place in lines]
         )
 
-    def compute(self, pair: Pair, settings: Settings) -> Measured:
+    def compute(self, pair: Pair, settings: Settings) -> MeasureResult:
         found: dict[str, float] = {}
         for name, column in pair.original.items():
             released = pair.released[name]
@@ -121,8 +121,8 @@ class ByAttribute:
                 found[name] = self.numbers(column, released.values, settings)
         if not found:
             kind = "numeric attribute" if self.numbers is not None else "category"
-            return Measured(None, reason=f"no {kind} is protected")
-        return Measured(float(self.combine(np.array(list(found.values())))), found)
+            return MeasureResult(None, reason=f"no {kind} is protected")
+        return MeasureResult(float(self.combine(np.array(list(found.values())))), found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +136,12 @@ class Measure:
     needs_linkage: bool  # whether row i of the release must be row i of the original
     rank: int
     attribute: ByAttribute | None = None
-    table: Callable[[Pair, Settings], Measured] | None = None
+    table: Callable[[Pair, Settings], MeasureResult] | None = None
     higher_is_better: bool = False
-    costly: bool = (
-        False  # more than all else: a grid takes it only where rows are synthetic, or where it is named
-    )
+    # More than all else: a grid takes it only where rows are synthetic, or where it is named.
+    costly: bool = False
 
-    def compute(self, pair: Pair, settings: Settings) -> Measured:
+    def compute(self, pair: Pair, settings: Settings) -> MeasureResult:
         if self.attribute is not None:
             return self.attribute.compute(pair, settings)
         assert self.table is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.column import NumericColumn
@@ -15,7 +15,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(np.sum((released - column.values) ** 2))
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     return released.squared_error
 
 

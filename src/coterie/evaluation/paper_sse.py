@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
@@ -22,7 +22,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return float(in_variances(np.float64(once), float(variance(column.values))))
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
     return _twice(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
 

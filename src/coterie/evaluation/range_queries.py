@@ -12,16 +12,16 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.schema.arrays import Floats
 
 MOST_ATTRIBUTES = 3
 
 
-def _compute(pair: Pair, settings: Settings) -> Measured:
+def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     if not pair.numeric:
-        return Measured(None, reason="no numeric attribute is protected")
+        return MeasureResult(None, reason="no numeric attribute is protected")
     if settings.queries < 1:
         raise ParameterError("There is no query to ask.", "Give a number of queries from 1 up.")
     draw = np.random.Generator(np.random.PCG64(settings.seed))
@@ -39,7 +39,7 @@ def _compute(pair: Pair, settings: Settings) -> Measured:
         after[number] = _share(pair.after, box)
     off = np.abs(before - after)
     relative = off / np.maximum(before, 0.01)
-    return Measured(
+    return MeasureResult(
         float(relative.mean()),
         details={
             "queries": settings.queries,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Numbers, Released
+from coterie.evaluation.clustered import OriginalNumbers, ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.semantic_distance import from_drawn, from_labels
 from coterie.schema.arrays import Floats, Whole
@@ -17,11 +17,11 @@ from coterie.table.columns.column import NumericColumn
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    units = Numbers.of([column]).error_unit(column.values[None])[0]
+    units = OriginalNumbers.of([column]).error_unit(column.values[None])[0]
     return float(np.mean(np.abs(column.values - released) / units))
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     """Σ w|x − y| over a cluster is |y·Σw − Σwx| if y lies beyond it; else running sums are split where y falls."""
     clusters = released.clusters
     arranged, records = clusters.arranged, clusters.arranged.values.shape[1]
@@ -41,7 +41,7 @@ def _clusters(released: Released, settings: Settings) -> Floats:
     return np.asarray(error.sum(axis=2) / records, dtype=np.float64)
 
 
-def _among(released: Released, found: Whole) -> Floats:
+def _among(released: ReleasedNumbers, found: Whole) -> Floats:
     """The error of values that fall inside their clusters; `found` are their places among all values."""
     clusters = released.clusters
     attributes, rows, width = released.values.shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Drawn
+from coterie.evaluation.clustered import ReleasedLabels
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats
 from coterie.table.columns.change import semantic_distance
@@ -16,7 +16,7 @@ def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> 
     return semantic_distance(column, released)
 
 
-def from_drawn(drawn: Drawn, settings: Settings) -> Floats:
+def from_drawn(drawn: ReleasedLabels, settings: Settings) -> Floats:
     return np.asarray(drawn.distance / drawn.clustered.records, dtype=np.float64)
 
 

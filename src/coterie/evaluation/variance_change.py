@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import alike, relative_change, variance_change
@@ -15,7 +15,7 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
     return variance_change(column.values, released)
 
 
-def _clusters(released: Released, settings: Settings) -> Floats:
+def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
     records = numbers.records.shape[1]
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.chain.noise.seeded import owner_seed
-from coterie.comparison.engine import run_cells
+from coterie.comparison.engine import Trials, run_cells
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SortedTable
-from coterie.evaluation.clustered import Released
+from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.papers.drawing import heatmaps
@@ -116,7 +116,7 @@ Describe = Callable[[pa.Table], Schema]
 METHOD = "idp-ls"
 
 
-def _squared(released: Released, settings: Settings) -> Floats:
+def _squared(released: ReleasedNumbers, settings: Settings) -> Floats:
     return released.squared_error
 
 
@@ -217,7 +217,7 @@ def _errors(
     consecutive = isinstance(seeds, range)
     for place, seed in enumerate([seeds[0]] if consecutive else seeds):
         runs = len(seeds) if consecutive else 1
-        for block in run_cells(ready, cells, runs, seed, [SQUARED], Settings()):
+        for block in run_cells(ready, cells, Trials(runs, seed, [SQUARED], Settings())):
             for values, cell in zip(block.values[SQUARED.name], block.cells, strict=True):
                 found[cells.index(cell), place : place + runs] = values
     return found

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from coterie.comparison.engine import run_cells
+from coterie.comparison.engine import Trials, run_cells
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation import get_measure
@@ -81,7 +81,7 @@ def paper_grid(
     single: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
     spread: dict[str, dict[tuple[str, str, int], Floats]] = {name: {} for name in measures}
     ordered = sorted(cells, key=lambda cell: cell.k)
-    for block in run_cells(ready, ordered, runs, seed, chosen, settings or Settings(), find):
+    for block in run_cells(ready, ordered, Trials(runs, seed, chosen, settings or Settings()), find):
         for measure in chosen:
             assert measure.attribute is not None
             values = block.values[measure.name]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
-from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair
 from coterie.report.examples import shown
 from coterie.report.ranking import is_synthetic
@@ -38,7 +38,7 @@ def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict
     return lines
 
 
-def _one(measure: Measure, cell: Cell, pair: Pair, settings: Settings) -> Measured:
+def _one(measure: Measure, cell: Cell, pair: Pair, settings: Settings) -> MeasureResult:
     if measure.needs_linkage and is_synthetic(cell.method):
-        return Measured(None, reason="rows are synthetic")
+        return MeasureResult(None, reason="rows are synthetic")
     return measure.compute(pair, settings)

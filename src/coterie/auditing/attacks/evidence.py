@@ -189,28 +189,19 @@ def side_by_side(original: Side, release: Side, control: Side | None, schema: Sc
 
 
 def _protected(attribute: Attribute, original: Column, released: Column, control: Column | None) -> Seen:
+    values = _values(original), _values(released), None if control is None else _values(control)
     if isinstance(original, CategoryColumn):
-        largest = float(original.distance.max()) or 1.0
+        # δ over its largest value: a label weighs at most as much as a number does.
+        distance = original.distance / (float(original.distance.max()) or 1.0)
+        from_data = attribute.domain_from_data
         return Seen(
-            attribute.name,
-            False,
-            _values(original),
-            _values(released),
-            None if control is None else _values(control),
-            1.0,
-            0.0,
-            1.0,
-            # δ over its largest value: a label weighs at most as much as a number does.
-            distance=original.distance / largest,
-            bounds_from_data=attribute.domain_from_data,
+            attribute.name, False, *values, 1.0, 0.0, 1.0, distance=distance, bounds_from_data=from_data
         )
     domain = original.domain
     return Seen(
         attribute.name,
         True,
-        _values(original),
-        _values(released),
-        None if control is None else _values(control),
+        *values,
         float(domain.width),
         domain.lower,
         domain.upper,
@@ -237,18 +228,10 @@ def _kept(attribute: Attribute, *columns: pa.ChunkedArray | None) -> Seen:
         ).combine_chunks()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
         found = np.split(codes, np.cumsum([len(c) for c in present])[:-1])
-    lower, upper = float(found[0].min()), float(found[0].max())
-    return Seen(
-        name,
-        numeric,
-        found[0],
-        found[1],
-        found[2] if len(found) > 2 else None,
-        (upper - lower) or 1.0,
-        lower,
-        upper,
-        protected=False,
-    )
+    (original, released), control = found[:2], found[2] if len(found) > 2 else None
+    lower, upper = float(original.min()), float(original.max())
+    width = (upper - lower) or 1.0
+    return Seen(name, numeric, original, released, control, width, lower, upper, protected=False)
 
 
 def _kept_numbers(columns: Sequence[pa.ChunkedArray], attribute: Attribute) -> list[Floats] | None:

@@ -199,9 +199,8 @@ def percent(share: float) -> str:
 
 
 def interval_words(estimate: Estimate, looked_at: int = 1) -> str:
-    value, low = (
-        percent(max(end, 0.0)) for end in (estimate.value, estimate.low)
-    )  # luck can leave a risk below 0
+    # Luck can leave a risk below 0.
+    value, low = (percent(max(end, 0.0)) for end in (estimate.value, estimate.low))
     if estimate.low == estimate.high:
         return value
     widened = f", widened for the choice among {looked_at}" if looked_at > 1 else ""

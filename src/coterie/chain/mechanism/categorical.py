@@ -27,7 +27,7 @@ from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class LabelScores:
     """How many records of each cluster hold each label, and m(S_j, a) of Sánchez et al. 2016, eq. (4) for every
     cluster and label.
 
@@ -47,16 +47,16 @@ class MarginalityCentroid(Mechanism):
     stages: str = "marginality centroid · no noise"
     many_runs: ClassVar[bool] = True
 
-    def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
+    def centroids(self, column: CategoryColumn, clustering: Clustering) -> LabelScores:
         return _scores(column, clustering)
 
-    def sensitivity(self, column: CategoryColumn, centroids: Scores, k: int) -> Floats:
+    def sensitivity(self, column: CategoryColumn, centroids: LabelScores, k: int) -> Floats:
         return np.zeros(1)
 
     def noise(
         self,
         column: CategoryColumn,
-        centroids: Scores,
+        centroids: LabelScores,
         sensitivity: Floats,
         epsilon: Fraction,
         sampler: Sampler,
@@ -77,16 +77,16 @@ class ExponentialMechanism(Mechanism):
         """Odds of e^(ε·k/2) between the best and the worst label of a cluster of k, where all records agree."""
         return Fraction(2, k)
 
-    def centroids(self, column: CategoryColumn, clustering: Clustering) -> Scores:
+    def centroids(self, column: CategoryColumn, clustering: Clustering) -> LabelScores:
         return _scores(column, clustering)
 
-    def sensitivity(self, column: CategoryColumn, centroids: Scores, k: int) -> Floats:
+    def sensitivity(self, column: CategoryColumn, centroids: LabelScores, k: int) -> Floats:
         return np.array([self.spread(column, centroids.clusters)])
 
     def noise(
         self,
         column: CategoryColumn,
-        centroids: Scores,
+        centroids: LabelScores,
         sensitivity: Floats,
         epsilon: Fraction,
         sampler: Sampler,
@@ -95,9 +95,9 @@ class ExponentialMechanism(Mechanism):
         return exponential_mechanism(centroids.marginality, epsilon, spread, sampler, name, centroids.line)
 
 
-def _scores(column: CategoryColumn, clustering: Clustering) -> Scores:
+def _scores(column: CategoryColumn, clustering: Clustering) -> LabelScores:
     counts, line = label_counts(column, clustering)
-    return Scores(counts, line, marginality(counts, column.distance), clustering.shape.clusters)
+    return LabelScores(counts, line, marginality(counts, column.distance), clustering.shape.clusters)
 
 
 def label_counts(column: CategoryColumn, clustering: Clustering) -> tuple[Floats, Whole]:
@@ -141,7 +141,7 @@ class SortedLabels(ExponentialMechanism):
     def noise(
         self,
         column: CategoryColumn,
-        centroids: Scores,
+        centroids: LabelScores,
         sensitivity: Floats,
         epsilon: Fraction,
         sampler: Sampler,

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid
-from coterie.chain.partition.clustering import Clustering, Summary, mean, summarise, trimmed_mean
+from coterie.chain.partition.clustering import Clustering, ClusterSummary, mean, summarise, trimmed_mean
 from coterie.chain.sensitivity import SORTED_LIST, Bound
 from coterie.chain.synthesis.marginal import Marginal, Steps, rounded
 from coterie.schema.arrays import Floats
@@ -27,7 +27,7 @@ class Centroid:
 
     name: str
     depth: int
-    compute: Callable[[Summary], Floats]
+    compute: Callable[[ClusterSummary], Floats]
 
 
 MEAN = Centroid("mean", 0, mean)
@@ -36,7 +36,7 @@ TRIMMED_MEAN = Centroid("trimmed mean", 3, trimmed_mean)
 
 @dataclass(frozen=True, slots=True)
 class Centroids:
-    summary: Summary
+    summary: ClusterSummary
     values: Floats
 
 

@@ -128,8 +128,7 @@ def scaled_exp(exponent: Fraction, bits: int) -> int:
     """exp(-exponent)·2^bits, off by less than 2."""
     if exponent > bits:
         return 0  # below 1 already
-    context = Context(
-        prec=bits // 3 + 20
-    )  # 2^bits has fewer than bits/3 digits; 20 more swallow the rounding
+    # 2^bits has fewer than bits/3 digits; 20 more swallow the rounding.
+    context = Context(prec=bits // 3 + 20)
     gamma = context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
     return int(context.multiply(context.exp(-gamma), Decimal(2**bits)))

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from coterie.chain.partition.clustering import Shape
+from coterie.chain.partition.clustering import ClusterShape
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole, Words
 
@@ -39,7 +39,7 @@ class NoiseGrid:
     blind: bool = False
 
 
-def public_grid(lower: float, upper: float, epsilon: Fraction, shape: Shape) -> NoiseGrid:
+def public_grid(lower: float, upper: float, epsilon: Fraction, shape: ClusterShape) -> NoiseGrid:
     """The grid for centroids in [lower, upper], one for each cluster."""
     clusters, largest, smallest = shape.clusters, shape.largest, shape.smallest
     width, bound = Fraction(upper) - Fraction(lower), max(abs(Fraction(lower)), abs(Fraction(upper)))

@@ -18,7 +18,7 @@ from coterie.table.memory_limit import room_for
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ClusterShape:
     """What is public about a clustering: numbers that follow from n and k."""
 
     records: int
@@ -27,11 +27,11 @@ class Shape:
     largest: int
 
     @classmethod
-    def of(cls, sizes: Whole) -> Shape:
+    def of(cls, sizes: Whole) -> ClusterShape:
         return cls(int(sizes.sum()), len(sizes), int(sizes.min()), int(sizes.max()))
 
     @classmethod
-    def ranked(cls, records: int, k: int) -> Shape:
+    def ranked(cls, records: int, k: int) -> ClusterShape:
         """⌊n/k⌋ clusters of k, the last takes the remainder."""
         clusters = records // k
         return cls(records, clusters, k if clusters > 1 else records, k + records % k)
@@ -47,11 +47,11 @@ class Clustering:
 
     labels: Codes
     sizes: Whole
-    whole: Shape | None = None
+    whole: ClusterShape | None = None
 
     @property
-    def shape(self) -> Shape:
-        return self.whole or Shape.of(self.sizes)
+    def shape(self) -> ClusterShape:
+        return self.whole or ClusterShape.of(self.sizes)
 
     @property
     def count(self) -> int:
@@ -63,7 +63,7 @@ class Clustering:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ClusterSummary:
     """Row c describes cluster c. `low` holds its smallest values, rising; `high` its largest, falling; 0, 1 or 3 of each.
 
     `total` is defined to the last bit: plain double addition in record order, whatever the engine. An extreme that is
@@ -74,22 +74,22 @@ class Summary:
     total: Floats
     low: Floats
     high: Floats
-    whole: Shape | None = None  # of the clustering that these clusters are a piece of
+    whole: ClusterShape | None = None  # of the clustering that these clusters are a piece of
 
     @property
-    def shape(self) -> Shape:
-        return self.whole or Shape.of(self.size)
+    def shape(self) -> ClusterShape:
+        return self.whole or ClusterShape.of(self.size)
 
 
 # Clusters → centroids: the mean, and the mean after the pre-processing of Soria-Comas et al., §3.2.2.
 
 
-def mean(summary: Summary) -> Floats:
+def mean(summary: ClusterSummary) -> Floats:
     """Soria-Comas et al., §3.1: the arithmetic mean of the cluster."""
     return summary.total / summary.size
 
 
-def trimmed_mean(summary: Summary) -> Floats:
+def trimmed_mean(summary: ClusterSummary) -> Floats:
     """Soria-Comas et al., §3.2.2: the mean once the smallest value is replaced by the second smallest, the largest by
     the second largest."""
     replaced = summary.low[:, 1] - summary.low[:, 0] + summary.high[:, 1] - summary.high[:, 0]
@@ -206,7 +206,7 @@ DEPTHS = (0, 1, 3)
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer
 
 
-def summarise(values: Floats, clustering: Clustering, depth: int) -> Summary:
+def summarise(values: Floats, clustering: Clustering, depth: int) -> ClusterSummary:
     """Sum of each cluster, and its `depth` smallest and largest values (0, 1 or 3)."""
     if depth not in DEPTHS:
         raise ParameterError(f"A summary of depth {depth} does not exist.", "Choose depth 0, 1 or 3.")
@@ -228,13 +228,13 @@ def summarise(values: Floats, clustering: Clustering, depth: int) -> Summary:
     if not depth:
         add_up(column, labels, total)
         none = np.empty((q, 0))
-        return Summary(clustering.sizes, total, none, none, clustering.whole)
+        return ClusterSummary(clustering.sizes, total, none, none, clustering.whole)
     ends = np.cumsum(clustering.sizes, dtype=np.int32)
     together = room_for(len(values), np.float64)
     bring_together(column, labels, ends - clustering.sizes.astype(np.int32), together)
     outermost = np.empty((2 * depth, q))
     (keep_one if depth == 1 else keep_three)(together, ends, total, outermost)
-    return Summary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
+    return ClusterSummary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
 
 
 def by_cluster(values: Floats, clustering: Clustering) -> Floats:
@@ -267,7 +267,7 @@ def attach(cluster_values: Floats, clustering: Clustering, out: Floats | None = 
     return out
 
 
-def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> Summary:
+def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> ClusterSummary:
     labels, sizes, q = clustering.labels, clustering.sizes, clustering.count
     # bincount adds in record order, one double at a time: the same bits as the compiled loop.
     total: Floats = np.bincount(labels, weights=values, minlength=q).astype(np.float64)
@@ -278,4 +278,4 @@ def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> Su
     for d in range(depth):
         low[:, d] = ordered[ends - sizes + d]
         high[:, d] = ordered[ends - 1 - d]
-    return Summary(sizes, total, low, high, clustering.whole)
+    return ClusterSummary(sizes, total, low, high, clustering.whole)

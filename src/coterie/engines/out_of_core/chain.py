@@ -18,7 +18,7 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.partition._compiled import compiled
-from coterie.chain.partition.clustering import Clustering, Piece, Ranking, Shape, summarise
+from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, Ranking, summarise
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
@@ -65,7 +65,7 @@ class InMemorySort:
         self._batches.clear()
         clustering = individual_ranking(np.ascontiguousarray(records["key"]), self.k)
         fields = {name: np.ascontiguousarray(records[name]) for name in records.dtype.names or ()}
-        assert clustering.shape == Shape.ranked(len(records), self.k)
+        assert clustering.shape == ClusterShape.ranked(len(records), self.k)
         yield Piece(0, clustering, np.arange(len(records)), fields)
 
 
@@ -96,7 +96,7 @@ class ExternalSort:
         self.scratch.append("column", values)
 
     def pieces(self) -> Iterator[Piece]:
-        shape = Shape.ranked(self.records, self.k)
+        shape = ClusterShape.ranked(self.records, self.k)
         first, carried = 0, np.empty(0, dtype=self._numbered)
         buckets = self.buckets()
         names = self._distribute(buckets)
@@ -236,7 +236,7 @@ def piece_values(
 def alone(first: int, rows: Whole, fields: Mapping[str, NDArray[Any]], records: int) -> Piece:
     """k = 1: every record is its own cluster, numbered as it comes; `records` are those of the whole table."""
     count = len(rows)
-    whole = Shape(records, records, 1, 1)
+    whole = ClusterShape(records, records, 1, 1)
     clustering = Clustering(np.arange(count, dtype=np.int32), np.ones(count, dtype=np.int64), whole)
     return Piece(first, clustering, rows, fields)
 

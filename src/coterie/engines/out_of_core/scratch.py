@@ -20,9 +20,8 @@ from coterie.table.address import is_database
 from coterie.table.file_lock import FileLock
 
 _OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
-_held: dict[
-    Path, FileLock
-] = {}  # folders that this process has locked; the operating system lets go when it ends
+# Folders that this process has locked; the operating system lets go when it ends.
+_held: dict[Path, FileLock] = {}
 
 
 @dataclass(frozen=True, slots=True)

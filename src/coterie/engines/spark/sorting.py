@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.chain.partition.clustering import Clustering, Piece, Shape
+from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece
 from coterie.chain.partition.univariate import ranks
 from coterie.schema.arrays import Codes, Floats, Whole
 
@@ -63,7 +63,7 @@ class SparkRanking:
         buckets = self._with_bucket(frame, keys, rows).persist()
         counts = {row[0]: row[1] for row in buckets.groupBy(_BUCKET).count().collect()}
         offsets = np.cumsum([0, *(counts.get(number, 0) for number in range(len(keys) + 1))])
-        shape, k = Shape.ranked(self.records, self.k), self.k
+        shape, k = ClusterShape.ranked(self.records, self.k), self.k
         columns = [name for name in frame.columns if name != ROW]
 
         def inside(table: pa.Table) -> pa.Table:
@@ -169,7 +169,7 @@ def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) 
 
 
 def cut(
-    table: pa.Table, offset: int, k: int, shape: Shape, columns: Sequence[str]
+    table: pa.Table, offset: int, k: int, shape: ClusterShape, columns: Sequence[str]
 ) -> tuple[Piece | None, pa.Table | None]:
     """A bucket whose first record has rank `offset`: the clusters inside it, and the records of those it shares."""
     table = table.sort_by(ROW)  # record order, which a shuffle does not keep
@@ -187,7 +187,7 @@ def cut(
     return _piece(mine, first, labels, end - first, shape, columns), edge if len(edge) else None
 
 
-def together(table: pa.Table, shape: Shape, columns: Sequence[str]) -> Piece:
+def together(table: pa.Table, shape: ClusterShape, columns: Sequence[str]) -> Piece:
     """One cluster, from the buckets that shared it."""
     table = table.sort_by(ROW)
     first = table.column(_CLUSTER)[0].as_py()
@@ -195,7 +195,7 @@ def together(table: pa.Table, shape: Shape, columns: Sequence[str]) -> Piece:
 
 
 def _piece(
-    table: pa.Table, first: int, labels: Codes, count: int, shape: Shape, columns: Sequence[str]
+    table: pa.Table, first: int, labels: Codes, count: int, shape: ClusterShape, columns: Sequence[str]
 ) -> Piece:
     sizes = np.bincount(labels, minlength=count).astype(np.int64)
     fields = {name: table.column(name).to_numpy() for name in columns}

@@ -13,7 +13,7 @@ from typing import Any
 from coterie.auditing import Audit
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
-from coterie.auditing.audit import Promised, chosen
+from coterie.auditing.audit import QuotedPromise, chosen
 from coterie.auditing.auditing_release import audit
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
@@ -62,7 +62,7 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
     preview = protect(sample, schema, **settings, epsilon=choice.epsilon or None, seed=SEED)
     found = audit(sample, preview, schema, k=expected.k, **shared)
     guarantee = expected.guarantee
-    promise = Promised(choice.method, guarantee.status, guarantee.label, expected.odds)
+    promise = QuotedPromise(choice.method, guarantee.status, guarantee.label, expected.odds)
     return replace(found, subject="preview with seeded noise", promised=promise)
 
 

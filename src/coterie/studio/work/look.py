@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.evaluation import all_measures
 from coterie.evaluation.correlation_error import correlations
-from coterie.evaluation.measure import Measure, Measured, Settings
+from coterie.evaluation.measure import Measure, MeasureResult, Settings
 from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
 from coterie.publication.protect import protect
@@ -79,7 +79,7 @@ def _counted(before: Column, after: Column) -> dict[str, Any]:
 
 def _measured(measure: Measure, pair: Pair) -> dict[str, Any]:
     if measure.needs_linkage and pair.unlinked is not None:
-        found = Measured(None, reason=f"needs linked rows: {pair.unlinked}")
+        found = MeasureResult(None, reason=f"needs linked rows: {pair.unlinked}")
     else:
         found = measure.compute(pair, Settings(seed=SEED))
     return {
