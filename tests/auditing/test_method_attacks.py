@@ -13,7 +13,7 @@ from attack_tables import mixed, mixed_schema, normals, normals_schema, real_dat
 from coterie import Schema
 from coterie.auditing import audit_method
 from coterie.auditing.attacks._distinguishing import Runs, best_event, likelihood_ratio
-from coterie.auditing.attacks.finding import Finding, Level
+from coterie.auditing.attacks.finding import Finding, Level, epsilon_lower_bound
 from coterie.auditing.attacks.floating_point import off_grid
 from coterie.auditing.attacks.replaced_minimum import multiplier
 from coterie.auditing.attacks.threshold_queries import QueryInterface, reconstruct
@@ -144,7 +144,7 @@ def test_the_event_is_chosen_and_tested_on_different_runs() -> None:
     fresh = [noise(), noise()]
     honest = score(fresh[0].views["noise"]).mean() - score(fresh[1].views["noise"]).mean()
     assert flattered > 5 * abs(honest)
-    assert best_event(first, second).bound(*fresh) < 0.5
+    assert epsilon_lower_bound(*best_event(first, second).counts(*fresh)) < 0.5
 
 
 def test_last_bits_tell_the_true_value_with_naive_noise_and_not_with_the_exact_sampler() -> None:

@@ -22,9 +22,8 @@ from coterie.schema.taxonomy.orders import path_length
 @dataclass(frozen=True, slots=True)
 class Bound:
     formula: str
-    citation: str
-    depth: int
     compute: Callable[[ClusterSummary, Domain, int], Floats]
+    depth: int = 0  # how many of a cluster's outermost values it reads
     # n, k → scale times ε in units of the domain's width: at least so wide, whatever the data. None: it may be 0.
     reach: Callable[[int, int], Fraction] | None = None
     needs_all_clusters: bool = False  # it adds up over clusters: a piece of them would give too small a bound
@@ -43,13 +42,7 @@ def _domain_over_k(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     return np.full(len(summary.size), quotient_up(numerator, denominator * k))
 
 
-DOMAIN_OVER_K = Bound(
-    formula="Δ/k",
-    citation="Sánchez et al. 2016, Lemma 1",
-    depth=0,
-    compute=_domain_over_k,
-    reach=lambda n, k: Fraction(1, k),
-)
+DOMAIN_OVER_K = Bound("Δ/k", _domain_over_k, reach=lambda n, k: Fraction(1, k))
 
 
 # (n/k)·Δ/k: every centroid may move by Δ/k at once (Sánchez et al. 2016, §2.4 and §3.1, for multivariate groups).
@@ -69,13 +62,7 @@ def _domain_over_k_each(summary: ClusterSummary, domain: Domain, k: int) -> Floa
     return np.full(len(summary.size), float_up(Fraction(records, k) * each))
 
 
-DOMAIN_OVER_K_EACH = Bound(
-    formula="(n/k)·Δ/k",
-    citation="Sánchez et al. 2016, §2.4",
-    depth=0,
-    compute=_domain_over_k_each,
-    reach=lambda n, k: Fraction(n, k * k),
-)
+DOMAIN_OVER_K_EACH = Bound("(n/k)·Δ/k", _domain_over_k_each, reach=lambda n, k: Fraction(n, k * k))
 
 
 # Δ/|C|: how far one record of a cluster moves its mean when membership is fixed (Soria-Comas et al., §3.1).
@@ -89,13 +76,7 @@ def _domain_over_size(summary: ClusterSummary, domain: Domain, k: int) -> Floats
     return each.take(summary.size)
 
 
-DOMAIN_OVER_SIZE = Bound(
-    formula="Δ/|C|",
-    citation="Soria-Comas et al., §3.1",
-    depth=0,
-    compute=_domain_over_size,
-    reach=lambda n, k: Fraction(1, 2 * k),
-)
+DOMAIN_OVER_SIZE = Bound("Δ/|C|", _domain_over_size, reach=lambda n, k: Fraction(1, 2 * k))
 
 
 # Δ/|C| for the sorted list of means *as computed*: Sánchez et al. 2016, Lemma 1 with room for rounding.
@@ -121,13 +102,7 @@ def _sorted_list(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     return np.array([float_up(reach / int(size)) for size in sizes])[which]
 
 
-SORTED_LIST = Bound(
-    formula="Δ/|C| (with room for rounding)",
-    citation="Sánchez et al. 2016, Lemma 1",
-    depth=0,
-    compute=_sorted_list,
-    reach=lambda n, k: Fraction(1, 2 * k),
-)
+SORTED_LIST = Bound("Δ/|C| (with room for rounding)", _sorted_list, reach=lambda n, k: Fraction(1, 2 * k))
 
 
 # Bounds that read the data: local and cluster-based sensitivity (Soria-Comas et al., Prop. 2 and 3).
@@ -143,13 +118,7 @@ def _local(summary: ClusterSummary, domain: Domain, k: int) -> Floats:
     return np.maximum(upward, downward) / summary.size
 
 
-LOCAL = Bound(
-    formula="max(max A − min C, max C − min A)/|C|",
-    citation="Soria-Comas et al., Prop. 2",
-    depth=1,
-    compute=_local,
-    reach=lambda n, k: Fraction(1, 4 * k),
-)
+LOCAL = Bound("max(max A − min C, max C − min A)/|C|", _local, depth=1, reach=lambda n, k: Fraction(1, 4 * k))
 
 
 # Cluster-based local sensitivity of the trimmed mean, membership fixed (Soria-Comas et al., Prop. 3, expressions (1)–(3)).
@@ -191,11 +160,7 @@ def effective_multiplier(summary: ClusterSummary) -> float:
 
 
 CLUSTER_BASED = Bound(
-    formula="max(expression (2), expression (3))/|C|",
-    citation="Soria-Comas et al., Prop. 3",
-    depth=3,
-    compute=_cluster_based,
-    multiplier=effective_multiplier,
+    "max(expression (2), expression (3))/|C|", _cluster_based, depth=3, multiplier=effective_multiplier
 )
 
 
@@ -222,11 +187,7 @@ def _cluster_based_joint(summary: ClusterSummary, domain: Domain, k: int) -> Flo
 
 
 CLUSTER_BASED_JOINT = Bound(
-    formula="max(Σ expression (2), Σ expression (3))/|C|",
-    citation="Soria-Comas et al., Prop. 3, summed",
-    depth=3,
-    needs_all_clusters=True,
-    compute=_cluster_based_joint,
+    "max(Σ expression (2), Σ expression (3))/|C|", _cluster_based_joint, depth=3, needs_all_clusters=True
 )
 
 

@@ -100,7 +100,7 @@ def grid_measures(
                     f"'{measure.name}' looks at whole rows, so a grid does not give it.",
                     "Take it from a release with `coterie evaluate`.",
                 )
-        elif (by.of_numbers and True in kinds) or (by.of_labels and False in kinds):
+        elif any(by.knows(numbers=kind) for kind in kinds):
             chosen.append(measure)
     return chosen
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class SortedTable:
             numbers = self._numbers.get(names)
             if numbers is None:
                 numbers = self._numbers[names] = OriginalNumbers.of(
-                    [_numeric(self.original[name]) for name in names]
+                    [cast(NumericColumn, self.original[name]) for name in names]
                 )
             along = numbers.records + 0.0  # no -0.0 is left
             if key is not None:
@@ -117,11 +117,6 @@ class SortedTable:
                 along += 0.0
             self._known[names, key] = Arranged(numbers, along)
         return self._known[names, key]
-
-
-def _numeric(column: Column) -> NumericColumn:
-    assert isinstance(column, NumericColumn)
-    return column
 
 
 # The seeded draws of many runs at once, behind the interface through which mechanisms ask for noise.
@@ -169,7 +164,7 @@ class SharedNoise:
         return noisy
 
     def uniform_words(self, count: int, stream: str) -> Words:
-        return self._drawn(_as_they_are, stream, count)
+        return self._drawn(np.asarray, stream, count)
 
     def _drawn(self, make: Callable[[Words], NDArray[Any]], stream: str, count: int) -> NDArray[Any]:
         """A stream does not depend on how much of it is read, so larger k take the beginning of what smaller ones had."""
@@ -191,7 +186,3 @@ class SharedNoise:
             for start in range(0, len(pairs), together)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _as_they_are(words: Words) -> Words:
-    return words

@@ -52,14 +52,10 @@ class OriginalNumbers:
         """Up to which squared error a constant attribute counts as unchanged."""
         return rounding(self.records)[:, None]
 
-    @cached_property
-    def some_constant(self) -> bool:
-        """Whether an attribute has one value only, so that nothing can be divided by its variance."""
-        return bool((self.variance <= 0).any())
-
     def error_unit(self, values: Floats) -> Floats:
         """What an error of each value is compared with; one row per attribute."""
-        units = np.maximum([[sanity_bound(source)] for source in self.sources], np.abs(values))
+        # The sanity bound of Sánchez et al. 2016, §4.2: a hundredth of the domain.
+        units = np.maximum([[float(source.domain.width) / 100] for source in self.sources], np.abs(values))
         for place, source in enumerate(self.sources):
             if not source.attribute.type.has_zero:
                 units[place] = source.domain.width
@@ -171,11 +167,6 @@ class ClusteredNumbers:
         return np.asarray(np.einsum("ai,ai->a", gaps, gaps)[:, None])
 
 
-def sanity_bound(column: NumericColumn) -> float:
-    """Sánchez et al. 2016, §4.2: a hundredth of the domain."""
-    return float(column.domain.width) / 100
-
-
 # Categories as clusters: what by-cluster measures need, computed once and used by every ε, method and run.
 #
 # semantic distance of a cluster = m(S, released label), the marginality of Sánchez et al. 2016, Eq. (4)
@@ -251,15 +242,12 @@ class ReleasedNumbers:
     def around_mean(self) -> tuple[Floats, Floats]:
         """Σ over records of the released value less the original's mean, and of its square."""
         distance = self.values - self.clusters.numbers.mean[:, None]
-        return self.over_records(distance), self.over_squares(distance)
+        total = self.clusters.usual * distance.sum(axis=2) + self._rest(distance)
+        return total, self.over_squares(distance)
 
     @cached_property
     def gaps(self) -> Floats:
         return np.asarray(self.values - self.clusters.mean[:, None])
-
-    def over_records(self, values: Floats) -> Floats:
-        """Σ size · value."""
-        return np.asarray(self.clusters.usual * values.sum(axis=2) + self._rest(values))
 
     def over_squares(self, values: Floats) -> Floats:
         """Σ size · value². Not `@`: BLAS would start threads of its own inside ours."""

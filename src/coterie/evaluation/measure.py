@@ -77,13 +77,9 @@ class ByAttribute:
     drawn: Callable[[ReleasedLabels, Settings], Floats] | None = None
     combine: Callable[[Floats], Floats] = mean_of_attributes
 
-    @property
-    def of_numbers(self) -> bool:
-        return self.numbers is not None or self.clusters is not None
-
-    @property
-    def of_labels(self) -> bool:
-        return self.labels is not None or self.drawn is not None
+    def knows(self, *, numbers: bool) -> bool:
+        """Whether it measures numbers, or else labels."""
+        return any((self.numbers, self.clusters) if numbers else (self.labels, self.drawn))
 
     def by_row(
         self, released: ReleasedNumbers | ReleasedLabels, clusters: Sequence[Codes] | None, settings: Settings

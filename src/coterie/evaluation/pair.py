@@ -65,7 +65,8 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
             detail=f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
         )
     try:
-        after = as_they_are(released, _without_identifiers(schema))
+        rest = tuple(schema[name] for name in visible)
+        after = as_they_are(released, schema.model_copy(update={"attributes": rest}))
     except (DataError, SchemaError) as error:  # there are two files: say which one
         raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None
     if after.records != released.num_rows:
@@ -110,11 +111,6 @@ def _opened(attribute: Attribute) -> Attribute:
     if attribute.missing is Missing.IMPUTE:  # the middle of the declared domain, not of the opened one
         update["impute"] = stand_in(attribute, attribute.bounds(), step_of(attribute))
     return attribute.model_copy(update=update)
-
-
-def _without_identifiers(schema: Schema) -> Schema:
-    rest = tuple(a for a in schema.attributes if a.role is not Role.IDENTIFIER)
-    return schema.model_copy(update={"attributes": rest})
 
 
 def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> None:

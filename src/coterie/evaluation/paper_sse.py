@@ -24,12 +24,9 @@ def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> flo
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     numbers = released.clusters.numbers
-    return _twice(released.squared_error / numbers.records.shape[1], numbers.variance, numbers.rounding)
-
-
-def _twice(error: Floats | np.floating, variance: Floats | float, rounding: Floats) -> Floats:
-    """One division after the other: the square of a variance of 1e160 is no double."""
-    return in_variances(in_variances(error, variance, rounding), variance)
+    error = released.squared_error / numbers.records.shape[1]
+    # One division after the other: the square of a variance of 1e160 is no double.
+    return in_variances(in_variances(error, numbers.variance, numbers.rounding), numbers.variance)
 
 
 MEASURE = Measure(

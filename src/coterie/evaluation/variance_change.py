@@ -21,7 +21,7 @@ def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     # Around the original's mean: close enough to the release's own for the difference of squares to be exact.
     shift, squares = released.around_mean
     after = (squares - shift * shift / records) / (records - 1)
-    if numbers.some_constant:  # then any variance counts, even what rounding leaves
+    if (numbers.variance <= 0).any():  # a constant attribute: any variance counts, even what rounding leaves
         after = np.where(alike(released.values), 0.0, after)
     return relative_change(numbers.variance, after)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -56,9 +57,6 @@ class Event:
     reverse: bool  # likelier on the second table
     holds: Callable[[Runs], Flags]
 
-    def bound(self, first: Runs, second: Runs) -> float:
-        return epsilon_lower_bound(*self.counts(first, second))
-
     def counts(self, first: Runs, second: Runs) -> tuple[int, int, int, int]:
         return _counts(self.holds(first), self.holds(second), reverse=self.reverse)
 
@@ -100,31 +98,27 @@ def _events(fit: Runs, fit2: Runs, first: Runs, second: Runs) -> Iterator[tuple[
     for name in fit.patterns:
         for codes in (fit.patterns[name], fit2.patterns[name]):
             found, counts = np.unique(codes, return_counts=True)
+            shown = partial(_shows, name, found[np.argmax(counts)])
             for reverse in (False, True):
-                event = Event(f"{name}: one pattern", reverse, _is(name, found[np.argmax(counts)]))
-                yield event.bound(first, second), event
+                event = Event(f"{name}: one pattern", reverse, shown)
+                yield epsilon_lower_bound(*event.counts(first, second)), event
     for name in fit.views:
         score = likelihood_ratio(fit.views[name], fit2.views[name])
         left, right = score(first.views[name]), score(second.views[name])
         for threshold in np.unique(np.quantile(np.concatenate([left, right]), np.linspace(0.02, 0.98, 49))):
-            above = Event(
-                f"{name}: likelihood ratio above a threshold", False, _above(name, score, threshold)
-            )
-            yield epsilon_lower_bound(*_counts(left > threshold, right > threshold, reverse=False)), above
-            below = Event(f"{name}: likelihood ratio below a threshold", True, _below(name, score, threshold))
-            yield epsilon_lower_bound(*_counts(left < threshold, right < threshold, reverse=True)), below
+            for side, reverse, beyond in (("above", False, np.greater), ("below", True, np.less)):
+                scored = partial(_scores, name, score, beyond, threshold)
+                event = Event(f"{name}: likelihood ratio {side} a threshold", reverse, scored)
+                both = _counts(beyond(left, threshold), beyond(right, threshold), reverse=reverse)
+                yield epsilon_lower_bound(*both), event
 
 
-def _is(name: str, code: np.uint64) -> Callable[[Runs], Flags]:
-    return lambda runs: np.asarray(runs.patterns[name] == code)
+def _shows(name: str, code: np.uint64, runs: Runs) -> Flags:
+    return np.asarray(runs.patterns[name] == code)
 
 
-def _above(name: str, score: Score, threshold: float) -> Callable[[Runs], Flags]:
-    return lambda runs: np.asarray(score(runs.views[name]) > threshold)
-
-
-def _below(name: str, score: Score, threshold: float) -> Callable[[Runs], Flags]:
-    return lambda runs: np.asarray(score(runs.views[name]) < threshold)
+def _scores(name: str, score: Score, beyond: np.ufunc, threshold: float, runs: Runs) -> Flags:
+    return np.asarray(beyond(score(runs.views[name]), threshold))
 
 
 def likelihood_ratio(first: Floats, second: Floats) -> Score:

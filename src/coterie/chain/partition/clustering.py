@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,22 +107,6 @@ class Piece:
     clustering: Clustering
     rows: Whole
     fields: Mapping[str, NDArray[Any]]  # what was handed in with each record, and the key
-
-
-class Ranking(Protocol):
-    """How an engine ranks: records go in, in record order; whole clusters come out, rising.
-
-    Clusters are cut from the order of (key, record number), k at a time, the last with the remainder. A piece holds
-    whole clusters, so that a cluster's statistics are added up in record order by one worker, to the last bit the same
-    whatever the engine. (On Spark the pieces stay where they are, and the work is sent to them:
-    coterie.engines.spark.sorting.)
-    """
-
-    def add(self, values: NDArray[Any]) -> None:
-        """Further records: a structure with the field "key" and whatever travels with it."""
-        ...
-
-    def pieces(self) -> Iterator[Piece]: ...
 
 
 # Columns in memory: ranked, summed up cluster by cluster, and given back to their records.

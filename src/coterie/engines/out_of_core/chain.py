@@ -17,8 +17,7 @@ from coterie.chain.noise.keystream import KEY_BYTES
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.partition._compiled import compiled
-from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, Ranking, summarise
+from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, summarise
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core.columns import StreamedTable
 from coterie.engines.out_of_core.scratch import RowFiles, Scratch
@@ -28,32 +27,29 @@ from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute
 from coterie.table.columns.column import CategoryColumn, Column
 
-# Ranking of records that wait on disk: buckets of rising keys, each ranked in memory.
+# Ranking: records go in, in record order (`add`); whole clusters come out, rising (`pieces`).
+#
+# Clusters are cut from the order of (key, record number), k at a time, the last with the remainder. A piece holds whole
+# clusters, so that a cluster's statistics are added up in record order by one worker, to the last bit the same whatever the
+# engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.sorting.)
 
 
-@compiled
-def choose_buckets(
-    keys: Floats, first_row: int, split_keys: Floats, split_rows: Whole, bucket: NDArray[np.uint16]
-) -> None:
-    """bucket[i] = how many splitters are not above (key, record number): a value that most records share is split too."""
-    for i in range(len(keys)):
-        key = keys[i]
-        row = first_row + i
-        low, high = 0, len(split_keys)
-        while low < high:
-            middle = (low + high) // 2
-            if split_keys[middle] < key or (split_keys[middle] == key and split_rows[middle] <= row):
-                low = middle + 1
-            else:
-                high = middle
-        bucket[i] = low
-
-
-# Ranking of records that fit into memory: all clusters are one piece.
+def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) -> Whole:
+    """How many splitters are not above (key, record number): a value that most records share is split too."""
+    bucket = np.searchsorted(split_keys, keys)
+    tied = np.flatnonzero(np.append(split_keys, np.nan)[bucket] == keys)
+    if len(tied):
+        # The first splitter of the same key, then the record number: one whole number that is in the same order.
+        first, beyond = np.searchsorted(split_keys, split_keys), int(max(rows.max(), split_rows.max())) + 1
+        places = first * beyond + split_rows
+        bucket[tied] = np.searchsorted(places, bucket[tied] * beyond + rows[tied], side="right")
+    return bucket
 
 
 @dataclass(frozen=True, slots=True)
 class InMemorySort:
+    """Records that fit into memory: all clusters are one piece."""
+
     k: int
     _batches: list[NDArray[Any]] = field(default_factory=list)
 
@@ -163,34 +159,28 @@ class ExternalSort:
     def _distribute(self, buckets: int) -> list[str]:
         names = [f"bucket-{number}" for number in range(buckets)]
         split_keys, split_rows = self._splitters(buckets)
-        chosen = np.empty(_BATCH, dtype=np.uint16)
         for start, batch in self._batches():
-            bucket = chosen[: len(batch)]
-            keys = np.ascontiguousarray(batch["key"])
-            choose_buckets(keys, start, split_keys, split_rows, bucket)
+            numbered = np.empty(len(batch), dtype=self._numbered)
+            numbered["row"] = rows = np.arange(start, start + len(batch))
+            for name in batch.dtype.names or ():
+                numbered[name] = batch[name]
+            bucket = bucket_of(batch["key"], rows, split_keys, split_rows).astype(np.uint16)
             order = np.argsort(bucket, kind="stable")  # a radix sort: the numbers are short
-            sorted_ = _number(batch, start, self._numbered)[order]
             ends = np.searchsorted(bucket[order], np.arange(buckets + 1))
             for number in np.flatnonzero(np.diff(ends)):
-                self.scratch.append(names[number], sorted_[ends[number] : ends[number + 1]])
+                self.scratch.append(names[number], numbered[order[ends[number] : ends[number + 1]]])
         self.scratch.remove("column")
         return names
 
 
-def ranking(scratch: Scratch, records: int, k: int, memory: int, fields: np.dtype[Any]) -> Ranking:
+def ranking(
+    scratch: Scratch, records: int, k: int, memory: int, fields: np.dtype[Any]
+) -> InMemorySort | ExternalSort:
     """In memory where that is enough, else on disk."""
     scratch.remove("column")
     scratch.remove_all("bucket-")
     sort = ExternalSort(scratch, records, k, memory, fields)
     return sort if sort.buckets() > 1 else InMemorySort(k)
-
-
-def _number(batch: NDArray[Any], start: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    numbered = np.empty(len(batch), dtype=dtype)
-    numbered["row"] = np.arange(start, start + len(batch))
-    for name in batch.dtype.names or ():
-        numbered[name] = batch[name]
-    return numbered
 
 
 SamplerAt = Callable[[int], Sampler]
@@ -246,8 +236,6 @@ def warm_up() -> None:
     values = np.arange(60_000, dtype=np.float64)
     clustering = individual_ranking(values, 3)
     summarise(values, clustering, 3)
-    bucket, no_rows = np.empty(0, dtype=np.uint16), np.empty(0, dtype=np.int64)
-    choose_buckets(values[:0], 0, values[:0], no_rows, bucket)
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
 
 
@@ -316,10 +304,10 @@ class LargeChain:
             sort.add(batch)
             advance(len(batch) * told / 2)
         for piece in sort.pieces():
-            if by_itself:
-                contents = [_at_position(beginnings[0], piece.fields["key"])]
-            else:
-                contents = [piece.fields[name] for name, _ in kinds]
+            contents = [piece.fields[name] for name, _ in kinds]
+            if by_itself:  # the inverse of `Column.position`
+                like, key_ = beginnings[0], piece.fields["key"]
+                contents = [like.order[key_.astype(np.intp)] if isinstance(like, CategoryColumn) else key_]
             yield piece, [filled_like(like, found) for like, found in zip(beginnings, contents, strict=True)]
 
     def _alone(self, group: Sequence[Attribute]) -> Iterator[tuple[Piece, list[Column]]]:
@@ -337,11 +325,6 @@ def _kind(column: Column) -> str:
 
 def content(column: Column) -> NDArray[Any]:
     return column.codes if isinstance(column, CategoryColumn) else column.values
-
-
-def _at_position(like: Column, position: Floats) -> NDArray[Any]:
-    """The inverse of `Column.position`."""
-    return like.order[position.astype(np.intp)] if isinstance(like, CategoryColumn) else position
 
 
 def filled_like(like: Column, found: NDArray[Any]) -> Column:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece
 from coterie.chain.partition.univariate import ranks
+from coterie.engines.out_of_core.chain import bucket_of
 from coterie.schema.arrays import Codes, Floats, Whole
 
 ROW = "__coterie_row"
@@ -100,7 +101,7 @@ class SparkRanking:
         def choose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 number = bucket_of(batch.column(KEY).to_numpy(), batch.column(ROW).to_numpy(), keys, rows)
-                yield batch.append_column(_BUCKET, pa.array(number))
+                yield batch.append_column(_BUCKET, pa.array(number.astype(np.int32)))
 
         return frame.mapInArrow(choose, wider(frame.schema, [(_BUCKET, "int")]))
 
@@ -152,20 +153,6 @@ def wider(schema: Any, more: Sequence[tuple[str, str]]) -> Any:
 
     types = {"double": DoubleType(), "int": IntegerType()}
     return StructType([*schema.fields, *(StructField(name, types[kind]) for name, kind in more)])
-
-
-def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) -> Codes:
-    """How many boundaries are not above (key, record number)."""
-    bucket = np.searchsorted(split_keys, keys, side="left")
-    tied = np.searchsorted(split_keys, keys, side="right") - bucket
-    for value in np.unique(keys[tied > 0]):
-        low, high = (
-            np.searchsorted(split_keys, value, side="left"),
-            np.searchsorted(split_keys, value, side="right"),
-        )
-        mine = keys == value
-        bucket[mine] = low + np.searchsorted(split_rows[low:high], rows[mine], side="right")
-    return bucket.astype(np.int32)
 
 
 def cut(
