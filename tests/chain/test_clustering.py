@@ -73,13 +73,6 @@ class TestEitherWay:
         clustering = Clustering(np.array([1, 0, 1], np.int32), np.array([1, 2]))
         assert local.attach(np.array([5.0, 6.0]), clustering).tolist() == [6.0, 5.0, 6.0]
 
-    def test_attach_writes_where_asked(self) -> None:
-        clustering = Clustering(np.array([1, 0, 1], np.int32), np.array([1, 2]))
-        table = np.zeros((3, 2))
-        out = table[:, 1]
-        assert local.attach(np.array([5.0, 6.0]), clustering, out) is out
-        assert table.tolist() == [[0.0, 6.0], [0.0, 5.0], [0.0, 6.0]]
-
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=100), st.integers(3, 100))
@@ -116,7 +109,3 @@ def test_bad_requests_are_refused() -> None:
         local.summarise(values[:3], pairs, 1)
     with pytest.raises(ParameterError, match="do not fit"):
         local.attach(values, pairs)
-    with pytest.raises(ParameterError, match="length or type"):
-        local.attach(np.zeros(2), pairs, np.zeros(3))
-    with pytest.raises(ParameterError, match="length or type"):
-        local.attach(np.zeros(2), pairs, np.zeros(4, np.float32))

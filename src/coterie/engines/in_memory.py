@@ -299,7 +299,7 @@ def repeated(
     numbers = [column for column in checked.columns.values() if isinstance(column, NumericColumn)]
     if recipe.whole_table is not None or any(column.domain.source is Source.DP for column in numbers):
         # Private bounds are drawn first, or noise decides what is read next: there is nothing to do once.
-        options = {"method": method, "epsilon": epsilon, "k": k, "shuffle": shuffle}
+        options: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, "shuffle": shuffle}
         return lambda seed: protect_table(table, schema, seed=seed, **options).table
     budget = Budget.of(epsilon, schema, recipe)
     k = recipe.check_k(k, checked.records, budget.mean)

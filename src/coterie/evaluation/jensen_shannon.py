@@ -15,10 +15,6 @@ from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 
-# Into which bins the values of a numeric attribute fall: bins of 1/100 of the domain, or one a value (Sánchez et al.
-# 2016, §4.2).
-
-
 STRIPES = 100  # Sánchez et al. 2016: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
 MOST_BINS = 1_000_000
@@ -37,22 +33,6 @@ def bin_count(column: NumericColumn, kind: str) -> int:
     return possible if kind == "auto" and 0 < possible <= MOST_VALUES else STRIPES
 
 
-def bin_numbers(values: Floats, column: NumericColumn, bins: int) -> Whole:
-    """Which bin each value is in. Values outside the domain count in the outermost bins."""
-    domain = column.domain
-    place = values - domain.lower
-    if _one_a_value(column, bins):
-        place = np.rint(place)
-    else:
-        place *= bins / (domain.upper - domain.lower)
-    # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
-    return np.clip(place, 0, bins - 1, out=place).astype(np.int64)
-
-
-def _one_a_value(column: NumericColumn, bins: int) -> bool:
-    return column.step == 1 and bins == int(column.domain.width) + 1
-
-
 @dataclass(frozen=True, slots=True)
 class Edges:
     """Where the bins of several attributes are; arrays have the shape attribute (or 1 for all of them), 1, 1."""
@@ -63,18 +43,19 @@ class Edges:
     whole: list[int]  # attributes with one bin per value
 
     def places(self, values: Floats) -> Whole:
-        """As `bin_numbers`, every attribute under its own domain."""
+        """Which bin each value is in. Values outside the domain count in the outermost bins."""
         place: Floats = values - self.lower
         place *= self.per_unit
         for line in self.whole:
             np.rint(place[line], out=place[line])
-        np.clip(place, 0, self.last, out=place)
-        return place.astype(np.int64)
+        # The conversion to whole numbers cuts towards zero, which after clipping is the floor.
+        return np.clip(place, 0, self.last, out=place).astype(np.int64)
 
 
 def edges_of(sources: Sequence[NumericColumn], bins: Whole) -> Edges:
     lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
-    whole = [line for line, source in enumerate(sources) if _one_a_value(source, int(bins[line]))]
+    values = [int(source.domain.width) + 1 if source.step == 1 else 0 for source in sources]
+    whole = np.flatnonzero(bins == values).tolist()
     per_unit = bins / (upper - lower)
     per_unit[whole] = 1.0
     # One limit is quicker than many.
@@ -104,11 +85,9 @@ def _count_times_log(largest: int) -> Floats:
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    bins = bin_count(column, settings.bins)
-    before, after = (
-        np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
-    )
-    return float(divergence(before, after, len(released)))
+    bins = bins_of(OriginalNumbers.of([column]), settings)
+    after = np.bincount(bins.edges.places(released[None, None]).ravel(), minlength=len(bins.before))
+    return float(divergence(bins.before, after, len(released)))
 
 
 def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:

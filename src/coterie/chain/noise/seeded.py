@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from coterie.chain.noise.sampler import NoiseGrid
-from coterie.chain.partition._compiled import compiled
 from coterie.schema.arrays import Floats, Words
 
 _WORDS = 4  # that Philox makes of one count
-_LONG = 50_000  # draws: below, loading compiled code does not pay
 _HIGHEST = 0.5 - 2.0**-54
 
 
@@ -65,8 +63,6 @@ def seeded_words(streams: Iterable[tuple[int, str]], count: int, first: int = 0)
 
 def unit_laplace(words: Words) -> Floats:
     """Standard Laplace draws. The middle of each of 2^53 cells: never 0 or 1, so the logarithm below is finite."""
-    if words.size >= _LONG:
-        return _many(words)
     centred = (words >> np.uint64(11)).astype(np.float64)
     centred += 0.5
     centred *= 2.0**-53
@@ -76,31 +72,6 @@ def unit_laplace(words: Words) -> Floats:
     drawn *= -2.0
     np.log1p(drawn, out=drawn)
     return np.copysign(drawn, centred, out=drawn)
-
-
-def _many(words: Words) -> Floats:
-    """The same bits in two passes, not in nine."""
-    each = np.ascontiguousarray(words).ravel()
-    drawn = np.empty(each.shape)
-    _before_logarithm(each, drawn)
-    np.log1p(drawn, out=drawn)
-    _give_sign(each, drawn)
-    return drawn.reshape(words.shape)
-
-
-@compiled
-def _before_logarithm(words: Words, drawn: Floats) -> None:
-    """-2|u|, u the middle of one of 2^53 cells between -1/2 and 1/2."""
-    for i in range(len(words)):
-        centred = (np.float64(words[i] >> np.uint64(11)) + 0.5) * 2.0**-53 - 0.5
-        drawn[i] = -2.0 * abs(min(centred, _HIGHEST))
-
-
-@compiled
-def _give_sign(words: Words, drawn: Floats) -> None:
-    """Draws are negative so far; u is positive where a word's first bit is set."""
-    for i in range(len(words)):
-        drawn[i] = -drawn[i] if words[i] >> np.uint64(63) else drawn[i]
 
 
 # Seeds of experiments: each owner its own stream. With one seed for all, their noise would be the same.

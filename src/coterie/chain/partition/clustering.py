@@ -115,13 +115,6 @@ class Piece:
 
 
 @compiled
-def add_up(values: Floats, labels: Codes, total: Floats) -> None:
-    """Record order, plain additions: the order is part of the result."""
-    for i in range(len(values)):
-        total[labels[i]] += values[i]
-
-
-@compiled
 def bring_together(values: Floats, labels: Codes, place: Codes, together: Floats) -> None:
     """Members of a cluster side by side, in record order, from `place` on, which moves. One random store a record.
 
@@ -136,25 +129,8 @@ def bring_together(values: Floats, labels: Codes, place: Codes, together: Floats
 
 
 @compiled
-def keep_one(together: Floats, ends: Codes, total: Floats, outermost: Floats) -> None:
-    """Of each cluster, ending at `ends`: the sum, the smallest and the largest value."""
-    start = 0
-    for c in range(len(ends)):
-        added = 0.0
-        low, high = np.inf, -np.inf
-        for r in range(start, ends[c]):
-            added += together[r]
-            v = together[r] + 0.0  # -0.0 becomes 0.0
-            low = min(low, v)
-            high = max(high, v)
-        total[c] = added
-        outermost[0, c], outermost[1, c] = low, high
-        start = ends[c]
-
-
-@compiled
-def keep_three(together: Floats, ends: Codes, total: Floats, outermost: Floats) -> None:
-    """Of each cluster: the sum, the three smallest values, rising, then the three largest, falling.
+def keep_outermost(together: Floats, ends: Codes, depth: int, total: Floats, outermost: Floats) -> None:
+    """Of each cluster: the sum, its `depth` smallest values (1 or 3), rising, then as many of the largest, falling.
 
     No branch: which value is kept is as good as random, and a wrong guess costs more than the exchange.
     """
@@ -165,7 +141,7 @@ def keep_three(together: Floats, ends: Codes, total: Floats, outermost: Floats) 
         high, high2, high3 = -np.inf, -np.inf, -np.inf
         for r in range(start, ends[c]):
             added += together[r]
-            v = together[r] + 0.0
+            v = together[r] + 0.0  # -0.0 becomes 0.0
             left, low = max(low, v), min(low, v)
             left, low2 = max(low2, left), min(low2, left)
             low3 = min(low3, left)
@@ -173,15 +149,11 @@ def keep_three(together: Floats, ends: Codes, total: Floats, outermost: Floats) 
             left, high2 = min(high2, left), max(high2, left)
             high3 = max(high3, left)
         total[c] = added
-        outermost[0, c], outermost[1, c], outermost[2, c] = low, low2, low3
-        outermost[3, c], outermost[4, c], outermost[5, c] = high, high2, high3
+        outermost[0, c], outermost[depth, c] = low, high
+        if depth == 3:
+            outermost[1, c], outermost[2, c] = low2, low3
+            outermost[4, c], outermost[5, c] = high2, high3
         start = ends[c]
-
-
-@compiled
-def give_back(cluster_values: Floats, labels: Codes, out: Floats) -> None:
-    for i in range(len(labels)):
-        out[i] = cluster_values[labels[i]]
 
 
 # The engine in memory. Each verb takes one column and holds no lock: columns can run in threads.
@@ -204,20 +176,16 @@ def summarise(values: Floats, clustering: Clustering, depth: int) -> ClusterSumm
             f"{len(values)} values do not fit a clustering of {len(clustering.labels)} records.",
             "Summarise the column with a clustering of the same table.",
         )
-    if len(values) < _PLAIN_BELOW:
+    if not depth or len(values) < _PLAIN_BELOW:
         return _summarise_plainly(values, clustering, depth)
     q = clustering.count
     total = np.zeros(q)
     column, labels = for_reading(values), for_reading(clustering.labels)
-    if not depth:
-        add_up(column, labels, total)
-        none = np.empty((q, 0))
-        return ClusterSummary(clustering.sizes, total, none, none, clustering.whole)
     ends = np.cumsum(clustering.sizes, dtype=np.int32)
     together = room_for(len(values), np.float64)
     bring_together(column, labels, ends - clustering.sizes.astype(np.int32), together)
     outermost = np.empty((2 * depth, q))
-    (keep_one if depth == 1 else keep_three)(together, ends, total, outermost)
+    keep_outermost(together, ends, depth, total, outermost)
     return ClusterSummary(clustering.sizes, total, outermost[:depth].T, outermost[depth:].T, clustering.whole)
 
 
@@ -229,26 +197,15 @@ def by_cluster(values: Floats, clustering: Clustering) -> Floats:
     return values[order[np.argsort(labels, kind="stable")]] + 0.0
 
 
-def attach(cluster_values: Floats, clustering: Clustering, out: Floats | None = None) -> Floats:
-    """Give every record the value of its cluster; into `out` when there is one."""
+def attach(cluster_values: Floats, clustering: Clustering) -> Floats:
+    """Give every record the value of its cluster."""
     if len(cluster_values) != clustering.count:
         raise ParameterError(
             f"{len(cluster_values)} values do not fit {clustering.count} clusters.",
             "Give one value for every cluster.",
         )
-    labels = clustering.labels
-    if out is None:
-        out = room_for(len(labels), np.float64)
-    elif out.shape != labels.shape or out.dtype != np.float64:
-        raise ParameterError(
-            "The column to write into has another length or type.",
-            f"Give a float64 column of {len(labels)} records.",
-        )
-    if len(labels) < _PLAIN_BELOW:
-        out[:] = cluster_values[labels]
-        return out
-    give_back(for_reading(cluster_values), for_reading(labels), out)
-    return out
+    out = room_for(len(clustering.labels), np.float64)
+    return np.take(cluster_values, clustering.labels, out=out, mode="clip")  # "raise" would need a copy
 
 
 def _summarise_plainly(values: Floats, clustering: Clustering, depth: int) -> ClusterSummary:
