@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from coterie import Schema, audit, demo_population, demo_schema, evaluate, protect
-from coterie.methods import get_method
-from coterie.methods.listing import as_dict
+from coterie.methods import as_dict, get_method
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 INK, SOFT, LINE, BEFORE, AFTER, BAD = "#1a1f25", "#4c5663", "#dce1e7", "#b3bcc6", "#0a58a8", "#bb4d00"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import coterie
 from coterie.evaluation import all_measures
-from coterie.methods import all_methods
-from coterie.methods.listing import as_dict
+from coterie.methods import all_methods, as_dict
 from coterie.promise.posterior import most_sure, share_in_words
 from write_tables import by_proof
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from coterie.methods import all_methods
-from coterie.methods.listing import as_dict
+from coterie.methods import all_methods, as_dict
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKS = re.compile(r"(<!-- methods:.*?-->\n).*?(<!-- /methods -->)", re.DOTALL)

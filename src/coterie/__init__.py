@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from coterie.errors import CoterieError
     from coterie.evaluation.evaluation import evaluate
     from coterie.federation.documents.verification import verify
-    from coterie.methods.listing import list_methods
+    from coterie.methods import list_methods
     from coterie.promise.certificate import Certificate
     from coterie.promise.signing import make_key
     from coterie.publication.ledger import Ledger

@@ -65,13 +65,13 @@ def test_bins_of_every_kind(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
 def test_few_rows_of_a_long_column_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """All runs of half the cells at once would not fit into the memory."""
     held: list[int] = []
-    show = engine.Released
+    show = engine.ReleasedNumbers
 
     def watched(clusters: object, values: np.ndarray) -> object:
         held.append(values.size)
         return show(clusters, values)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(engine, "Released", watched)
+    monkeypatch.setattr(engine, "ReleasedNumbers", watched)
     monkeypatch.setattr(engine, "_AT_ONCE", 2_000)
     run_grid(mixed_table(200), mixed_schema(), make_grid(["laplace"], ["1", "2", "3", "4"], [1], runs=5))
     assert held

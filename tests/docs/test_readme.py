@@ -11,8 +11,7 @@ import typer.main
 
 import write_tables
 from coterie.cli.app import app
-from coterie.methods import get_method
-from coterie.methods.listing import as_dict
+from coterie.methods import as_dict, get_method
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.mechanism import Mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering, attach
 from coterie.chain.synthesis.synthesis import Ranks, Synthesis

@@ -21,8 +21,7 @@ from coterie.errors import ParameterError
 from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.classification import check_classes
 from coterie.evaluation.jensen_shannon import bin_count
-from coterie.evaluation.measure import Measure, Settings
-from coterie.evaluation.pair import check_scales
+from coterie.evaluation.measure import Measure, Settings, check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
 from coterie.table.checked import Checked, check

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.evaluation.measure import Measure, MeasureResult, Settings
-from coterie.evaluation.pair import Pair
+from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
 from coterie.schema.arrays import Floats
 from coterie.table.columns.change import alike
 

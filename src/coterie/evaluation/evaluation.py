@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.measure import MeasureResult, Settings
-from coterie.evaluation.pair import bring_together
+from coterie.evaluation.measure import MeasureResult, Settings, bring_together
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
 from coterie.publication.release import Release

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.chain.mechanism.mechanism import CountedCells
+from coterie.chain.mechanism import CountedCells
 from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.methods.grouping import NO_GROUPS
 from coterie.methods.guarantee import Facts, Guarantee

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
-from coterie.chain.mechanism.mechanism import Described, Mechanism
+from coterie.chain.mechanism import Described, Mechanism
 from coterie.chain.synthesis.synthesis import Synthesis
 from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.errors import ParameterError, nearest

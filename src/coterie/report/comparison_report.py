@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
-from coterie.evaluation.measure import Settings
-from coterie.evaluation.pair import Pair, bring_together
+from coterie.evaluation.measure import Pair, Settings, bring_together
 from coterie.methods.guarantee import Status
 from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure, risk_utility_map

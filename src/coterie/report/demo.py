@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import OutputError
-from coterie.evaluation.pair import bring_together
+from coterie.evaluation.measure import bring_together
 from coterie.methods import all_methods
 from coterie.methods.guarantee import beside_in_words
 from coterie.publication.protect import protect

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
-from coterie.evaluation.measure import Measure, MeasureResult, Settings
-from coterie.evaluation.pair import Pair
+from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
 from coterie.report.examples import shown
 from coterie.report.ranking import is_synthetic
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.chain.mechanism import Mechanism
 from coterie.chain.mechanism.categorical import WHOLE_LIST
-from coterie.chain.mechanism.mechanism import Mechanism
 from coterie.chain.mechanism.numeric import in_domain
 from coterie.chain.noise.sampler import Sampler, laplace_scales
 from coterie.chain.partition.clustering import Clustering

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.mechanism import Mechanism
 from coterie.chain.mechanism.numeric import Centroids, LaplaceOnCentroids
 from coterie.chain.noise.exponential import exponential_mechanism
 from coterie.chain.noise.sampler import Sampler

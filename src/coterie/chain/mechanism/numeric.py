@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from coterie.chain.mechanism.mechanism import Mechanism
+from coterie.chain.mechanism import Mechanism
 from coterie.chain.noise.sampler import Sampler, laplace_scales, public_grid
 from coterie.chain.partition.clustering import Clustering, ClusterSummary, mean, summarise, trimmed_mean
 from coterie.chain.sensitivity import SORTED_LIST, Bound

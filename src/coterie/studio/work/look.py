@@ -8,8 +8,7 @@ from typing import Any
 
 from coterie.evaluation import all_measures
 from coterie.evaluation.correlation_error import correlations
-from coterie.evaluation.measure import Measure, MeasureResult, Settings
-from coterie.evaluation.pair import Pair, bring_together
+from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
 from coterie.methods import get_method
 from coterie.publication.protect import protect
 from coterie.report.charts import number
