@@ -25,7 +25,6 @@ from coterie.table.reading import as_table
 
 # A synthetic table to tune on: drawn from the schema's public domains alone, so nothing about the data is in it.
 
-
 # Skewed towards the low end, as amounts of money, durations and counts are.
 _SHAPE = (1.0, 5.0)
 

@@ -147,7 +147,6 @@ def promise(cell: Cell, schema: Schema, records: int) -> Guarantee:
 # The folder holds a fingerprint of everything a cell depends on but its own coordinates (table, schema, seed, runs,
 # bins, version). Parts are written whole under a hidden name and then renamed: a part is there or it is not.
 
-
 MANIFEST = "comparison.json"
 PARTS = "cells"
 VISIBLE = ("report.html", "results.csv", "results.parquet", "attributes.parquet")

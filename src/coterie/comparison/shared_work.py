@@ -25,7 +25,6 @@ from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 # A table whose attributes are sorted once: groups for every k, and what measures know of them, are read off from that.
 
-
 Key = Callable[[Sequence[Column]], Floats]
 Place = tuple[Key, str | None]  # what is sorted by; of which column (None: of all)
 Draws = dict[tuple[object, ...], NDArray[Any]]
@@ -120,7 +119,6 @@ class SortedTable:
 
 
 # The seeded draws of many runs at once, behind the interface through which mechanisms ask for noise.
-
 
 _KEPT = 4_000_000  # words and draws of all columns kept for reuse by later k; more are drawn again
 _AT_ONCE = 100_000  # draws: more of them would leave the processor's own cache

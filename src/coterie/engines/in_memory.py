@@ -37,7 +37,6 @@ from coterie.table.frames import to_arrow
 
 # Internal figures: what the release cost, computed from the original data. Never to be published.
 
-
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 
 

@@ -21,9 +21,6 @@ from coterie.schema.arrays import Floats, Whole
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column, NumericColumn
 
-# The classes of a classification, each read under one name in original and release, and the classifier that learns them.
-
-
 # Any scikit-learn classifier by its class name, and what it finds.
 
 

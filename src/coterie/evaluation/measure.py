@@ -23,7 +23,6 @@ from coterie.table.columns.numbers import stand_in, step_of
 
 # An original table and a release of it, brought side by side: same columns, and rows linked where they can be.
 
-
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
 _ENOUGH_ROWS = 50
 _LARGEST, _NARROWEST = 1e140, 1e-140

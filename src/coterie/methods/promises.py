@@ -15,7 +15,6 @@ from coterie.schema.exact import as_text
 # second value by .95. "Rows 1 and 2 differ, or rows 3 and 4 do" has probability 0 under D and above 1/2 under D', at every
 # ε (not 1: after clipping both groups may land on the same bound).
 
-
 DP = "differential privacy"
 IDP = "individual differential privacy"
 ROWS = "the released rows"
@@ -94,7 +93,6 @@ def dp_list(facts: Facts, citation: str) -> Guarantee:
 
 
 # What the proved synthetic releases share: the promise, and the public rule for k.
-
 
 NOTHING_TO_LINK = (
     "None known beyond what ε allows: no row stands for a person, so there is nothing to link. With bounds taken from "

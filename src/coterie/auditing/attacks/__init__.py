@@ -73,11 +73,17 @@ class Attack:
         return NotRun(self.name, reason)
 
     def found(
-        self, estimate: Estimate, baseline: Estimate, level: Level, words: str, details: Details, **more: Any
+        self,
+        estimate: Estimate,
+        baseline: Estimate,
+        level: Level,
+        words: str,
+        details: Details | None = None,
+        **more: Any,
     ) -> Finding:
         """A finding of this attack."""
         named = (self.statistic, estimate, baseline, self.baseline)
-        return Finding(self.name, *named, level, words, details, **more)
+        return Finding(self.name, *named, level, words, details or {}, **more)
 
     def found_worst(self, worst: Worst, words: str, details: Details) -> Finding:
         """The worst of several things looked at, corrected for the choice."""

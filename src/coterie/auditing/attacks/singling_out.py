@@ -1,7 +1,6 @@
 """Singling out: from the release alone, describe somebody so narrowly that exactly one person fits.
 
-Two styles of description are tried (see coterie.auditing.attacks.singling_out). The style that finds more counts, and
-its interval is widened for the choice.
+Two styles of description are tried. The style that finds more counts, and its interval is widened for the choice.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from coterie.schema.arrays import Flags, Floats, Whole
 #
 # *Tails*: at least or at most the released number, on the side away from the median, or the same label, as Giomi et al.
 # (Anonymeter, 2023) do. *Boxes*: close around the released number.
-
 
 STYLES = ("tails", "boxes")
 MOST_DESCRIPTIONS = 500

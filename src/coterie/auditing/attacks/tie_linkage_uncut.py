@@ -1,7 +1,7 @@
 """Tie linkage against the method as Sánchez et al. 2016 publishes it: noise may leave the domain, so every group keeps
 a value of its own.
 
-Coterie cuts released values at the domain's ends. At a small ε most groups then fall on the same two values and ties say
+Coterie cuts released values at the domain's ends (Soria-Comas et al., §4.1 does too). At a small ε most groups then fall on the same two values and ties say
 little. That is luck of the cut, not protection by the noise, and this attack shows the difference.
 """
 
@@ -32,12 +32,6 @@ from coterie.methods import get_method
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, split
 from coterie.table.checked import check
-
-# A method as Sánchez et al. 2016 publishes it: noisy values that leave the domain are released as they are.
-#
-# Coterie cuts them at the domain's ends (Soria-Comas et al., §4.1 does too), which is post-processing and costs no ε. At
-# a very small ε most group values then fall on one of the two ends, and groups that were different look alike: cutting
-# hides ties.
 
 
 def can_be_unclipped(method: str, schema: Schema) -> bool:

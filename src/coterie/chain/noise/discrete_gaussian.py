@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coterie.chain.noise.exponential import scaled_exp
-from coterie.chain.noise.keystream import Keystream
 from coterie.chain.noise.sampler import Sampler
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Flags, Floats, Whole, Words
+
+if TYPE_CHECKING:  # it loads a library of ciphers
+    from coterie.chain.noise.keystream import Keystream
 
 _BLOCKS = 64  # of 16 bytes, fetched at a time
 

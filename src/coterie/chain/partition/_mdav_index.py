@@ -10,8 +10,6 @@ from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.errors import DataError, ParameterError
 from coterie.schema.arrays import Floats, Whole, Words
 
-# The records that MDAV still has to place: input checks, equal records, and the sum of what is left.
-
 # What every partition of numbers must be given: enough records, and finite numbers of a sane size.
 
 LARGEST_COORDINATE = 1e150  # above it a squared distance may overflow and distances stop being comparable
@@ -151,8 +149,6 @@ def find_places(words: Words) -> Places:
         queue[head[p]] = i
     return Places(first[:places].copy(), queue, head, end)
 
-
-# MDAV's search structure: records in the order of a k-d tree, in boxes, and distances to them.
 
 # The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.
 #

@@ -1,4 +1,4 @@
-"""Clusters: which cluster each record is in, what is known of each cluster, and its centroid."""
+"""Clusters: which cluster each record is in, what is known of each cluster, its centroid, and that back on its records."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ class Piece:
     fields: Mapping[str, NDArray[Any]]  # what was handed in with each record, and the key
 
 
-# Columns in memory: ranked, summed up cluster by cluster, and given back to their records.
-#
-# Compiled loops take one stream over the records and one random access a record; short columns go through NumPy.
+# Columns in memory, summed up cluster by cluster and given back to their records. Each verb takes one column and holds no
+# lock: columns can run in threads. Compiled loops take one stream over the records and one random access a record; short
+# columns go through NumPy.
 
 
 @compiled
@@ -155,8 +155,6 @@ def keep_outermost(together: Floats, ends: Codes, depth: int, total: Floats, out
             outermost[4, c], outermost[5, c] = high2, high3
         start = ends[c]
 
-
-# The engine in memory. Each verb takes one column and holds no lock: columns can run in threads.
 
 DEPTHS = (0, 1, 3)
 _PLAIN_BELOW = 50_000  # up to here NumPy alone is quick enough, and loading compiled code would take longer

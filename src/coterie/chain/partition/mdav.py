@@ -250,7 +250,7 @@ def form_groups(
 #
 # * every tie, of the farthest as of the nearest, goes to the lowest record number;
 # * the squared distance is summed over the columns from left to right in double precision;
-# * the centroid is the exact sum of the records left, rounded, divided by their number (`_mdav_centroid`).
+# * the centroid is the exact sum of the records left, rounded, divided by their number (`add_row`).
 #
 # Groups are numbered in the order they are formed. Distances are Euclidean in the coordinates given: the
 # caller standardises. No noise, no differential privacy: every record shares its group with k-1 others.

@@ -41,7 +41,6 @@ from coterie.table.columns.column import CategoryColumn, Column
 
 # A Spark session for the command, or a sentence about what is missing.
 
-
 LEAST_JAVA = 17
 _INSTALL = "Install it (Debian: apt install openjdk-17-jre-headless) and let JAVA_HOME name its folder."
 
