@@ -1,8 +1,9 @@
 """Tie linkage against the method as Sánchez et al. 2016 publishes it: noise may leave the domain, so every group keeps
 a value of its own.
 
-Coterie cuts released values at the domain's ends (Soria-Comas et al., §4.1 does too). At a small ε most groups then fall on the same two values and ties say
-little. That is luck of the cut, not protection by the noise, and this attack shows the difference.
+Coterie cuts released values at the domain's ends (Soria-Comas et al., §4.1 does too). At a small ε most groups then fall
+on the same two values and ties say little. That is luck of the cut, not protection by the noise, and this attack shows the
+difference.
 """
 
 from __future__ import annotations
