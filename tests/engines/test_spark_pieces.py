@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from coterie.chain.partition.clustering import ClusterShape
 from coterie.chain.partition.univariate import individual_ranking
-from coterie.engines.out_of_core.chain import bucket_of
-from coterie.engines.spark.sorting import KEY, ROW, cut, range_length, together
+from coterie.engines.spark.sorting import KEY, ROW, bucket_of, cut, range_length, together
 
 columns = st.lists(
     st.one_of(st.integers(0, 3).map(float), st.just(-0.0), st.floats(-9, 9)), min_size=1, max_size=80

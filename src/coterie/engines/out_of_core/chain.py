@@ -17,6 +17,7 @@ from coterie.chain.noise.keystream import KEY_BYTES
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
+from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece, summarise
 from coterie.chain.partition.univariate import individual_ranking
 from coterie.engines.out_of_core.columns import StreamedTable
@@ -34,16 +35,22 @@ from coterie.table.columns.column import CategoryColumn, Column
 # engine. (On Spark the pieces stay where they are, and the work is sent to them: coterie.engines.spark.sorting.)
 
 
-def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) -> Whole:
-    """How many splitters are not above (key, record number): a value that most records share is split too."""
-    bucket = np.searchsorted(split_keys, keys)
-    tied = np.flatnonzero(np.append(split_keys, np.nan)[bucket] == keys)
-    if len(tied):
-        # The first splitter of the same key, then the record number: one whole number that is in the same order.
-        first, beyond = np.searchsorted(split_keys, split_keys), int(max(rows.max(), split_rows.max())) + 1
-        places = first * beyond + split_rows
-        bucket[tied] = np.searchsorted(places, bucket[tied] * beyond + rows[tied], side="right")
-    return bucket
+@compiled
+def choose_buckets(
+    keys: Floats, first_row: int, split_keys: Floats, split_rows: Whole, bucket: NDArray[np.uint16]
+) -> None:
+    """bucket[i] = how many splitters are not above (key, record number): a value that most records share is split too."""
+    for i in range(len(keys)):
+        key = keys[i]
+        row = first_row + i
+        low, high = 0, len(split_keys)
+        while low < high:
+            middle = (low + high) // 2
+            if split_keys[middle] < key or (split_keys[middle] == key and split_rows[middle] <= row):
+                low = middle + 1
+            else:
+                high = middle
+        bucket[i] = low
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +168,11 @@ class ExternalSort:
         split_keys, split_rows = self._splitters(buckets)
         for start, batch in self._batches():
             numbered = np.empty(len(batch), dtype=self._numbered)
-            numbered["row"] = rows = np.arange(start, start + len(batch))
+            numbered["row"] = np.arange(start, start + len(batch))
             for name in batch.dtype.names or ():
                 numbered[name] = batch[name]
-            bucket = bucket_of(batch["key"], rows, split_keys, split_rows).astype(np.uint16)
+            bucket = np.empty(len(batch), dtype=np.uint16)
+            choose_buckets(np.ascontiguousarray(batch["key"]), start, split_keys, split_rows, bucket)
             order = np.argsort(bucket, kind="stable")  # a radix sort: the numbers are short
             ends = np.searchsorted(bucket[order], np.arange(buckets + 1))
             for number in np.flatnonzero(np.diff(ends)):
@@ -236,6 +244,7 @@ def warm_up() -> None:
     values = np.arange(60_000, dtype=np.float64)
     clustering = individual_ranking(values, 3)
     summarise(values, clustering, 3)
+    choose_buckets(values[:0], 0, values[:0], np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16))
     KeyedSampler(bytes(KEY_BYTES)).laplace(values[:1], values[:1] + 1, "warm up")
 
 

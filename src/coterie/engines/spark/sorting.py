@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from coterie.chain.partition.clustering import Clustering, ClusterShape, Piece
 from coterie.chain.partition.univariate import ranks
-from coterie.engines.out_of_core.chain import bucket_of
 from coterie.schema.arrays import Codes, Floats, Whole
 
 ROW = "__coterie_row"
@@ -101,7 +100,7 @@ class SparkRanking:
         def choose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 number = bucket_of(batch.column(KEY).to_numpy(), batch.column(ROW).to_numpy(), keys, rows)
-                yield batch.append_column(_BUCKET, pa.array(number.astype(np.int32)))
+                yield batch.append_column(_BUCKET, pa.array(number))
 
         return frame.mapInArrow(choose, wider(frame.schema, [(_BUCKET, "int")]))
 
@@ -153,6 +152,18 @@ def wider(schema: Any, more: Sequence[tuple[str, str]]) -> Any:
 
     types = {"double": DoubleType(), "int": IntegerType()}
     return StructType([*schema.fields, *(StructField(name, types[kind]) for name, kind in more)])
+
+
+def bucket_of(keys: Floats, rows: Whole, split_keys: Floats, split_rows: Whole) -> Codes:
+    """How many boundaries are not above (key, record number)."""
+    bucket = np.searchsorted(split_keys, keys)
+    tied = np.flatnonzero(np.append(split_keys, np.nan)[bucket] == keys)
+    if len(tied):
+        # The first boundary of the same key, then the record number: one whole number that is in the same order.
+        first, beyond = np.searchsorted(split_keys, split_keys), int(max(rows.max(), split_rows.max())) + 1
+        places = first * beyond + split_rows
+        bucket[tied] = np.searchsorted(places, bucket[tied] * beyond + rows[tied], side="right")
+    return bucket.astype(np.int32)
 
 
 def cut(
