@@ -74,7 +74,7 @@ _PLACES = {
     "demo_population": "table.demo_population",
     "demo_schema": "table.demo_population",
     "evaluate": "evaluation.evaluation",
-    "list_methods": "methods.listing",
+    "list_methods": "methods",
     "make_key": "promise.signing",
     "protect": "publication.protect",
     "publish": "publication.protect",
