@@ -20,7 +20,7 @@ OUTPUT = {
     "coterie.evaluation.evaluation:Evaluation",
     "coterie.evaluation.evaluation:WARNING",
     "coterie.evaluation.measure:Measure",
-    "coterie.evaluation.measure:Measured",
+    "coterie.evaluation.measure:MeasureResult",
     "coterie.auditing.attacks.finding:Level",
     "coterie.auditing.audit:Audit",
     "coterie.federation.documents.certificate:FederatedCertificate",

@@ -25,6 +25,7 @@ from coterie.schema.attributes import Schema, Source
 from coterie.table.checked import Checked
 from coterie.table.columns.column import Column
 
+Columns = Mapping[str, Column]
 Values = dict[str, Floats]  # by measure: cell, run, attribute
 
 
@@ -66,7 +67,7 @@ def _refusal(checked: Checked, shares: Shares) -> ParameterError | None:
 
 
 def run_paid_cells(
-    checked: Checked, original: Mapping[str, Column], schema: Schema, cells: Sequence[Cell], trials: Trials
+    checked: Checked, original: Columns, schema: Schema, cells: Sequence[Cell], trials: Trials
 ) -> Iterator[Block]:
     """As `run_cells`; measures see `original`. Methods that give every attribute the same ε find the same bounds."""
     share_out = ShareOut({attribute.name: attribute.weight for attribute in schema.protected})
@@ -89,11 +90,7 @@ def _as_a_whole(method: Method) -> bool:
 
 
 def _one_by_one(
-    checked: Checked,
-    originals: Mapping[str, Column],
-    paid: Sequence[Paid],
-    cells: Sequence[Cell],
-    trials: Trials,
+    checked: Checked, originals: Columns, paid: Sequence[Paid], cells: Sequence[Cell], trials: Trials
 ) -> Values:
     names = list(checked.columns)
     found = _empty(cells, names, trials)
@@ -124,11 +121,7 @@ def _one_by_one(
 
 
 def _together(
-    checked: Checked,
-    originals: Mapping[str, Column],
-    paid: Sequence[Paid],
-    cells: Sequence[Cell],
-    trials: Trials,
+    checked: Checked, originals: Columns, paid: Sequence[Paid], cells: Sequence[Cell], trials: Trials
 ) -> Values:
     """Groups over all attributes change with the bounds: run by run."""
     names = list(checked.columns)
