@@ -4,9 +4,9 @@
 
 A method names the part for each stage. A driver says where the records wait and what is shared between releases: it hands
 over a column (all of it, or the records of some clusters), the clustering of those records and a sampler, and takes what is
-released. `engines/in_memory` holds the whole table; `engines/out_of_core` and `engines/spark` hand over some whole clusters
-at a time; `engines/repetition` groups once and draws noise many times; `comparison` does that for many methods and ε, and
-gives one row of draws per run.
+released. `engines/in_memory` holds the whole table, and for audits groups once and draws noise many times (`repeated`);
+`engines/out_of_core` and `engines/spark` hand over some whole clusters at a time; `comparison` does it for many methods and
+ε, and gives one row of draws per run.
 """
 
 from __future__ import annotations

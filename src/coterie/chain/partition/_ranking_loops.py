@@ -10,7 +10,7 @@ from coterie.schema.arrays import Codes, Floats, Whole
 
 # Spread a column over buckets of rising value, each small enough for the cache.
 #
-# Random memory access is what a sort costs, so records are moved only once; `_bins` does the rest in cache. A
+# Random memory access is what a sort costs, so records are moved only once; `label_buckets` does the rest in cache. A
 # jittered sample gives splitters, and every (value, record number) goes to the bucket between two of them. A
 # value so frequent that it repeats among the splitters gets a bucket of its own. Buckets fill in record order,
 # so equal values stay in record order. The map from value to bucket is monotone: a bad sample costs time, never
