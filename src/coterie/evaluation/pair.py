@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
-from coterie.schema.moments import LARGEST_BOUND
+from coterie.schema.domain import LARGEST_BOUND
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.columns.numbers import stand_in, step_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -10,19 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
-from coterie.errors import SchemaError, nearest
-from coterie.schema.attribute_type import AttributeType as AttributeType
+from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
+from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
 from coterie.schema.domain import Order as Order
+from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
-from coterie.schema.domain import exactly
-from coterie.schema.moments import as_number, typed_bound
-from coterie.schema.origin import Parameters as Parameters
-from coterie.schema.origin import Source as Source
+from coterie.schema.domain import Source as Source
+from coterie.schema.domain import as_number, exactly, typed_bound
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
@@ -341,3 +341,25 @@ class Schema(_Frozen):
 def _some(names: list[str]) -> str:
     """A few names, and how many more."""
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+# Names of columns: each one text, none empty, none twice.
+
+
+def check_names(names: Iterable[object]) -> None:
+    listed = list(names)
+    for position, name in enumerate(listed, start=1):
+        if not isinstance(name, str):
+            raise DataError(
+                f"Column {position} is named by a {type(name).__name__}, not by text.",
+                "Rename the columns to text, as the schema does.",
+            )
+        if not name:
+            raise DataError(
+                f"Column {position} has no name.",
+                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
+            )
+    twice = [name for name, count in Counter(listed).items() if count > 1]
+    if twice:
+        shown = ", ".join(f"'{name}'" for name in twice[:5]) + (", …" if len(twice) > 5 else "")
+        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 import yaml
 
 from coterie.errors import DataError, ParameterError
-from coterie.schema.attributes import AttributeType, Schema
+from coterie.schema.attributes import AttributeType, Schema, check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
-from coterie.schema.moments import LARGEST_BOUND
-from coterie.schema.names import check_names
+from coterie.schema.domain import LARGEST_BOUND
 
 _MOST_LABELS = 100
 _EXACT = 2**53  # integers beyond it are not exact as doubles

@@ -23,9 +23,8 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
 from coterie.schema.dialect import DELIMITERS, Dialect
-from coterie.schema.names import check_names
 from coterie.table.columns.cells import is_number, without_marks
 
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")

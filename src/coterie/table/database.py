@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.errors import CoterieError, DataError, MissingExtra, OutputError, ParameterError, nearest
-from coterie.schema.names import check_names
+from coterie.schema.attributes import check_names
 from coterie.table.address import Address, TableName
 from coterie.table.columns.cells import stored
 

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.errors import DataError, MissingExtra, nearest
-from coterie.schema.attributes import Schema
-from coterie.schema.names import check_names
+from coterie.schema.attributes import Schema, check_names
 from coterie.table.columns.cells import EXACT, stored, text_of
 
 _ROWS_AT_ONCE = 1 << 14  # cells arrive as Python objects: never all at once

@@ -10,9 +10,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from coterie.errors import DataError, ParameterError, nearest
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import Schema, check_names
 from coterie.schema.dialect import Dialect
-from coterie.schema.names import check_names
 from coterie.table.address import is_database
 from coterie.table.columnar import (
     read_arrow,

@@ -15,7 +15,7 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Domain
-from coterie.schema.taxonomy.orders import decode
+from coterie.schema.taxonomy.semantics import decode
 from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
 
 _NOBODY = np.empty(0)

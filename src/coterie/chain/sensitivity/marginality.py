@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ParameterError
-from coterie.schema.taxonomy.orders import path_length
+from coterie.schema.taxonomy.semantics import path_length
 
 
 def cluster_sensitivity(distance: NDArray[np.float64]) -> float:

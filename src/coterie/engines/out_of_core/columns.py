@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, DataError, SchemaError
-from coterie.schema.attributes import Attribute, Missing, Role, Schema
-from coterie.schema.names import check_names
+from coterie.schema.attributes import Attribute, Missing, Role, Schema, check_names
 from coterie.table.checked import absent_in, column_of, filled, located, same_columns
 from coterie.table.columns import categories, cells, numbers
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Categories
-from coterie.schema.taxonomy.adult import adult
-from coterie.schema.taxonomy.files import read_hierarchy_csv, read_json, read_yaml
-from coterie.schema.taxonomy.skos import RDF_SYNTAX, read_skos
+from coterie.schema.taxonomy.files import RDF_SYNTAX, read_hierarchy_csv, read_json, read_skos, read_yaml
 from coterie.schema.taxonomy.tree import Taxonomy
 from coterie.schema.taxonomy.wordnet import read_wordnet
 
@@ -60,3 +60,28 @@ def declared_taxonomy(categories: Categories, folder: Path) -> Taxonomy:
     if categories.taxonomy.startswith("adult:"):
         return adult(categories.taxonomy.removeprefix("adult:"))
     return load_taxonomy(folder / categories.taxonomy)
+
+
+# Taxonomies for two attributes of the UCI Adult data set: our own trees, and our mappings to WordNet.
+
+ADULT_ATTRIBUTES = ("native-country", "occupation")
+
+
+def adult(attribute: str) -> Taxonomy:
+    """Our tree of `occupation` (14 leaves) or `native-country` (41 leaves, by world region)."""
+    with as_file(_shipped(attribute, "yaml")) as path:
+        return read_yaml(path)
+
+
+def adult_wordnet(attribute: str, folder: Path | None = None) -> Taxonomy:
+    """The hypernym tree of the same labels in the WordNet of this machine, as Sánchez et al. 2016, §4.1 has it."""
+    with as_file(_shipped(attribute, "wordnet.yaml")) as path:
+        return read_wordnet(path, folder)
+
+
+def _shipped(attribute: str, ending: str) -> Traversable:
+    if attribute not in ADULT_ATTRIBUTES:
+        raise ParameterError(
+            f"Coterie ships no taxonomy of Adult's '{attribute}'.", nearest(attribute, ADULT_ATTRIBUTES)
+        )
+    return files("coterie.schema.taxonomy") / "data" / f"adult-{attribute}.{ending}"

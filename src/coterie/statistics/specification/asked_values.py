@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
-from coterie.schema.moments import as_number, typed_bound
+from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value
 from coterie.statistics.specification.specification import Specification

@@ -14,8 +14,13 @@ from coterie.errors import SchemaError
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Missing, Order
 from coterie.schema.taxonomy.loading import declared_taxonomy
-from coterie.schema.taxonomy.orders import frequency_order, short_order
-from coterie.schema.taxonomy.semantics import distance_matrix, domain_marginality, marginality_order
+from coterie.schema.taxonomy.semantics import (
+    distance_matrix,
+    domain_marginality,
+    frequency_order,
+    marginality_order,
+    short_order,
+)
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn

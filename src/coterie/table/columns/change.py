@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.schema.taxonomy.orders import encode
+from coterie.schema.taxonomy.semantics import encode
 from coterie.table.columns.column import CategoryColumn, Codes
 
 _ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, Domain
-from coterie.schema.taxonomy.orders import encode
+from coterie.schema.taxonomy.semantics import encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
 Codes = NDArray[np.int32]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, SchemaError
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Outside
-from coterie.schema.moments import as_number
+from coterie.schema.domain import as_number
 from coterie.table.columns import cells
 from coterie.table.columns.column import NumericColumn
 from coterie.table.columns.released_type import released_field
