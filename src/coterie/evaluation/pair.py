@@ -13,9 +13,8 @@ from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
 from coterie.schema.domain import LARGEST_BOUND
-from coterie.table.checked import Checked, check
+from coterie.table.checked import Checked, check, stand_in, step_of
 from coterie.table.columns.column import Column, NumericColumn
-from coterie.table.columns.numbers import stand_in, step_of
 
 # Below this many rows a rank correlation near 0 proves nothing about the order of the rows.
 _ENOUGH_ROWS = 50

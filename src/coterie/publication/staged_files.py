@@ -16,8 +16,15 @@ from types import TracebackType
 from typing import Any, BinaryIO, Protocol, cast
 
 from coterie.errors import OutputError
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import digest_or_none, make_durable, new_file, put_folder, remove_any, sweep
+from coterie.table.hidden_files import (
+    FileLock,
+    digest_or_none,
+    make_durable,
+    new_file,
+    put_folder,
+    remove_any,
+    sweep,
+)
 
 _BLOCK = 1 << 20  # small writes wait for company
 _WAITING = 4  # blocks that may wait for the disk

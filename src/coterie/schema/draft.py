@@ -96,7 +96,7 @@ def draft_schema(
 ) -> str:
     """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
-    `dialect` is how the table's text file was read (coterie.table.dialect_guess); it becomes part of the schema.
+    `dialect` is how the table's text file was read (coterie.table.drafting); it becomes part of the schema.
     """
     check_names(table.column_names)
     if not table.num_columns:

@@ -13,17 +13,17 @@ from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Schema, check_names
 from coterie.schema.dialect import Dialect
 from coterie.table.address import is_database
-from coterie.table.columnar import (
+from coterie.table.csv_reading import read_csv
+from coterie.table.formats import (
     read_arrow,
     read_parquet,
+    read_sheet,
     stream_arrow,
     stream_parquet,
     write_arrow,
+    write_csv,
     write_parquet,
 )
-from coterie.table.csv_reading import read_csv
-from coterie.table.csv_writing import write_csv
-from coterie.table.excel_reading import read_sheet
 from coterie.table.frames import to_arrow
 
 # Which format a file has: its ending decides, nothing else.

@@ -15,7 +15,7 @@ from coterie.federation.documents.invitation import Invitation
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.owner.journal import Journal
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
 JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"

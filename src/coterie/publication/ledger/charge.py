@@ -18,8 +18,7 @@ from coterie.publication.ledger.files import (
 )
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import Staged
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import make_durable, remove_any
+from coterie.table.hidden_files import FileLock, make_durable, remove_any
 
 
 class Charge:

@@ -13,8 +13,14 @@ from typing import NamedTuple
 from coterie.errors import LedgerError
 from coterie.publication.staging import Staged
 from coterie.table.address import without_credentials
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
+from coterie.table.hidden_files import (
+    FileLock,
+    digest_or_none,
+    make_durable,
+    put_file,
+    put_folder,
+    remove_any,
+)
 
 # Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
 #

@@ -30,8 +30,8 @@ from coterie.publication.ledger.files import own
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.table.address import without_credentials
-from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
+from coterie.table.hidden_files import FileLock
 
 
 class Ledger:

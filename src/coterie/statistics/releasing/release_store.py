@@ -27,8 +27,8 @@ from coterie.publication.staging import stage_bytes
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
-from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
+from coterie.table.hidden_files import FileLock
 
 
 @contextmanager

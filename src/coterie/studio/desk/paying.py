@@ -27,7 +27,7 @@ from coterie.statistics.specification.specification import Specification
 from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 ENDINGS = (".csv", ".json")
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from decimal import Decimal
+from typing import Any, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.schema.attributes import Attribute, Domain
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing
 from coterie.schema.taxonomy.semantics import encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
@@ -60,3 +64,80 @@ class CategoryColumn:
 
 
 Column: TypeAlias = NumericColumn | CategoryColumn
+
+
+# One cell as text: how a number, a date or a truth value would stand in a CSV file.
+
+EXACT = 2**53  # integers beyond it are not exact as doubles
+# A number as labels may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
+_LONGEST = 400  # digits: no double has more before or after its point
+
+
+def text_of(value: Any) -> str | None:
+    """One cell as it would stand in a CSV file; None for a missing one. ValueError where it has no text."""
+    if value is None or type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, np.datetime64):
+        value = None if np.isnat(value) else value.astype("datetime64[us]").item()
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float | Decimal | dt.datetime) and value != value):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if value.bit_length() > 4 * _LONGEST:
+            raise ValueError("beyond the range of numbers")
+        return str(value)
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) <= EXACT
+        return str(int(value)) if whole else canonical_number(repr(value))
+    if isinstance(value, Decimal):
+        small = value.is_finite() and abs(value.adjusted()) < _LONGEST
+        return canonical_number(format(value, "f")) if small else str(value)
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is None and value.time() == dt.time():
+            return value.date().isoformat()
+        return dt.datetime.isoformat(value, sep=" ")  # pandas' own has nanoseconds
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    raise ValueError("neither number, text, date nor truth value")
+
+
+def canonical_number(text: str) -> str:
+    """The shortest way to write the same plain number; any other text as it stands."""
+    if not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+# The door out: which type a released column has, from the schema alone.
+#
+# How the input stored the column plays no part: one cell with another decimal place, a gap or a fraction would change that,
+# and the release would show the cell without noise. Only a column whose gaps are a category of their own may hold nulls.
+
+_TYPES = {
+    AttributeType.CONTINUOUS: pa.float64(),
+    AttributeType.INTEGER: pa.int64(),
+    AttributeType.DATE: pa.date32(),
+    AttributeType.TIMESTAMP: pa.timestamp("us"),
+    AttributeType.BOOLEAN: pa.bool_(),
+}
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
+
+
+def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
+    """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
+    nullable = attribute.missing is Missing.OWN_CATEGORY
+    return pa.field(attribute.name, _TYPES.get(attribute.type) or _of_labels(labels), nullable=nullable)
+
+
+def _of_labels(labels: Sequence[str]) -> pa.DataType:
+    return pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
