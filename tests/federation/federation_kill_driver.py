@@ -31,16 +31,16 @@ from coterie.federation.aggregator import joining as assembly
 from coterie.federation.aggregator import receiving
 from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator import scheduler as tending
-from coterie.federation.aggregator.serving import serve
-from coterie.federation.documents import chunks
+from coterie.federation.aggregator.app import serve
+from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import client as delivering
-from coterie.federation.owner import computing, exchanging
+from coterie.federation.owner import computing
+from coterie.federation.owner import computing as exchanging
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.exchanging import Exchange
-from coterie.federation.owner.home import Home
-from coterie.federation.owner.journal import Journal
+from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Charge, Ledger, State
 from coterie.publication.ledger.storage import Storage
@@ -118,7 +118,7 @@ class Sweep:
         self.world = World(root)
         self.kind = kind
         self.server = 0
-        self.homes: list[Home] = []
+        self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
         exchanging.POINTS_IN_PARCEL = 25
@@ -169,7 +169,7 @@ class Sweep:
         how = {"lead": "first"} if self.kind == "vertical" else {"join": "blinded ids"}
         return self.world.study(holds, fragmentation="vertical", identifier="patient", **how)
 
-    def run_owner(self, home: Home, number: int = 0) -> int:
+    def run_owner(self, home: OwnerHome, number: int = 0) -> int:
         self.world.aggregator.database.close()
 
         def work() -> None:
@@ -180,7 +180,7 @@ class Sweep:
 
         return forked(work)
 
-    def finish(self, study: Any, owners: dict[int, Home], serving_again: Callable[[], None]) -> int:
+    def finish(self, study: Any, owners: dict[int, OwnerHome], serving_again: Callable[[], None]) -> int:
         """Restart whatever was killed until both owners are done; how many were killed."""
         kills = 0
         kept: dict[str, str] = {}

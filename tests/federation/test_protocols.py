@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
-from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
+from coterie.federation.documents.wire import signed_from
 from coterie.promise.certificate import Certificate
 from coterie.promise.loss import Loss, Model, Relation
 from coterie.promise.signing import check_signature

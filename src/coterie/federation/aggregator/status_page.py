@@ -15,9 +15,9 @@ from starlette.concurrency import run_in_threadpool
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
-from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import now, signed_from, stamp
+from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import entries, known_token
 from coterie.federation.storage.studies import (
     Contribution,
@@ -26,7 +26,6 @@ from coterie.federation.storage.studies import (
     contributions_of,
     study_row,
 )
-from coterie.federation.storage.tables import chunks
 from coterie.schema.exact import as_text
 
 
@@ -68,7 +67,7 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
         "attributes": [attribute.name for attribute in study.attributes],
         "deadline": study.deadline,
         "minimum": study.minimum,
-        "release": {"sha256": row.release_sha256, "size": row.release_size} if row.release_sha256 else None,
+        "release": row.release,
         "guarantee": guarantee,
         "owners": [_part(connection, row, part) for part in contributions_of(connection, row.id)],
     }

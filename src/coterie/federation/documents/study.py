@@ -11,8 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.canonical import Document, sha256
-from coterie.federation.documents.wire import moment
+from coterie.federation.documents.wire import Document, moment, sha256
 from coterie.federation.secrets.keys import raw_key
 from coterie.methods import get_method
 from coterie.methods.withdrawn import WITHDRAWN

@@ -9,14 +9,39 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.canonical import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
-from coterie.federation.errors import FederationError
-from coterie.federation.owner.refusal import refusal
+from coterie.federation.documents.wire import Document, validated
+from coterie.federation.errors import FederationError, Refused
 from coterie.federation.secrets.keys import fingerprint
 from coterie.schema.attributes import Outside
 from coterie.schema.dialect import Dialect
 from coterie.schema.exact import as_text, parse_epsilon
+
+# A refusal: the reason and the figures that go to the aggregator, signed. Nothing in it depends on the data.
+#
+# What was wrong with the table is the `__cause__`: it is told on this machine only.
+
+# One sentence for every table, whatever is wrong with it: a second one would be an answer about the data.
+UNFIT = "the owner's table could not be protected under this study's description"
+
+
+class Refusal(Refused):
+    def __init__(self, reason: str, figures: dict[str, str]) -> None:
+        shown = ", ".join(f"{name} {value}" for name, value in figures.items())
+        super().__init__(
+            f"Refused: {reason}{f' ({shown})' if shown else ''}.", "Nothing was computed or charged."
+        )
+        self.reason = reason
+        self.figures = figures
+
+    @property
+    def told_here(self) -> str | None:
+        """For the people at this owner: may name a path, a column, a row."""
+        return str(self.__cause__) if isinstance(self.__cause__, CoterieError) else None
+
+
+def refusal(reason: str, **figures: str) -> Refusal:
+    return Refusal(reason, figures)
 
 
 def _epsilon(text: str) -> str:
@@ -58,7 +83,7 @@ def _by_name(content: object) -> object:
     return {name: {} for name in content} if isinstance(content, list | tuple) else content
 
 
-class Source(Document):
+class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
     data: str
@@ -77,7 +102,7 @@ class Source(Document):
     rows_public: bool = False
 
 
-class Policy(Source):
+class Policy(OwnerSource):
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
     attributes: Annotated[dict[str, Declared], BeforeValidator(_by_name), Field(min_length=1)]

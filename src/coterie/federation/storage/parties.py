@@ -11,20 +11,20 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from coterie.federation.documents.answers import Parcel, Step
-from coterie.federation.documents.canonical import Signed, canonical
-from coterie.federation.documents.invitation import token_hash
+from coterie.federation.documents.answers import ExchangeStep, Parcel, token_hash
 from coterie.federation.documents.wire import (
     CLOCK_TOLERANCE_SECONDS,
     SESSION_SECONDS,
+    Signed,
     StudyState,
+    canonical,
     is_final,
     moment,
     now,
     stamp,
 )
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.tables import audit, invitations, nonces, owners, parcels, studies, tokens
+from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
 from coterie.publication.ledger.book import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
@@ -200,7 +200,9 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
     )
 
 
-def parcel_text(connection: Connection, study: str, owner: int, step: Step, number: int) -> str | None:
+def parcel_text(
+    connection: Connection, study: str, owner: int, step: ExchangeStep, number: int
+) -> str | None:
     query = select(parcels.c.signed).where(
         parcels.c.study == study,
         parcels.c.owner == owner,
