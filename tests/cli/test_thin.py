@@ -30,7 +30,7 @@ OUTPUT = {
     "coterie.promise.loss",  # names of units and relations
     "coterie.promise.posterior",  # what ε means, in words
     "coterie.publication.ledger",  # what a ledger holds
-    "coterie.publication.placing:place",  # the aggregator's copy of a release
+    "coterie.publication.publishing:place",  # the aggregator's copy of a release
     "coterie.publication.staged_files:stage_file",
     "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
     "coterie.report.audit_page:shown",

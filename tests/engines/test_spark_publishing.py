@@ -17,7 +17,7 @@ from coterie import Attribute, Domain, Ledger, Role, Schema, protect
 from coterie.cli.app import app
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.promise.loss import Loss
-from coterie.publication.engine_runs import OnSpark, Request
+from coterie.publication.engine_runs import OnSpark, ProtectRequest
 from coterie.publication.ledger import Purpose, State
 from coterie.publication.publishing import Destination, publish_charged
 
@@ -77,7 +77,7 @@ def charge_and_die(
 ) -> tuple[OnSpark, Destination, Purpose]:
     """As a driver that is killed between its charge and the rename: nothing is cleaned up."""
     destination = Destination(target, certificate=folder / "c.json", parts=True)
-    made = OnSpark(Request(str(folder / "in.parquet"), SCHEMA, **OPTIONS), "local[2]")
+    made = OnSpark(ProtectRequest(str(folder / "in.parquet"), SCHEMA, **OPTIONS), "local[2]")
     purpose = Purpose("people", Loss.pure(Fraction(1)), "laplace", "", destination.shown, "one request")
 
     class Killed(BaseException):

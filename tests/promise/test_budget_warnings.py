@@ -11,9 +11,9 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Facts, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings, too_large, too_small
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
+from coterie.promise.posterior import release_warnings, too_large, too_small
 
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
 

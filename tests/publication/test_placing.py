@@ -11,7 +11,7 @@ from coterie import Ledger
 from coterie.errors import OutputError
 from coterie.promise.loss import Loss
 from coterie.publication.ledger import Purpose, State
-from coterie.publication.placing import publish_files
+from coterie.publication.publishing import publish_files
 from coterie.publication.staged_files import StagedFile
 
 

@@ -13,8 +13,7 @@ import pytest
 from coterie import Certificate, Ledger, Release, Schema, protect
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.promise.loss import Loss
-from coterie.promise.signing import make_key
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import make_key, released_digest
 from coterie.publication.ledger import Purpose
 from coterie.publication.publishing import Destination, publish_charged, publish_uncharged
 from coterie.publication.staged_files import StagedFile

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
 from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
 from coterie.studio import drawing
 from coterie.studio.plan import read_plan

@@ -29,7 +29,7 @@ from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_o
 from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema

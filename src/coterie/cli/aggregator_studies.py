@@ -24,7 +24,7 @@ from coterie.federation.documents.wire import Signed, StudyState
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
-from coterie.publication.placing import place
+from coterie.publication.publishing import place
 from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
 

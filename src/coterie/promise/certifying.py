@@ -13,7 +13,6 @@ from coterie.methods import all_methods
 from coterie.methods.grouping import Grouping
 from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings
 from coterie.promise.certificate import (
     Bounds,
     Certificate,
@@ -27,6 +26,7 @@ from coterie.promise.certificate import (
     Promised,
     Released,
 )
+from coterie.promise.posterior import release_warnings
 from coterie.schema.attributes import (
     Attribute,
     Role,

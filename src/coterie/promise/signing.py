@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from coterie.errors import CertificateError, OutputError, ParameterError
-from coterie.promise.certificate import Certificate, Signature
+from coterie.promise.certificate import Certificate, Digest, Signature
+from coterie.table.digest import folder_digest, table_digest
+from coterie.table.reading import read_table
 
 
 def make_key(path: str | Path) -> str:
@@ -158,3 +160,28 @@ def _load(path: Path, *, private: bool) -> object:
             "Make a pair with `coterie certificate key FILE`; sign with FILE, verify with FILE.pub.",
         )
     return key
+
+
+# Does this release have the bytes that a certificate speaks of?
+
+
+def released_digest(released: str, table: str | None, certificate: Certificate) -> str:
+    """The digest of a file or table, computed the way the certificate says."""
+    return digest_like(released, table, certificate.release.digest)
+
+
+def digest_like(released: str, table: str | None, digest: Digest) -> str:
+    if digest.over == "canonical table":
+        return table_digest(read_table(released, table=table))
+    if digest.over == "part files":
+        return folder_digest(Path(released))
+    found = hashlib.sha256()
+    try:
+        with Path(released).open("rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
+    except OSError as error:
+        raise CertificateError(
+            f"The released file {released} cannot be read ({error.strerror}).", "Check the path."
+        ) from None
+    return found.hexdigest()

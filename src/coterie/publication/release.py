@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
 from coterie.promise.loss import Loss
-from coterie.publication.engine_runs import Request, Run
+from coterie.publication.engine_runs import ProtectRequest, Run
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import (
     Destination,
@@ -28,12 +28,9 @@ from coterie.publication.publishing import (
     purpose_of,
 )
 from coterie.publication.spark_staging import check_address
-from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow, to_kind
-
-AnySchema = Schema | str | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -380,7 +377,7 @@ def destination_of(
     )
 
 
-def request_fingerprint(asked: Request) -> str:
+def request_fingerprint(asked: ProtectRequest) -> str:
     """Tells one request from another, so that one that is made again after a kill is recognised."""
     epsilon = asked.epsilon
     if epsilon is not None and not isinstance(epsilon, str):

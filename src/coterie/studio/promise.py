@@ -15,9 +15,8 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings
 from coterie.promise.loss import Model
-from coterie.promise.posterior import DP, odds_in_words
+from coterie.promise.posterior import DP, odds_in_words, release_warnings
 from coterie.promise.terms import Budget, facts_of, loss_of
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.studio.project import Choice, Project

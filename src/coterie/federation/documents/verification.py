@@ -13,8 +13,7 @@ from coterie.federation.documents.wire import signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.signing import check_signature, require_signer
-from coterie.promise.verification import digest_like
+from coterie.promise.signing import check_signature, digest_like, require_signer
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 
 AnyCertificate = Certificate | StatisticsCertificate | FederatedCertificate

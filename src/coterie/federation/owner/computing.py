@@ -43,8 +43,8 @@ from coterie.methods import get_method
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, State
-from coterie.publication.placing import publish_files
 from coterie.publication.protect import protect
+from coterie.publication.publishing import publish_files
 from coterie.publication.release import Release
 from coterie.table.digest import table_digest
 

@@ -19,7 +19,7 @@ from coterie.errors import LedgerError, ParameterError, nearest
 from coterie.methods.guarantee import Status
 from coterie.promise.loss import ROW, Loss, Model, Relation
 from coterie.publication.ledger.account import Account, Balance, Counted, Terms
-from coterie.publication.ledger.files import StagedRecord
+from coterie.publication.staging import StagedRecord
 from coterie.schema.exact import as_text, parse_epsilon
 
 Event: TypeAlias = Mapping[str, Any]

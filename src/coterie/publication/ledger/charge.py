@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
 from coterie.publication.ledger.book import Entry, State
-from coterie.publication.ledger.files import (
-    Outcome,
-    StagedRecord,
-    new_file_mode,
-    own,
-    sweep,
-)
 from coterie.publication.ledger.storage import Storage
-from coterie.publication.staging import Staged
-from coterie.table.hidden_files import FileLock, make_durable, remove_any
+from coterie.publication.staging import Staged, StagedRecord
+from coterie.table.hidden_files import (
+    FileLock,
+    make_durable,
+    remove_any,
+)
+
+# The files of a ledger's releases: locks that tell who lives, and parts that are written but not yet visible.
+
+# Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
+#
+# Safety never rests on the lock alone: each step also checks the state in the ledger, so a removed lock file can at worst
+# cost a release its reservation, never publish an uncharged one. A lock file is removed when its release is in a final
+# state: whoever still opens it then reads that state and leaves it alone.
+
+
+def own(ledger: Path, release: str) -> FileLock | None:
+    """The lock of a release, held for as long as it is under way; None while another process holds it."""
+    try:
+        return FileLock.take(ledger.parent / f".{ledger.name}.{release}.lock", make=0o666)
+    except OSError as error:
+        raise LedgerError(
+            f"A lock file beside the ledger '{ledger}' cannot be opened ({error.strerror}).",
+            "Give yourself write permission on the directory of the ledger.",
+        ) from error
+
+
+def sweep(ledger: Path, under_way: Container[str]) -> None:
+    """Remove lock files that belong to no release under way. Call inside a ledger transaction: reservations
+    take their lock inside one too, so no lock of a reservation that is just being written can be swept."""
+    # Exactly 32 hex digits: a ledger 'a' must not sweep the locks of a ledger 'a.b'.
+    ours = re.compile(re.escape(f".{ledger.name}.") + r"([0-9a-f]{32})\.lock")
+    for path in ledger.parent.iterdir():
+        match = ours.fullmatch(path.name)
+        if match and match[1] not in under_way:
+            path.unlink(missing_ok=True)
 
 
 class Charge:
@@ -67,7 +95,8 @@ class Charge:
         if not staged:
             raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
         self._staged = staged
-        records = [StagedRecord.of(part, new_file_mode(self._lock)) for part in staged]
+        # The permissions of a new file, read off the lock file: asking for the umask means setting it, for all threads.
+        records = [StagedRecord.of(part, self._lock.mode & 0o666) for part in staged]
         with self._storage.transaction() as book:
             self._require(book.entries[self.release], State.RESERVED)
             self._storage.append(
@@ -77,11 +106,11 @@ class Charge:
 
     def released(self) -> None:
         """Everything is in place."""
-        self._end("released", State.RELEASED)
+        self._end(State.RELEASED)
 
     def lost(self) -> None:
         """The staged parts are gone; the charge stays, because somebody may have seen them."""
-        self._end("lost", State.LOST)
+        self._end(State.LOST)
 
     def settle(self) -> None:
         """Leave the release in a clean state; the ledger, not this object, says which one it reached.
@@ -107,13 +136,13 @@ class Charge:
         finally:
             self._lock.let_go(remove=state.final)
 
-    def _end(self, event: str, state: State) -> None:
+    def _end(self, state: State) -> None:
         with self._storage.transaction() as book:
             entry = book.entries[self.release]
             if entry.state is state:
                 return  # finished by another process that took us for dead
             self._require(entry, State.READY)
-            self._storage.append(event, release=self.release)
+            self._storage.append(state, release=self.release)
 
     def _require(self, entry: Entry, state: State) -> None:
         if entry.state is not state:
@@ -191,11 +220,11 @@ def _finish(storage: Storage, entry: Entry) -> str:
                 "Run the same command again: it finishes the release without a new charge."
             )
         outcome = part.finish()
-        if outcome is Outcome.ELSEWHERE:
+        if outcome == "elsewhere":
             return f"is charged; the directory of '{part.target}' is missing. Mount it, then try again."
-        if outcome is Outcome.OCCUPIED:
+        if outcome == "occupied":
             return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
-        if outcome is Outcome.GONE:
+        if outcome == "gone":
             remove([other.temporary for other in entry.staged if other.kind != "table"])
             _end(storage, entry, "lost")
             return (

@@ -25,8 +25,7 @@ from coterie.publication.ledger.book import (
     require_whole,
     terms_event,
 )
-from coterie.publication.ledger.charge import Charge, Recovered, recover
-from coterie.publication.ledger.files import own
+from coterie.publication.ledger.charge import Charge, Recovered, own, recover
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.table.address import without_credentials

@@ -11,8 +11,7 @@ from starlette.responses import FileResponse
 from coterie.errors import CertificateError, CoterieError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.signing import check_signature
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import without_credentials
 from coterie.studio.asking import Opened
 from coterie.studio.forms import Form

@@ -17,7 +17,7 @@ from coterie.auditing.audit import Promised, chosen
 from coterie.auditing.auditing_release import audit
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.protect import protect
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
