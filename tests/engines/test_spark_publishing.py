@@ -18,7 +18,7 @@ from coterie.cli.app import app
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.promise.loss import Loss
 from coterie.publication.engine_runs import OnSpark, ProtectRequest
-from coterie.publication.ledger import Purpose, State
+from coterie.publication.ledger import Purpose, ReleaseState
 from coterie.publication.publishing import Destination, publish_charged
 
 pytestmark = [
@@ -103,7 +103,7 @@ def test_a_folder_that_was_charged_is_put_in_place_by_the_ledger(
     charge_and_die(spark, folder, str(folder / "out"), monkeypatch)
     assert not (folder / "out").exists()
     with Ledger.open(folder / "ledger.sqlite") as ledger:
-        assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
+        assert [recovered.entry.state for recovered in ledger.recovered] == [ReleaseState.RELEASED]
     assert spent(folder) == 1
     assert run("certificate", "verify", str(folder / "out"), str(folder / "c.json")).exit_code == 0
     assert not list(folder.glob(".*coterie*"))

@@ -42,7 +42,7 @@ from coterie.federation.owner.client import Client
 from coterie.federation.owner.computing import Exchange
 from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
-from coterie.publication.ledger import Charge, Ledger, State
+from coterie.publication.ledger import Charge, Ledger, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staged_files import StagedFile
 
@@ -217,7 +217,7 @@ class Sweep:
         for home in self.homes:
             entries = Ledger.inspect(home.default_ledger).entries.values()
             charged = [e for e in entries if e.purpose.fingerprint == study.id and e.state.charged]
-            assert [e.state for e in charged] == [State.RELEASED], charged
+            assert [e.state for e in charged] == [ReleaseState.RELEASED], charged
             assert (home.study(study.id) / "release.parquet").read_bytes() == release
             hidden = [
                 p for p in home.study(study.id).iterdir() if p.name.startswith(".") or p.suffix == ".part"

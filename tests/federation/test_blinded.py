@@ -32,7 +32,7 @@ from coterie.federation.secrets.blinding import (
     pseudonyms,
     split,
 )
-from coterie.publication.ledger import Ledger, State
+from coterie.publication.ledger import Ledger, ReleaseState
 from coterie.table.digest import table_digest
 
 STUDY = "5" * 64
@@ -114,7 +114,7 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
     assert any("which of its own people" in text for text in certificate.notes)
     for home in homes:
         [entry] = Ledger.inspect(home.default_ledger).entries.values()
-        assert entry.state is State.RELEASED
+        assert entry.state is ReleaseState.RELEASED
         notes = [line for line in home.journal.diary() if line["event"] == "exchanged"]
         assert [(line["step"], line["ids"]) for line in notes] == [("blinded", 50), ("returned", 50)]
         for name in ("blinding.key", "blinded.points", "returned.points"):

@@ -26,11 +26,11 @@ from coterie.federation.documents.study import Study
 from coterie.federation.owner import client as delivering
 from coterie.federation.secrets.keys import pinned_context
 from coterie.methods import all_methods
-from coterie.promise.certificate import Promised
+from coterie.promise.certificate import CertifiedPromise
 from coterie.publication.ledger import Ledger
 
 _numbers = count()
-STATUSES = get_args(Promised.model_fields["status"].annotation)
+STATUSES = get_args(CertifiedPromise.model_fields["status"].annotation)
 
 
 def finish(world: Any, homes: list[Any], study: Any) -> None:
@@ -78,8 +78,8 @@ def studies(shared: Any) -> dict[str, Study]:
     return made
 
 
-def promised(status: str, value: str = "1") -> Promised:
-    return Promised(
+def promised(status: str, value: str = "1") -> CertifiedPromise:
+    return CertifiedPromise(
         model="differential privacy", value=value, status=status, scope="the released rows", label=status,
         assumptions=("a",), citation="", neighbours="replace one record", rests_on_noise=True,
     )  # fmt: skip

@@ -25,7 +25,7 @@ from ledger_staged_file import StagedFile
 
 import coterie.publication.ledger
 from coterie.promise.loss import Loss
-from coterie.publication.ledger import Ledger, Purpose, State
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
 
 PRODUCT = str(Path(coterie.publication.ledger.__file__).parent)
 FORCED = "old bytes of an earlier release"
@@ -87,7 +87,9 @@ def check_after_rerun(directory: Path) -> None:
     book = Ledger.inspect(directory / "ledger.sqlite")
     balance = book.balance("patients")
     assert (balance.spent, balance.held) == (1, 0), f"spent {balance.spent}, held {balance.held}"
-    assert all(entry.state in (State.RELEASED, State.ABANDONED) for entry in book.entries.values())
+    assert all(
+        entry.state in (ReleaseState.RELEASED, ReleaseState.ABANDONED) for entry in book.entries.values()
+    )
     check_after_kill(directory)
     assert (directory / "out.csv").read_bytes() != FORCED.encode(), "nothing was released"
     left = [item.name for item in directory.iterdir() if item.name.startswith(".") or "journal" in item.name]

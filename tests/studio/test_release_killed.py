@@ -146,7 +146,7 @@ def settle(
     if done:
         assert "Verified: these bytes belong to this certificate" in page
         document = Certificate.from_json(certificate.read_bytes())
-        assert released_digest(str(data), None, document) == document.release.digest.value
+        assert released_digest(str(data), None, document.release.digest) == document.release.digest.value
     else:
         assert "Nothing was published, and nothing is charged" in page
     return done

@@ -155,7 +155,10 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
         return None
     certificate = Certificate.read(path)
     digest = certificate.release.digest.value
-    if isinstance(released, str | Path) and released_digest(str(released), None, certificate) != digest:
+    if (
+        isinstance(released, str | Path)
+        and released_digest(str(released), None, certificate.release.digest) != digest
+    ):
         raise CertificateError(
             f"The release and {path} do not belong together: the digests differ.",
             "Give the certificate of this release with --certificate, or move that file away.",

@@ -30,15 +30,15 @@ def most_sure(epsilon: float, before: float = 0.5) -> float:
     return before / (before + (1 - before) * math.exp(-epsilon))
 
 
-def odds_in_words(promise: Statement, before: float = 0.5) -> str:
+def odds_in_words(promise: Statement) -> str:
     """One or two sentences for a data protection officer."""
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
-    after = most_sure(likely_loss(promise), before)
+    after = most_sure(likely_loss(promise))
     but = "" if promise.delta is None else f", except with probability {promise.delta}"
     words = (
-        f"Someone who was {share_in_words(before)} sure before of a fact about one person is at most "
+        f"Someone who was 50 % sure before of a fact about one person is at most "
         f"{share_in_words(after)} sure after seeing {promise.scope}{but}."
     )
     if status == "conditional":
@@ -111,27 +111,44 @@ def release_warnings(
     """
     if not method.adds_noise:
         return ()
-    found = (
-        too_small(method, cost, shares, labelled, records, k),
-        follows_spread(method, cost, shares, labelled, records, k),
-        too_large(max([cost, *_proved(promise)])),
-    )
-    return tuple(warning for warning in found if warning)
 
+    def width(name: str, size: int) -> Fraction | None:
+        """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
+        reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
+        return None if reach is None else reach / shares[name]
 
-def _proved(promise: Statement) -> list[Fraction]:
-    """The values that are proved of the release, or of what stands beside it; one that is withheld is not a number."""
-    values = []
+    found = []
+    drowned = {name: size for name in shares if (size := width(name, k)) is not None and size >= 1}
+    if drowned:
+        worst = max(drowned, key=lambda name: drowned[name])
+        help_ = []
+        if cost * drowned[worst] / _USEFUL <= _OFFERED:
+            help_.append(f"ε = {_short(cost * drowned[worst] / _USEFUL)}")
+        if method.fixed_k is None:
+            # The noise falls as k rises.
+            enough = [size for size in _sizes(k, records // 2) if (width(worst, size) or 0) <= _USEFUL]
+            help_ += [f"k = {enough[0]:,}"] if enough else []
+        found.append(_too_small(cost, list(drowned), drowned[worst], records, help_))
+    # Such noise is about Δ/(nε) where values are spread evenly.
+    hidden = [name for name, share in shares.items() if width(name, k) is None and share * records <= 1]
+    if hidden:
+        found.append(
+            f"ε = {_short(cost)} is so small here that hardly any value of {_named(hidden)} survives: where values are "
+            "spread evenly the noise is as wide as the domain or wider, and only equal values may get none; choose an ε "
+            "near 1"
+        )
+    # Values that are proved of the release, or of what stands beside it; one that is withheld is not a number.
+    proved = [cost]
     for statement in (promise, *promise.beside):
         if Status(statement.status).proof and statement.model != "k-anonymity":
             with suppress(ValueError):
-                values.append(Fraction(statement.value))
-    return values
+                proved.append(Fraction(statement.value))
+    if max(proved) > LARGE:
+        found.append(too_large(max(proved)))
+    return tuple(found)
 
 
-def too_large(epsilon: Fraction) -> str | None:
-    if epsilon <= LARGE:
-        return None
+def too_large(epsilon: Fraction) -> str:
     sure = share_in_words(most_sure(float(epsilon)))
     return (
         f"ε = {_short(epsilon)} is above {LARGE}: even where it is proved, someone 50 % sure before may be {sure} sure "
@@ -139,32 +156,8 @@ def too_large(epsilon: Fraction) -> str | None:
     )
 
 
-def too_small(
-    method: Method,
-    cost: Fraction,
-    shares: Mapping[str, Fraction],
-    labelled: frozenset[str],
-    records: int,
-    k: int,
-) -> str | None:
+def _too_small(cost: Fraction, names: list[str], ratio: Fraction, records: int, help_: list[str]) -> str:
     """Noise as wide as the domain, or wider: what ε or k would leave something to read?"""
-
-    def widths(name: str, size: int) -> Fraction:
-        reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
-        return Fraction(0) if reach is None else reach / shares[name]
-
-    drowned = [name for name in shares if widths(name, k) >= 1]
-    if not drowned:
-        return None
-    worst = max(drowned, key=lambda name: widths(name, k))
-    ratio = widths(worst, k)
-    help_ = []
-    if cost * ratio / _USEFUL <= _OFFERED:
-        help_.append(f"ε = {_short(cost * ratio / _USEFUL)}")
-    if method.fixed_k is None:
-        # The noise falls as k rises.
-        enough = [size for size in _sizes(k, records // 2) if widths(worst, size) <= _USEFUL]
-        help_ += [f"k = {enough[0]:,}"] if enough else []
     opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED} and no k"
     if cost > _OFFERED:
         opening, nothing = f"Even at ε = {_short(cost)}", "no k"
@@ -175,31 +168,8 @@ def too_small(
         "instead"
     )
     return (
-        f"{opening} no single value of {_named(drowned)} survives: the noise is {_short(ratio)} times as wide as the "
+        f"{opening} no single value of {_named(names)} survives: the noise is {_short(ratio)} times as wide as the "
         f"domain; {advice}"
-    )
-
-
-def follows_spread(
-    method: Method,
-    cost: Fraction,
-    shares: Mapping[str, Fraction],
-    labelled: frozenset[str],
-    records: int,
-    k: int,
-) -> str | None:
-    """Noise for the spread inside groups has no public width: it is about Δ/(nε) where values are spread evenly."""
-    drowned = [
-        name
-        for name, share in shares.items()
-        if (method.categorical if name in labelled else method.numeric).reach(records, k) is None
-        and share * records <= 1
-    ]
-    if not drowned:
-        return None
-    return (
-        f"ε = {_short(cost)} is so small here that hardly any value of {_named(drowned)} survives: where values are spread "
-        "evenly the noise is as wide as the domain or wider, and only equal values may get none; choose an ε near 1"
     )
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.dialect import Dialect
@@ -17,12 +17,12 @@ from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
+from coterie.schema.domain import Frozen, as_number, exactly, typed_bound
 from coterie.schema.domain import Order as Order
 from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
 from coterie.schema.domain import Source as Source
-from coterie.schema.domain import as_number, exactly, typed_bound
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
@@ -61,11 +61,7 @@ def _texts(value: object) -> object:
     return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Attribute(_Frozen):
+class Attribute(Frozen):
     """One column: its type, what happens to it, and what about it is public."""
 
     name: str = Field(min_length=1)
@@ -194,7 +190,7 @@ class Attribute(_Frozen):
         )
 
 
-class Schema(_Frozen):
+class Schema(Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)

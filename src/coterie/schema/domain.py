@@ -142,14 +142,18 @@ Reasons = Annotated[
 ]
 
 
-class Public(BaseModel):
+class Frozen(BaseModel):
+    """Never changed, and strict about unknown entries: what is not understood is not agreed to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Public(Frozen):
     """What should be public knowledge. Where a value came from the data, it stays so through every edit.
 
     Only a stated reason (`public_because`) makes it public; take the reason away, and it is from the data again. A reason
     for labels also covers the order in which they are listed.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     public_because: Reasons = None
 

@@ -41,7 +41,7 @@ from coterie.federation.documents.wire import (
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH
-from coterie.promise.certificate import Promised
+from coterie.promise.certificate import CertifiedPromise
 from coterie.schema.attributes import AttributeType
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -64,7 +64,7 @@ class Answer(Document):
     decision: Literal["approve", "refuse"]
     attributes: Annotated[tuple[AttributeName, ...], Field(max_length=1000)] = ()
     disjoint: bool = False
-    promise: Promised | None = None  # studies of protocol 2
+    promise: CertifiedPromise | None = None  # studies of protocol 2
     rows_public: bool = False
     reason: Text | None = None
     figures: dict[Figure, Annotated[str, Field(max_length=100)]] = Field(default_factory=dict)

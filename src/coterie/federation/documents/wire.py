@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import Keys, verify
+from coterie.schema.domain import Frozen
 
 # Signed documents in canonical form: one text for one meaning (JSON as in RFC 8785), so signatures fit in every language.
 #
@@ -92,11 +93,7 @@ def _fault(reason: str) -> FederationError:
 # A signed document: content, key and signature travel together, and the reader names the kind that it expects.
 
 
-class Document(BaseModel):
-    """Frozen, and strict about unknown fields: what is not understood is not agreed to."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class Document(Frozen):
     def content(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 
@@ -257,10 +254,7 @@ STUDY: dict[StudyState, frozenset[StudyState]] = {
     _S.PUBLISHED: frozenset({_S.COLLECTING, _S.CANCELLED, _S.EXPIRED, _S.FAILED}),
     _S.COLLECTING: frozenset({_S.ASSEMBLING, _S.CANCELLED, _S.EXPIRED, _S.FAILED}),
     _S.ASSEMBLING: frozenset({_S.RELEASED, _S.FAILED}),
-    _S.RELEASED: frozenset(),
-    _S.CANCELLED: frozenset(),
-    _S.EXPIRED: frozenset(),
-    _S.FAILED: frozenset(),
+    **dict.fromkeys((_S.RELEASED, _S.CANCELLED, _S.EXPIRED, _S.FAILED), frozenset()),
 }
 CONTRIBUTION: dict[ContributionState, frozenset[ContributionState]] = {
     _C.INVITED: frozenset({_C.APPROVED, _C.REFUSED, _C.WITHDRAWN}),
@@ -271,17 +265,12 @@ CONTRIBUTION: dict[ContributionState, frozenset[ContributionState]] = {
     _C.COMPUTED: frozenset({_C.UPLOADING, _C.WITHDRAWN}),
     _C.UPLOADING: frozenset({_C.DELIVERED, _C.WITHDRAWN}),
     _C.DELIVERED: frozenset({_C.ACCEPTED, _C.REJECTED}),
-    _C.REFUSED: frozenset(),
-    _C.ACCEPTED: frozenset(),
-    _C.REJECTED: frozenset(),
-    _C.WITHDRAWN: frozenset(),
+    **dict.fromkeys((_C.REFUSED, _C.ACCEPTED, _C.REJECTED, _C.WITHDRAWN), frozenset()),
 }
 
 
 def may_follow(old: StudyState | ContributionState, new: StudyState | ContributionState) -> bool:
-    if isinstance(old, StudyState):
-        return new in STUDY[old]
-    return new in CONTRIBUTION[old]
+    return new in (STUDY[old] if isinstance(old, StudyState) else CONTRIBUTION[old])
 
 
 def is_final(state: StudyState | ContributionState) -> bool:

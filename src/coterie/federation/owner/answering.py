@@ -21,7 +21,7 @@ from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal,
 from coterie.federation.secrets.blinding import checked_ids, new_group_key
 from coterie.federation.secrets.keys import keep_private, seal, write_private
 from coterie.methods import get_method
-from coterie.promise.loss import Model
+from coterie.promise.loss import LossModel
 from coterie.promise.terms import loss_of
 from coterie.publication.ledger import Ledger, Purpose
 from coterie.schema.attributes import Schema
@@ -188,7 +188,7 @@ def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
         balance = book.balance(source.population)
         left, limit = balance.remaining, balance.lifetime
         individual = balance.individual_remaining
-        if individual is not None and (purpose.loss.model is Model.IDP or individual < left):
+        if individual is not None and (purpose.loss.model is LossModel.IDP or individual < left):
             left, limit = individual, balance.terms.individual_lifetime or Fraction(0)
         raise refusal(
             "the population's lifetime budget would be exceeded",

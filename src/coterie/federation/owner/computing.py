@@ -42,7 +42,7 @@ from coterie.federation.secrets.keys import keep_private, seal, unseal
 from coterie.methods import get_method
 from coterie.promise.certificate import Digest
 from coterie.promise.signing import sign
-from coterie.publication.ledger import Ledger, State
+from coterie.publication.ledger import Ledger, ReleaseState
 from coterie.publication.protect import protect
 from coterie.publication.publishing import publish_files
 from coterie.publication.release import Release
@@ -236,7 +236,7 @@ def _paid(home: OwnerHome, study: Study, ledger: Ledger) -> bool:
     """Charged for this study before, and the bytes are here; gone bytes are never drawn again."""
     for entry in ledger.book().releases(fingerprint=study.id):
         if entry.state.charged:
-            if entry.state is State.RELEASED and finished(home, study.id) is not None:
+            if entry.state is ReleaseState.RELEASED and finished(home, study.id) is not None:
                 return True
             raise FederationError(
                 "This study was charged before, but its bytes are not in place.",

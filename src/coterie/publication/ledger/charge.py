@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
-from coterie.publication.ledger.book import Entry, State
+from coterie.publication.ledger.book import Entry, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import Staged, StagedRecord
 from coterie.table.hidden_files import (
@@ -64,7 +64,7 @@ class Charge:
         A text is an address, which the ledger cannot reach: it is told to the steward.
         """
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], State.RESERVED)
+            self._require(book.entries[self.release], ReleaseState.RESERVED)
             names = [name if isinstance(name, str) else str(name.absolute()) for name in temporaries]
             self._storage.append("staging", release=self.release, temporaries=names)
 
@@ -98,7 +98,7 @@ class Charge:
         # The permissions of a new file, read off the lock file: asking for the umask means setting it, for all threads.
         records = [StagedRecord.of(part, self._lock.mode & 0o666) for part in staged]
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], State.RESERVED)
+            self._require(book.entries[self.release], ReleaseState.RESERVED)
             self._storage.append(
                 "ready", release=self.release, staged=[record._asdict() for record in records]
             )
@@ -106,11 +106,11 @@ class Charge:
 
     def released(self) -> None:
         """Everything is in place."""
-        self._end(State.RELEASED)
+        self._end(ReleaseState.RELEASED)
 
     def lost(self) -> None:
         """The staged parts are gone; the charge stays, because somebody may have seen them."""
-        self._end(State.LOST)
+        self._end(ReleaseState.LOST)
 
     def settle(self) -> None:
         """Leave the release in a clean state; the ledger, not this object, says which one it reached.
@@ -118,33 +118,33 @@ class Charge:
         An interrupt may come just after a commit and before we learnt of it, so nothing remembered here is
         trusted.
         """
-        state = State.READY
+        state = ReleaseState.READY
         try:
             with suppress(LedgerError):  # a locked ledger: recovery will do the same later
                 with self._storage.transaction() as book:
                     entry = book.entries.get(self.release)
-                    state = entry.state if entry else State.ABANDONED  # the reservation itself failed
-                    if entry and state in (State.RESERVED, State.ABANDONED):
+                    state = entry.state if entry else ReleaseState.ABANDONED  # the reservation itself failed
+                    if entry and state in (ReleaseState.RESERVED, ReleaseState.ABANDONED):
                         # First the files, then the event: a kill in between is repeated by recovery.
                         for part in self._staged:
                             part.discard()
                         remove(entry.temporaries)
-                    if state is State.RESERVED:
+                    if state is ReleaseState.RESERVED:
                         self._storage.append("abandoned", release=self.release)
-                if state is State.RESERVED:
-                    state = State.ABANDONED
+                if state is ReleaseState.RESERVED:
+                    state = ReleaseState.ABANDONED
         finally:
             self._lock.let_go(remove=state.final)
 
-    def _end(self, state: State) -> None:
+    def _end(self, state: ReleaseState) -> None:
         with self._storage.transaction() as book:
             entry = book.entries[self.release]
             if entry.state is state:
                 return  # finished by another process that took us for dead
-            self._require(entry, State.READY)
+            self._require(entry, ReleaseState.READY)
             self._storage.append(state, release=self.release)
 
-    def _require(self, entry: Entry, state: State) -> None:
+    def _require(self, entry: Entry, state: ReleaseState) -> None:
         if entry.state is not state:
             raise LedgerError(
                 f"Release {self.release} is '{entry.state}' in the ledger, not '{state}'.",
@@ -199,14 +199,14 @@ def _settle(storage: Storage, release: str) -> str:
     try:
         with storage.transaction() as book:
             entry = book.entries[release]  # read again: its owner may have finished before we took the lock
-            if entry.state is State.RESERVED:
+            if entry.state is ReleaseState.RESERVED:
                 remove(entry.temporaries)
                 storage.append("abandoned", release=release)
                 far = [name for name in entry.temporaries if "://" in name]
                 return "was interrupted before anything was published; its epsilon was given back." + "".join(
                     f" Remove {name}, if it is there: it may hold parts of that release." for name in far
                 )
-        return _finish(storage, entry) if entry.state is State.READY else ""
+        return _finish(storage, entry) if entry.state is ReleaseState.READY else ""
     except OSError as error:
         return f"was interrupted and cannot be settled yet: {error.strerror or error}."
 
@@ -238,5 +238,5 @@ def _finish(storage: Storage, entry: Entry) -> str:
 
 def _end(storage: Storage, entry: Entry, event: str) -> None:
     with storage.transaction() as book:
-        if book.entries[entry.release].state is State.READY:
+        if book.entries[entry.release].state is ReleaseState.READY:
             storage.append(event, release=entry.release)

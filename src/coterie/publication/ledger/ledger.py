@@ -14,13 +14,13 @@ from uuid import uuid4
 import pyarrow as pa
 
 from coterie.errors import LedgerError, ParameterError
-from coterie.promise.loss import ROW, Relation, epsilon_of
+from coterie.promise.loss import ROW, NeighbourRelation, epsilon_of
 from coterie.publication.ledger.account import Balance, Terms
 from coterie.publication.ledger.book import (
     Book,
     Entry,
     Purpose,
-    State,
+    ReleaseState,
     loss_event,
     require_whole,
     terms_event,
@@ -107,7 +107,7 @@ class Ledger:
         lifetime: Number,
         *,
         delta: Number | None = None,
-        relation: str = Relation.REPLACE_ONE,
+        relation: str = NeighbourRelation.REPLACE_ONE,
         unit: str = ROW,
         rows_per_unit: int = 1,
         individual_lifetime: Number | None = None,
@@ -268,7 +268,7 @@ class Ledger:
         for entry in (recovered.entry for recovered in self.recovered):
             # Status and loss are filled in when the release is computed; the fingerprint tells the request.
             same = replace(entry.purpose, status=wanted.status, loss=wanted.loss) == wanted
-            if entry.state is State.RELEASED and same:
+            if entry.state is ReleaseState.RELEASED and same:
                 return entry
         return None
 
@@ -277,7 +277,10 @@ class Ledger:
         wanted = without_credentials(target)
         for entry in self._storage.book().unfinished():
             purpose = entry.purpose
-            if entry.state is State.READY and (purpose.population, purpose.target) == (population, wanted):
+            if entry.state is ReleaseState.READY and (purpose.population, purpose.target) == (
+                population,
+                wanted,
+            ):
                 return entry
         return None
 
@@ -316,10 +319,10 @@ def _resolved(path: str | PathLike[str]) -> Path:
     return Path(path).resolve()
 
 
-def _relation(relation: str) -> Relation:
+def _relation(relation: str) -> NeighbourRelation:
     try:
-        return Relation(relation)
+        return NeighbourRelation(relation)
     except ValueError:
         raise ParameterError(
-            f"There is no neighbour relation '{relation}'.", f"Choose one of {', '.join(Relation)}."
+            f"There is no neighbour relation '{relation}'.", f"Choose one of {', '.join(NeighbourRelation)}."
         ) from None

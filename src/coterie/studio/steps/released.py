@@ -93,7 +93,10 @@ def _checked(entry: Released, address: str) -> tuple[Certificate | None, Coterie
         return None, error
     try:
         check_signature(certificate, None)
-        if released_digest(address, entry.table, certificate) != certificate.release.digest.value:
+        if (
+            released_digest(address, entry.table, certificate.release.digest)
+            != certificate.release.digest.value
+        ):
             raise CertificateError(
                 "The released data were changed since they were certified: the digests differ.",
                 "Do not pass them on.",
