@@ -29,14 +29,12 @@ from federation_world import ATTRIBUTES, World, possible
 
 from coterie.federation.aggregator import joining as assembly
 from coterie.federation.aggregator import receiving
-from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator import scheduler as tending
 from coterie.federation.aggregator.app import serve
 from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import client as delivering
 from coterie.federation.owner import computing
-from coterie.federation.owner import computing as exchanging
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.computing import Exchange
@@ -54,7 +52,7 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (computing, "_made"),
     (Journal, "decide"),
     (delivering, "keep_private"),
-    (exchanging, "keep_private"),
+    (computing, "keep_private"),
     (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
@@ -62,12 +60,12 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "progress"),
     (receiving, "manifest"),
     (receiving, "chunk"),
-    (receiving, "_keep"),
+    (receiving, "write_whole"),
     (receiving, "seal"),
     (receiving, "move_contribution"),
     (receiving, "group_key"),
-    (relaying, "give"),
-    (relaying, "keep_parcel"),
+    (receiving, "give"),
+    (receiving, "keep_parcel"),
     (tending, "move_study"),
     (tending, "move_contribution"),
     (tending, "_move"),
@@ -121,7 +119,7 @@ class Sweep:
         self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
-        exchanging.POINTS_IN_PARCEL = 25
+        computing.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 
     def start_server(self, number: int = 0) -> None:

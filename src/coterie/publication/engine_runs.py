@@ -42,9 +42,7 @@ from coterie.table.memory_limit import keep_what_is_freed, parse_memory
 from coterie.table.reading import as_table
 
 ENGINES = ("local", "spark")
-Progress = Callable[
-    [str, float, float], None
-]  # what is being done, how much of it is done, how much there is
+Progress = Callable[[str, float, float], None]  # what is being done, how much is done, how much there is
 
 _LARGE = 10**7  # bytes of a file whose table will need compiled code
 

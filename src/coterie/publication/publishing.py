@@ -45,9 +45,7 @@ from coterie.table.hidden_files import remove_any, temporary_address, temporary_
 # `Book.releases` recognises a request that is made again.
 
 Target = Path | str  # a file or folder of this machine, or an address
-Hidden = Mapping[
-    Target, Target
-]  # the name under which each is staged; those that are not in it get one of their own
+Hidden = Mapping[Target, Target]  # the name under which each is staged; others get one of their own
 Prepare = Callable[[], tuple[Sequence[Target], Callable[[Hidden], Sequence[Staged]]]]
 
 

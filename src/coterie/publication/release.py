@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -106,9 +106,7 @@ class Release:
 
     _made: Any = field(compare=False)  # what the engine gave back
     _run: Run = field(compare=False)
-    _fingerprint: str = field(
-        compare=False
-    )  # "": that of the frame, which is hashed when a ledger asks for it
+    _fingerprint: str = field(compare=False)  # "": of the frame, which is hashed when a ledger asks for it
     _paid: set[tuple[Path, str]] = field(default_factory=set, compare=False)  # (ledger, population)
 
     def __repr__(self) -> str:
@@ -132,8 +130,7 @@ class Release:
 
     @property
     def method(self) -> str:
-        name: str = self._made.method
-        return name
+        return str(self._made.method)
 
     @property
     def records(self) -> int:
@@ -142,13 +139,11 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        stated: Guarantee = self._made.guarantee
-        return stated
+        return cast(Guarantee, self._made.guarantee)
 
     @property
     def loss(self) -> Loss:
-        cost: Loss = self._made.loss
-        return cost
+        return cast(Loss, self._made.loss)
 
     @property
     def certificate(self) -> Certificate:
@@ -156,8 +151,7 @@ class Release:
             raise ParameterError(
                 "A release larger than memory is certified when it is written.", "Call its write method."
             )
-        certificate: Certificate = self._made.certificate
-        return certificate
+        return cast(Certificate, self._made.certificate)
 
     @property
     def internal(self) -> InternalFigures:
@@ -165,19 +159,16 @@ class Release:
             raise ParameterError(
                 "Internal figures need the whole table in memory.", "Leave them out, or the engine."
             )
-        figures: InternalFigures = self._made.internal
-        return figures
+        return cast(InternalFigures, self._made.internal)
 
     @property
     def measurements(self) -> pa.Table:
         """The noisy counts that the rows of `dp-synthetic` were drawn from. Safe to publish with them."""
-        counts: pa.Table = self._made.measurements
-        return counts
+        return self._made.measurements
 
     def certify(self, digest: Digest) -> Certificate:
         """The certificate over other bytes than those of `table`, such as those of a file."""
-        certificate: Certificate = self._made.certify(digest)
-        return certificate
+        return cast(Certificate, self._made.certify(digest))
 
     def to_frame(self, kind: str = "arrow") -> Any:
         """The released rows as a frame of the kind you name.
@@ -281,14 +272,15 @@ class Release:
             return self._made
 
         require_both(ledger, population)
-        identity = self._fingerprint or partial(request_fingerprint, self._run.request)
-        if ledger is None or population is None:
-            return put_out(self._run, make, where, None, None, identity)
-        paid = (ledger.path if isinstance(ledger, Ledger) else Path(ledger).resolve(), population)
+        paid = None
+        if ledger is not None and population is not None:
+            paid = (ledger.path if isinstance(ledger, Ledger) else Path(ledger).resolve(), population)
         if paid in self._paid:  # the same rows again: nothing more is disclosed
-            return put_out(self._run, make, where, None, None, identity)
+            ledger = population = None
+        identity = self._fingerprint or partial(request_fingerprint, self._run.request)
         written = put_out(self._run, make, where, ledger, population, identity)
-        self._paid.add(paid)
+        if paid is not None:
+            self._paid.add(paid)
         return written
 
 

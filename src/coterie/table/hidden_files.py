@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from coterie.errors import CertificateError
@@ -102,9 +101,7 @@ class FileLock:
     def __enter__(self) -> FileLock:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self.let_go()
 
     def __del__(self) -> None:

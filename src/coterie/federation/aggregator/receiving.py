@@ -201,7 +201,7 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     return row
 
 
-def close(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
+def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
     """After step 8, or after any other end: the owner knows it, and is not told again."""
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)

@@ -168,13 +168,13 @@ async def _hung_up(request: Request) -> None:
         pass
 
 
-def _acting(place: str, do: Callable[..., Any], summary: str, body: type[BaseModel] | None = None) -> None:
-    """A route by which an owner does something about one study, with a document or nothing in its body."""
+def _acting(place: str, summary: str, body: type[BaseModel] | None = None) -> None:
+    """A route by which an owner does what `receiving` has under its name, with a document or nothing in its body."""
     verb, name = place.split()
     limit = 0 if body is None else LARGEST_DOCUMENT if body is Signed else LARGEST_ENROLMENT
 
     async def act(request: Request, service: Serving, study: StudyPath) -> Response:
-        return await service.act(request, limit, do, study)
+        return await service.act(request, limit, getattr(receiving, act.__name__), study)
 
     act.__name__ = name.replace("-", "_")
     _route(f"{verb} /studies/{{study}}/{name}", summary, *_USUAL, body=body)(act)
@@ -182,13 +182,11 @@ def _acting(place: str, do: Callable[..., Any], summary: str, body: type[BaseMod
 
 _acting(
     "POST answer",
-    receiving.answer,
     "Approve (which attributes, whether the people are nowhere else) or refuse (why)",
     Signed,
 )
 _acting(
     "PUT group-key",
-    receiving.group_key,
     "The lead owner's key for the pseudonyms, sealed to each other owner",
     Signed,
 )
@@ -217,8 +215,8 @@ async def take_parcel(
     return service.answer(request, await service.look(request, receiving.take, study, step, number))
 
 
-_acting("POST progress", receiving.progress, "RESERVED, COMPUTED or WITHDRAWN", ProgressReport)
-_acting("PUT manifest", receiving.manifest, "Which chunks will come; answers which are missing", Signed)
+_acting("POST progress", "RESERVED, COMPUTED or WITHDRAWN", ProgressReport)
+_acting("PUT manifest", "Which chunks will come; answers which are missing", Signed)
 
 
 @_route(
@@ -233,7 +231,7 @@ async def chunk(
     return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
 
 
-_acting("POST seal", receiving.seal, "Verify all chunks; answers with a signed receipt")
+_acting("POST seal", "Verify all chunks; answers with a signed receipt")
 
 
 @_route(
@@ -260,7 +258,6 @@ async def release(request: Request, service: Serving, study: StudyPath) -> Respo
 
 _acting(
     "POST closed",
-    receiving.close,
     "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
 )
 
