@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from coterie.chain.kernel import Grouped
 from coterie.table.checked import Checked
-from coterie.table.columns.change import in_label_order, semantic_distance, squared_error, variance_change
-from coterie.table.columns.column import CategoryColumn, Column
+from coterie.table.columns.column import (
+    CategoryColumn,
+    Column,
+    in_label_order,
+    semantic_distance,
+    squared_error,
+    variance_change,
+)
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from coterie.schema.arrays import Floats, Whole
-from coterie.table.columns.change import rounding, variance
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, rounding, variance
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.change import semantic_distance
-from coterie.table.columns.column import CategoryColumn, Codes
+from coterie.table.columns.column import CategoryColumn, Codes, semantic_distance
 
 
 def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:

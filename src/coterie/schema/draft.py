@@ -79,7 +79,7 @@ class Draft:
         return f"<Draft: {len(self.schema.attributes)} attributes, {len(self.to_fill)} to fill in>"
 
 
-# How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.drafting,
+# How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.reading,
 # which knows files; this room does not.
 open_source: list[Callable[[Any, str | None, str | None], tuple[pa.Table, Dialect | None]]] = []
 
@@ -96,7 +96,7 @@ def draft_schema(
 ) -> str:
     """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
-    `dialect` is how the table's text file was read (coterie.table.drafting); it becomes part of the schema.
+    `dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
     """
     check_names(table.column_names)
     if not table.num_columns:
