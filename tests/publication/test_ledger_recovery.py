@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledger_kill_driver import die, in_child
+from kill_driver import die, in_child
 from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError

@@ -99,12 +99,9 @@ def soon(project: Project, there: Callable[[], Any]) -> None:
 
 
 def moments(project: Project, folder: Path, name: str) -> dict[str, Callable[[], Any]]:
-    """What can be seen from outside of how far a release is."""
+    """What can be seen from outside of how far a release is. (Every step between: tests/publication/test_killed.py.)"""
     return {
         "the intent is written": lambda: read_plan(project).state != "planned",  # type: ignore[union-attr]
-        "the data are staged": lambda: list(folder.glob(f".{name}.csv.coterie-*")),
-        "the certificate is staged": lambda: list(folder.glob(f".{name}.csv.certificate.json.coterie-*")),
-        "the certificate is in place": (folder / f"{name}.csv.certificate.json").exists,
         "the data are in place": (folder / f"{name}.csv").exists,
         "it is recorded": lambda: len(Project(project.folder).state.released) > 0,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +14,8 @@ import pyarrow.compute as pc
 
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema import draft
-from coterie.schema.attributes import Schema, check_names
+from coterie.schema.attributes import Schema as Schema
+from coterie.schema.attributes import check_names
 from coterie.schema.dialect import Dialect
 from coterie.table.address import is_database
 from coterie.table.csv_reading import read_csv
@@ -215,8 +217,9 @@ def guess_dialect(source: str | Path) -> Dialect:
     path = Path(source)
     if READERS.get(ending(path)) is not read_csv or not path.is_file():
         return Dialect()
-    for grammar in _grammars():
-        found: dict[str, Any] = dict(grammar)
+    marks: list[dict[str, Any]] = [{}, {"escape": "\\"}, {"quote": None}]
+    for encoding, mark in product(({}, {"encoding": "utf-16"}, {"encoding": "cp1252"}), marks):
+        found: dict[str, Any] = {**mark, **encoding}
         try:
             table = read_csv(path, dialect=Dialect(**found), as_text=True)
         except DataError:
@@ -227,15 +230,6 @@ def guess_dialect(source: str | Path) -> Dialect:
             found["date_format"] = written
         return Dialect(**found, source="data") if found else Dialect()
     return Dialect()  # reading it will say what is wrong
-
-
-def _grammars() -> list[dict[str, Any]]:
-    marks: list[dict[str, Any]] = [{}, {"escape": "\\"}, {"quote": None}]
-    return [
-        {**mark, **({"encoding": name} if name else {})}
-        for name in ("", "utf-16", "cp1252")
-        for mark in marks
-    ]
 
 
 def _texts(table: pa.Table) -> list[pa.ChunkedArray]:

@@ -71,11 +71,8 @@ class Aggregator:
     def tls_certificate(self) -> str:
         return (self.folder / tls.CERTIFICATE).read_text()
 
-    def chunk_folder(self, study: str, owner: int) -> Path:
-        return self.folder / "chunks" / study / str(owner)
-
     def chunk(self, study: str, owner: int, number: int) -> Path:
-        return self.chunk_folder(study, owner) / f"{number:05d}.parquet"
+        return self.folder / "chunks" / study / str(owner) / f"{number:05d}.parquet"
 
     def release(self, study: str) -> Path:
         return self.folder / "releases" / f"{study}.parquet"

@@ -146,7 +146,7 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     accepted = [delivered[entry.owner] for entry in study.roster if entry.owner in delivered]
     columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
     schema = arrow_schema(columns, pseudonymous=False)
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
     counts = [manifests[part.name].rows for part in accepted]
     streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]

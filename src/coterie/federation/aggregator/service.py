@@ -51,15 +51,9 @@ class SignedRequest:
 def require_version(headers: Mapping[str, str]) -> None:
     offered = headers.get(wire.PROTOCOL, "")
     if wire.common_version(offered) is None:
-        ours = f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}"
-        raise Fault(
-            426,
-            "protocol",
-            "There is no common protocol version.",
-            "Install a Coterie that speaks one of ours.",
-            ours=ours,
-            yours=offered[:20],
-        )
+        both = {"ours": f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}", "yours": offered[:20]}
+        advice = "Install a Coterie that speaks one of ours."
+        raise Fault(426, "protocol", "There is no common protocol version.", advice, **both)
 
 
 def signed_by(asked: SignedRequest, aggregator: Aggregator) -> str:
@@ -71,14 +65,9 @@ def signed_by(asked: SignedRequest, aggregator: Aggregator) -> str:
     except ValueError:
         raise Fault(401, "unauthorised", NO_DETAIL) from None
     if skew > wire.CLOCK_TOLERANCE_SECONDS:
-        raise Fault(
-            401,
-            "clock",
-            "Your clock and ours differ by more than two minutes.",
-            "Set the clock (NTP), then try again.",
-            yours=wire.stamp(wire.moment(sent)),
-            ours=wire.stamp(wire.now()),
-        )
+        both = {"yours": wire.stamp(wire.moment(sent)), "ours": wire.stamp(wire.now())}
+        problem = "Your clock and ours differ by more than two minutes."
+        raise Fault(401, "clock", problem, "Set the clock (NTP), then try again.", **both)
     key, nonce, session = (headers.get(name, "") for name in (wire.KEY, wire.NONCE, wire.SESSION))
     text = wire.request_text(
         asked.method, asked.target, asked.body, nonce, sent, session, aggregator.keys.public
@@ -131,13 +120,8 @@ class Authentication:
                 allowed = hold_session(connection, owner, session, replaces, busy=busy)
         if not allowed:
             with database.writing() as connection:
-                note(
-                    connection,
-                    "second process",
-                    owner=owner.name,
-                    active=(current or "")[:8] if session else "",
-                    turned_away=session[:8],
-                )
+                active = (current or "")[:8] if session else ""
+                note(connection, "second process", owner=owner.name, active=active, turned_away=session[:8])
             raise Fault(
                 409,
                 "active elsewhere",
@@ -216,13 +200,9 @@ class Service:
     async def asked(self, request: Request, limit: int) -> SignedRequest:
         """The request with its whole body, which may not be longer than `limit`."""
         require_version(request.headers)
-        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        raw = request.scope.get("raw_path")
-        if raw:
-            query = request.scope.get("query_string", b"")
-            target = raw.decode("ascii", "replace") + (
-                f"?{query.decode('ascii', 'replace')}" if query else ""
-            )
+        query = request.scope.get("query_string", b"")
+        raw = (request.scope.get("raw_path") or request.url.path.encode()) + (b"?" + query if query else b"")
+        target = raw.decode("ascii", "replace")
         return SignedRequest(request.method, target, request.headers, await body(request, limit))
 
     async def speaker(self, request: Request, limit: int, *, acting: bool) -> tuple[Owner, bytes]:

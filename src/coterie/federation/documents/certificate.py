@@ -58,19 +58,13 @@ _AT_ALL_OWNERS = (
 def nominal(study: Study, owners: Mapping[str, bool]) -> tuple[Fraction, str]:
     """ε of the whole for the owners that took part (name → signed disjointness), and the rule that gives it."""
     charges = [study.charge(owner) for owner in owners]
+    rule = "Σ ε_j: not every owner signed that its people are at no other owner"
     if study.vertical:
-        return sum(
-            charges, Fraction(0)
-        ), "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
-    if owners and all(owners.values()):
-        return (
-            max(charges),
-            "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all",
-        )
-    return (
-        sum(charges, Fraction(0)),
-        "Σ ε_j: not every owner signed that its people are at no other owner",
-    )
+        rule = "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
+    elif owners and all(owners.values()):
+        rule = "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all"
+        return max(charges), rule
+    return sum(charges, Fraction(0)), rule
 
 
 def composed(
@@ -256,7 +250,7 @@ def verified(signed: Signed, aggregator: str) -> FederatedCertificate:
     """The certificate, if the aggregator with this key signed it, the owners signed theirs, and they fit together."""
     certificate = signed.opened(KIND, FederatedCertificate, key=aggregator)
     study = certificate.study.opened(STUDY, Study, key=aggregator)
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     names = [part.owner for part in certificate.owners]
     if sorted([*names, *certificate.absent]) != sorted(keys):
         raise _wrong("it does not name every owner of the study once")

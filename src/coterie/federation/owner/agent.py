@@ -127,7 +127,10 @@ class Agent:
             self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
             return True
         if not STUDY[state]:
-            return self._close(study)
+            # The copy is here if there is one. Said once: an older aggregator goes on telling us.
+            known = study in self._closed
+            self._closed.add(study)
+            return not known and delivering.close(self.client, study)
         if state not in (_S.PUBLISHED, _S.COLLECTING):
             return False
         if mine is _C.INVITED:
@@ -135,13 +138,6 @@ class Agent:
         if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
             return self._contribute(wanted, state, mine)
         return False
-
-    def _close(self, study: str) -> bool:
-        """It has ended, and the copy is here if there is one. Once: an older aggregator goes on telling us."""
-        if study in self._closed:
-            return False
-        self._closed.add(study)
-        return delivering.close(self.client, study)
 
     def _answer(self, wanted: dict[str, Any]) -> bool:
         study = answering.opened_study(self.home, wanted["id"], wanted["study"])

@@ -278,5 +278,5 @@ def close(client: Client, study: str) -> bool:
     return True
 
 
-def report(client: Client, study: str, state: str) -> Any:
-    return client.post(f"/v1/studies/{study}/progress", {"state": state})
+def report(client: Client, study: str, state: str) -> None:
+    client.post(f"/v1/studies/{study}/progress", {"state": state})

@@ -46,7 +46,7 @@ def note_approval(home: OwnerHome, wanted: dict[str, Any], source: OwnerSource) 
         approve(home, study, source)
     except Refusal as refused:
         raise Refused(
-            refused.told_here or f"This would be {_small(refused.problem)}",
+            refused.told_here or f"This would be {refused.problem[:1].lower()}{refused.problem[1:]}",
             "Nothing was said to the aggregator: mend it and approve again, or refuse.",
         ) from None
     home.journal.decide(study.id, {"decision": "approve", "source": source.content()})
@@ -64,10 +64,6 @@ def _require_open(wanted: dict[str, Any], states: tuple[ContributionState, ...])
             f"It is too late to decide: the study is {state}, your part {mine}.",
             "`coterie owner inspect` shows what happened.",
         )
-
-
-def _small(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 # What is asked of an owner, in words and figures, and the approval page that shows it.
