@@ -11,12 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from coterie.errors import CertificateError
 from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Role, Source

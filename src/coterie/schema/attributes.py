@@ -37,9 +37,8 @@ class Role(StrEnum):
 class Missing(StrEnum):
     ERROR = "error"
     DROP_ROW = "drop row"
-    OWN_CATEGORY = (
-        "own category"  # 'missing' is an outcome like any other; numbers: methods for whole tables only
-    )
+    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    OWN_CATEGORY = "own category"
     IMPUTE = "impute"  # a public value of the domain stands in
 
 
@@ -73,12 +72,10 @@ class Attribute(Frozen):
     unit: str | None = None
     weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
     missing: Missing = Missing.ERROR
-    missing_marks: Annotated[
-        tuple[str, ...], BeforeValidator(_texts)
-    ] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
-    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = (
-        None  # default: the middle of the domain, the most central label
-    )
+    # Texts that mean 'missing', such as "?"; an empty cell always does.
+    missing_marks: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    # Default: the middle of the domain, the most central label.
+    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = None
     outside: Outside = Outside.ERROR
 
     @model_validator(mode="before")

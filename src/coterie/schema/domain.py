@@ -40,12 +40,7 @@ class AttributeType(StrEnum):
     @property
     def ranged(self) -> bool:
         """Whether the public domain is a range with two bounds."""
-        return self in (
-            AttributeType.CONTINUOUS,
-            AttributeType.INTEGER,
-            AttributeType.DATE,
-            AttributeType.TIMESTAMP,
-        )
+        return self.has_zero or self in (AttributeType.DATE, AttributeType.TIMESTAMP)
 
 
 # Bounds as numbers: plain ones, dates as days since 1970-01-01, timestamps as seconds since then (UTC).
@@ -126,9 +121,8 @@ def _reasons(value: object) -> object:
 
 
 def _reason(text: object) -> str:
-    if not isinstance(text, str) or not any(
-        map(str.isalpha, text)
-    ):  # a dash or an invisible sign is no reason
+    # A dash or an invisible sign is no reason.
+    if not isinstance(text, str) or not any(map(str.isalpha, text)):
         raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
     if len(text) > _LONGEST_REASON:
         raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
@@ -199,9 +193,7 @@ class Search(StrEnum):
 class Order(StrEnum):
     """By which order categories are ranked where a method ranks them."""
 
-    MARGINALITY = (
-        "marginality"  # distance to the most marginal label of the domain (Sánchez et al. 2016, §3.4)
-    )
+    MARGINALITY = "marginality"  # distance to the most marginal label (Sánchez et al. 2016, §3.4)
     PATH = "path"  # a short walk through the domain: least noise for the proved variant
     LISTED = "listed"  # as written in the schema
     FREQUENCY = "frequency"  # by frequency in the data (Del Vasto-Terrientes et al., §5.1): discloses it

@@ -102,10 +102,8 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
             drop |= absent
         elif attribute.missing is Missing.IMPUTE and name in columns:
             columns[name] = filled(columns[name], absent)
-        elif (
-            attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY
-        ):  # a kept column is released as it is, gaps included
-            raise cells.missing_values(name, absent)
+        elif attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY:
+            raise cells.missing_values(name, absent)  # a kept column is released as it is, gaps included
     if drop.any():
         keep = ~drop
         if keep.sum() < least:
@@ -154,9 +152,11 @@ def located(error: DataError, place: str, before: int) -> DataError:
 
 
 def filled(column: Column, absent: NDArray[np.bool_]) -> Column:
+    """`missing: impute`: one public value stands in."""
     if isinstance(column, CategoryColumn):
-        return _filled_labels(column, absent)
-    return _filled_numbers(column, absent)
+        return replace(column, codes=np.where(absent, np.int32(_central(column)), column.codes))
+    value = stand_in(column.attribute, column.domain, column.step)
+    return replace(column, values=np.where(absent, value, column.values))
 
 
 def same_columns(columns: Sequence[str], schema: Schema) -> None:
@@ -198,12 +198,6 @@ def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColu
 
 def step_of(attribute: Attribute) -> float | None:
     return 10.0**-attribute.decimals if attribute.decimals is not None else _STEP.get(attribute.type)
-
-
-def _filled_numbers(column: NumericColumn, absent: NDArray[np.bool_]) -> NumericColumn:
-    """`missing: impute`: one public value stands in."""
-    value = stand_in(column.attribute, column.domain, column.step)
-    return replace(column, values=np.where(absent, value, column.values))
 
 
 def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
@@ -309,19 +303,17 @@ def _rank_codes(ranks: Floats) -> Codes:
     return np.where(np.isnan(ranks), -1, np.rint(np.nan_to_num(ranks))).astype(np.int32)
 
 
-def _filled_labels(column: CategoryColumn, absent: NDArray[np.bool_]) -> CategoryColumn:
-    """`missing: impute`: the most central label of the domain stands in, or the one that the schema names."""
+def _central(column: CategoryColumn) -> int:
+    """The code of the most central label of the domain, or of the one that the schema names."""
     label = column.attribute.impute
     if label is None:
-        code = int(np.argmin(domain_marginality(column.distance)))
-    elif str(label) in column.taxonomy.categories:
-        code = column.taxonomy.categories.index(str(label))
-    else:
-        raise SchemaError(
-            f"The label to impute for '{column.attribute.name}' is not in its domain.",
-            "Write one of its labels as `impute:`, or leave it out for the most central one.",
-        )
-    return replace(column, codes=np.where(absent, np.int32(code), column.codes))
+        return int(np.argmin(domain_marginality(column.distance)))
+    if str(label) in column.taxonomy.categories:
+        return column.taxonomy.categories.index(str(label))
+    raise SchemaError(
+        f"The label to impute for '{column.attribute.name}' is not in its domain.",
+        "Write one of its labels as `impute:`, or leave it out for the most central one.",
+    )
 
 
 def _declared(attribute: Attribute) -> Categories:
@@ -348,14 +340,9 @@ def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tup
         raise SchemaError(
             f"Attribute '{attribute.name}' has a label '{MISSING_LABEL}' already.", "Rename that label."
         )
-    links = zip(taxonomy.nodes, taxonomy.parents, strict=True)
-    edges = [Edge(label, taxonomy.nodes[above] if above >= 0 else None) for label, above in links]
-    wider = Taxonomy.build(
-        [*edges, Edge(MISSING_LABEL, taxonomy.nodes[0])], [*taxonomy.categories, MISSING_LABEL]
-    )
-    moved = np.array(
-        [wider.categories.index(label) for label in [*taxonomy.categories, MISSING_LABEL]], np.int32
-    )
+    labels = [*taxonomy.categories, MISSING_LABEL]
+    wider = Taxonomy.build([*taxonomy.edges(), Edge(MISSING_LABEL, taxonomy.nodes[0])], labels)
+    moved = np.array([wider.categories.index(label) for label in labels], np.int32)
     return wider, moved[codes]  # code -1 takes the last entry: the missing label
 
 

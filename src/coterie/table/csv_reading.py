@@ -190,8 +190,7 @@ def _content(path: Path, dialect: Dialect) -> Content:
         )
     if _holds(content, b"\0"):
         raise DataError(
-            f"{path} holds bytes that no CSV file has.",
-            "Check that it is text, not a spreadsheet.",
+            f"{path} holds bytes that no CSV file has.", "Check that it is text, not a spreadsheet."
         )
     if not start.removeprefix(_UTF8_MARK).strip():
         raise DataError(f"{path} is empty.", "Give a file with a header line and at least one row.")

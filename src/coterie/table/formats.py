@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from coterie.errors import DataError, MissingExtra, OutputError, nearest
 from coterie.schema.attributes import Schema, check_names
-from coterie.table.columns.cells import EXACT, stored, text_of
+from coterie.table.columns.cells import EXACT, is_text, stored, text_of
 
 # Parquet and Arrow IPC files, in and out.
 
@@ -124,11 +124,7 @@ def _column(name: str, array: pa.Array) -> pa.Array:
             "Write .parquet or .arrow, or drop the column.",
         )
     cells = pc.cast(array, pa.string())
-    if (
-        pa.types.is_string(array.type)
-        or pa.types.is_large_string(array.type)
-        or array.type == pa.string_view()
-    ):
+    if is_text(array.type):
         cells = _cells(cells)
     return pc.fill_null(cells, _text(""))
 

@@ -181,15 +181,9 @@ def _acting(place: str, summary: str, body: type[BaseModel] | None = None) -> No
 
 
 _acting(
-    "POST answer",
-    "Approve (which attributes, whether the people are nowhere else) or refuse (why)",
-    Signed,
+    "POST answer", "Approve (which attributes, whether the people are nowhere else) or refuse (why)", Signed
 )
-_acting(
-    "PUT group-key",
-    "The lead owner's key for the pseudonyms, sealed to each other owner",
-    Signed,
-)
+_acting("PUT group-key", "The lead owner's key for the pseudonyms, sealed to each other owner", Signed)
 
 
 @_route(

@@ -94,7 +94,7 @@ class OwnerSource(Document):
     identifier: str | None = None  # the owner's own name of the id column (vertical)
     columns: dict[str, str] = Field(
         default_factory=dict
-    )  # attribute of the study → the owner's own name of that column
+    )  # attribute of the study → the owner's own name of it
     dialect: Dialect = Dialect()  # how the owner's own text file writes its cells
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False

@@ -59,9 +59,7 @@ class Keys:
     def save(self, folder: Path) -> None:
         for name, key in ((SIGNING, self.signing), (SEALING, self.sealing)):
             content = key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             write_private(folder / name, content)
 

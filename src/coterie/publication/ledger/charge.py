@@ -12,11 +12,7 @@ from coterie.errors import CoterieError, LedgerError, ParameterError
 from coterie.publication.ledger.book import Entry, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staging import Staged, StagedRecord
-from coterie.table.hidden_files import (
-    FileLock,
-    make_durable,
-    remove_any,
-)
+from coterie.table.hidden_files import FileLock, make_durable, remove_any
 
 # The files of a ledger's releases: locks that tell who lives, and parts that are written but not yet visible.
 
