@@ -147,6 +147,13 @@ def validated(model: type[D], content: Any, kind: str) -> D:
 
 
 PROTOCOL_MINIMUM, PROTOCOL_MAXIMUM = 1, 2
+PAGE_HEADERS = {  # of the pages for people
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 PROTOCOL = "Coterie-Protocol"  # "1" or a range "1-2"
 KEY = "Coterie-Key"

@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 
 from coterie.errors import CoterieError
 from coterie.federation.documents.study import Join, StudyAttribute
-from coterie.federation.documents.wire import ContributionState, StudyState, validated
+from coterie.federation.documents.wire import PAGE_HEADERS, ContributionState, StudyState, validated
 from coterie.federation.errors import Conflict, FederationError, Refused
 from coterie.federation.owner.answering import approve, opened_study
 from coterie.federation.owner.computing import finished
@@ -133,13 +133,6 @@ _LARGEST_FORM = 20_000
 _pages = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=select_autoescape(default=True)
 )
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 @contextmanager
@@ -253,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
         body = text.encode()
         self.send_response(status)
-        for name, value in {**_HEADERS, **(headers or {})}.items():
+        for name, value in {**PAGE_HEADERS, **(headers or {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

@@ -19,7 +19,7 @@ from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.wire import canonical, now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
-from coterie.publication.ledger.book import seal
+from coterie.publication.ledger.book import first_broken, seal
 from coterie.table.hidden_files import FileLock, ensure_private
 
 # The owner's own memory: its decisions, and a diary whose lines are chained by hashes.
@@ -68,19 +68,14 @@ class Journal:
             _note(connection, event, **content)
 
     def diary(self) -> list[dict[str, Any]]:
+        return [{"number": number, "seal": mark, **json.loads(text)} for number, text, mark in self._lines()]
+
+    def _lines(self) -> list[tuple[int, str, str]]:
         with self._open() as connection:
-            rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
-        return [{"number": number, "seal": mark, **json.loads(content)} for number, content, mark in rows]
+            return connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
 
     def first_broken(self) -> int | None:
-        previous = GENESIS
-        with self._open() as connection:
-            rows = connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
-        for expected, (number, content, mark) in enumerate(rows, start=1):
-            if number != expected or seal(previous, content) != mark:
-                return expected
-            previous = mark
-        return None
+        return first_broken(self._lines(), GENESIS)
 
     def _one(self, table: str, study: str) -> dict[str, Any] | None:
         query = f"SELECT content FROM {table} WHERE study = ?"  # the table's name is ours

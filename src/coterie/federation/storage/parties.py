@@ -52,17 +52,6 @@ def entries(connection: Connection, *, study: str | None = None, last: int = 200
     return found[:last][::-1]
 
 
-def first_broken(connection: Connection) -> int | None:
-    """The number of the first line that does not fit the one before it, or None."""
-    previous = GENESIS
-    rows = connection.execute(select(audit).order_by(audit.c.number))
-    for expected, row in enumerate(rows, start=1):
-        if row.number != expected or seal(previous, row.content) != row.seal:
-            return expected
-        previous = row.seal
-    return None
-
-
 @dataclass(frozen=True)
 class Owner:
     id: int

@@ -220,15 +220,16 @@ class LedgerAccount:
         """The balance while this release is under way, or a refusal."""
         counted = self.terms.counted(loss)
         before = self.balance()
-        after = self.copy()
+        after = deepcopy(self)
         for tally, part in zip(after._all, counted, strict=True):
             if part is None:
                 continue
             tally.add(part)
-            if self.terms.delta is not None and not tally.delta.within(self.terms.delta):
-                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
-            if self.terms.delta is not None and tally.rho.value and tally.delta.value == self.terms.delta:
-                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
+            lifetime = self.terms.delta
+            if lifetime is not None and (
+                not tally.delta.within(lifetime) or (tally.rho.value and tally.delta.value == lifetime)
+            ):
+                raise self._refusal("delta", lifetime, Fraction(0), loss)
         balance = after.balance()
         if counted[0] is not None and balance.remaining < 0:
             raise self._refusal("epsilon", before.lifetime, before.remaining, loss, before.held)
@@ -237,19 +238,12 @@ class LedgerAccount:
             raise self._refusal("individual epsilon", limit, left, loss, before.individual_held)
         return balance
 
-    def copy(self) -> LedgerAccount:
-        return deepcopy(self)
-
     def _refusal(
         self, what: str, limit: Fraction, left: Fraction, loss: Loss, held: Fraction = Fraction(0)
     ) -> BudgetExceeded:
         counted = self.terms.counted(loss)[1]
         asks = f"this release asks for {_asked(loss)}"
-        if counted is not None and (counted.epsilon, counted.delta, counted.rho) != (
-            loss.epsilon,
-            loss.delta,
-            loss.rho,
-        ):
+        if counted is not None and _asked(counted) != _asked(loss):
             asks += f", which counts {_asked(counted)} here ({self.terms})"
         held_words = f" ({as_text(held)} is held by releases under way)" if held else ""
         has = (

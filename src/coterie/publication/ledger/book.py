@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -60,6 +61,15 @@ def verified(
         if end != len(content) or not isinstance(event, dict):
             raise broken(expected)
         yield event, last
+
+
+def first_broken(rows: Iterable[tuple[int, str, str]], last: str) -> int | None:
+    """The number of the first line of a sealed diary that does not fit the one before it, or None."""
+    for expected, (number, content, claimed) in enumerate(rows, start=1):
+        last = seal(last, content)
+        if number != expected or last != claimed:
+            return expected
+    return None
 
 
 def broken(number: int) -> LedgerError:
@@ -164,7 +174,7 @@ class Book:
         other = Book()
         other.seals = self.seals.copy()
         other.entries = self.entries.copy()
-        other._accounts = {name: [a.copy() for a in accounts] for name, accounts in self._accounts.items()}
+        other._accounts = {name: deepcopy(accounts) for name, accounts in self._accounts.items()}
         other._refusing = self._refusing.copy()
         other._unfinished = self._unfinished.copy()
         return other
@@ -295,18 +305,7 @@ class Book:
 
 
 # How a loss and the terms of an account are written in events. Texts are exact; what is absent has its default.
-_FIELDS = (
-    "model",
-    "relation",
-    "status",
-    "epsilon",
-    "delta",
-    "rho",
-    "unit",
-    "rows_per_unit",
-    "policy",
-    "scope",
-)
+_FIELDS = tuple(field.name for field in fields(Loss))
 
 
 def loss_event(loss: Loss) -> dict[str, object]:
@@ -320,21 +319,11 @@ def loss_event(loss: Loss) -> dict[str, object]:
 
 # The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.
 @lru_cache(maxsize=1024, typed=True)
-def _loss(
-    model: str,
-    relation: str,
-    status: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    unit: str,
-    rows_per_unit: int,
-    policy: str | None,
-    scope: str | None,
-) -> Loss:
-    one, two, three = (None if text is None else parse_epsilon(text) for text in (epsilon, delta, rho))
-    kind, rows = (LossModel(model), NeighbourRelation(relation)), _count(rows_per_unit)
-    loss = Loss(*kind, status, one, two, three, unit, rows, policy or "", scope or "")
+def _loss(*content: Any) -> Loss:
+    model, relation, status, *texts, unit, rows, policy, scope = content
+    epsilon, delta, rho = (None if text is None else parse_epsilon(text) for text in texts)
+    kind = LossModel(model), NeighbourRelation(relation)
+    loss = Loss(*kind, status, epsilon, delta, rho, unit, _count(rows), policy or "", scope or "")
     require_whole(loss)
     return loss
 
