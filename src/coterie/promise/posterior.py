@@ -1,4 +1,4 @@
-"""ε in plain words: by how much a release can change an attacker's odds.
+"""ε in plain words: by how much a release can change an attacker's odds, and when a budget is useless or dangerous.
 
 Under ε-DP with replace-one neighbours, for any two records that a person may have, the odds between them change by a
 factor of at most e^ε whatever is released. Someone who is p sure before is at most p·e^ε / (p·e^ε + 1 - p) sure after.

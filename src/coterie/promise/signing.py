@@ -1,4 +1,4 @@
-"""Ed25519 signatures on certificates, with key files that only their owner can read."""
+"""Who signed a certificate (Ed25519, key files that only their owner can read), and over which bytes it speaks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,13 @@
-"""A release and its certificate, written together or not at all, and charged for one purpose.
+"""The one way out, for rows, statistics, owners and studio: staged, charged, then given their names; or nothing is left.
 
-An interrupted request is recognised when it comes again, and finished without a second charge.
+    publish_files(make, …)                   files whose bytes are at hand, with a ledger or without one
+    publish_charged(make, destination, …)    rows and their certificate; `publish_uncharged` without a ledger
+    place(staged)                            without a ledger: all parts, or what stood there before
+    place_charged(ledger, purpose, prepare)  with one: charged before anything can be seen, and once
+
+Parts become visible in their order. Give the data last: a certificate without its data promises nothing and shows nothing.
+What a killed process leaves is finished or given back by whoever opens the ledger next (coterie.publication.ledger). A
+request that is made again is recognised, and finished without a second charge.
 """
 
 from __future__ import annotations
@@ -33,16 +40,6 @@ from coterie.schema.attributes import Schema
 from coterie.schema.exact import Number
 from coterie.table.address import is_database
 from coterie.table.hidden_files import remove_any, temporary_address, temporary_for
-
-# The one way out, for rows, statistics, owners and studio: staged, charged, then given their names; or nothing is left.
-#
-#     publish_files(make, …)                   files whose bytes are at hand, with a ledger or without one
-#     place(staged)                            without a ledger: all parts, or what stood there before
-#     place_charged(ledger, purpose, prepare)  with one: charged before anything can be seen, and once
-#
-# Parts become visible in their order. Give the data last: a certificate without its data promises nothing and shows nothing.
-# What a killed process leaves is finished or given back by whoever opens the ledger next (coterie.publication.ledger);
-# `Book.releases` recognises a request that is made again.
 
 Target = Path | str  # a file or folder of this machine, or an address
 Hidden = Mapping[Target, Target]  # the name under which each is staged; others get one of their own

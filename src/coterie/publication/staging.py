@@ -1,4 +1,4 @@
-"""Writing, all or nothing: a result is staged beside its target, then published in one step.
+"""Writing, all or nothing: a file or a table of a database is staged beside its target, then published in one step.
 
     staged = stage(table, "release.parquet", force=False)   # complete and on disk, under a hidden name
     staged.publish()                                        # one rename; or staged.discard()

@@ -1,4 +1,4 @@
-"""What is public about a column: the range of its numbers, or its labels."""
+"""What is public about a column: its type, the range of its numbers or its labels, and where that knowledge comes from."""
 
 from __future__ import annotations
 

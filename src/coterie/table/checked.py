@@ -1,4 +1,4 @@
-"""table + Schema → columns that the chain can trust: in their domain, complete, no row half there.
+"""table + Schema → columns that the chain can trust: in their domain, complete, no row half there; and the way back.
 
 What a cell means is said in coterie.table.columns.cells. Messages name columns; never a value, and never a count of them.
 """

@@ -1,4 +1,4 @@
-"""Files that are whole or not there at all: written under a hidden name beside their target, then renamed.
+"""Files that are whole or not there at all: locked, written under a hidden name beside their target, then renamed.
 
 A hidden file is private from the first byte, locked while its writer lives, and removed when the writer is dead.
 """

@@ -1,4 +1,4 @@
-"""read_table(): a file or a database in, an Arrow table out, or an error that says what to do."""
+"""read_table(): a file or a database in, an Arrow table out, or an error that says what to do; and what a draft reads."""
 
 from __future__ import annotations
 

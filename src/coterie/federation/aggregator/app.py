@@ -1,4 +1,4 @@
-"""The web application: routes are in routes.py and status_page.py; here is what every request goes through."""
+"""The web application, and how it is served over TLS. Routes are in routes.py and status_page.py."""
 
 from __future__ import annotations
 

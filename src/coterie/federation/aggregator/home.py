@@ -1,4 +1,4 @@
-"""The aggregator's folder: keys, TLS certificate, settings, received chunks, releases."""
+"""The aggregator's folder (keys, settings, chunks, releases), and what it says when it cannot do as asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the routes share: the aggregator, who speaks, limited bodies, and answers that are signed."""
+"""What the routes share: who speaks, limited bodies, signed answers, and the long poll that tells owners what is wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What owners and aggregator sign about a study: answers, group keys, parcels, manifests, receipts."""
+"""What owners and aggregator send each other: invitations, answers, group keys, parcels, manifests, chunks, receipts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both sides must agree on: headers, what a request signs, versions and limits."""
+"""What both sides must agree on: the canonical form, signed documents, headers, versions, limits and states."""
 
 from __future__ import annotations
 

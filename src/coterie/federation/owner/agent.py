@@ -21,7 +21,7 @@ from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client
 from coterie.federation.owner.computing import Exchange
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.policy import OwnerSource, Refusal, refusal
+from coterie.federation.owner.policy import OwnerSource, Refusal
 from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
 from coterie.federation.secrets.keys import NO_ROOM, unseal
 
@@ -208,7 +208,7 @@ class Agent:
     def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
         """A person changed its mind: refuse while nothing is drawn, withdraw what is."""
         if mine in (_C.APPROVED, _C.RESERVED) and computing.finished(self.home, study) is None:
-            raise refusal(reason)
+            raise Refusal(reason)
         delivering.report(self.client, study, _C.WITHDRAWN)
         self.home.journal.note("withdrawn", study=study, reason=reason)
         self.say("withdrawn", study, f"{reason}. What was charged stays charged.")

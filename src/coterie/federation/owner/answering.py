@@ -17,7 +17,7 @@ from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.wire import Signed, now, stamp, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy, refusal
+from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
 from coterie.federation.secrets.blinding import checked_ids, new_group_key
 from coterie.federation.secrets.keys import keep_private, seal, write_private
 from coterie.methods import get_method
@@ -45,13 +45,13 @@ def prepare_table(study: Study, owner: str, source: OwnerSource) -> Prepared:
     try:
         return _prepared(study, owner, source)
     except CoterieError as error:
-        raise refusal(UNFIT) from error
+        raise Refusal(UNFIT) from error
     except (pa.ArrowException, ValueError, OverflowError) as error:
         # Its own text may hold values.
         kind = DataError(
             f"The table cannot be used ({type(error).__name__}).", "Check its columns and types."
         )
-        raise refusal(UNFIT) from kind
+        raise Refusal(UNFIT) from kind
 
 
 def _prepared(study: Study, owner: str, source: OwnerSource) -> Prepared:
@@ -95,14 +95,14 @@ def opened_study(home: OwnerHome, study: str, envelope: Any) -> Study:
         signed = validated(Signed, envelope, "study")
         opened = signed.opened(KIND, Study, key=home.aggregator)
     except FederationError as error:
-        raise refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
+        raise Refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
     if opened.id != study:
-        raise refusal("the study was tampered with: its content does not have the hash that is its name")
+        raise Refusal("the study was tampered with: its content does not have the hash that is its name")
     if opened.aggregator != home.aggregator:
-        raise refusal("the study names another aggregator than the one that this owner pinned")
+        raise Refusal("the study names another aggregator than the one that this owner pinned")
     entry = opened.entry(home.owner)
     if entry is None or entry.key != home.keys.public or entry.sealing_key != home.keys.sealing_public:
-        raise refusal("the roster does not hold this owner with its own keys")
+        raise Refusal("the roster does not hold this owner with its own keys")
     return opened
 
 
@@ -111,12 +111,12 @@ def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource 
     said = home.journal.decision(study.id)
     if said is not None:
         if said["decision"] == "refuse":
-            raise refusal(str(said["reason"]))
+            raise Refusal(str(said["reason"]))
         return validated(OwnerSource, said["source"], "decision")
     policy = read_policy(home.policy_file)
     if policy is None:
         if unattended:
-            raise refusal("this owner runs unattended and has no policy")
+            raise Refusal("this owner runs unattended and has no policy")
         return None
     policy.require(study, home.owner)
     _require_lifetime(home, policy)
@@ -190,7 +190,7 @@ def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
         individual = balance.individual_remaining
         if individual is not None and (purpose.loss.model is LossModel.IDP or individual < left):
             left, limit = individual, balance.terms.individual_lifetime or Fraction(0)
-        raise refusal(
+        raise Refusal(
             "the population's lifetime budget would be exceeded",
             requested=str(purpose.loss).removeprefix("ε "),
             remaining=as_text(left),
@@ -204,7 +204,7 @@ def _refuse_for(error: CoterieError) -> NoReturn:
     """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
     if isinstance(error.__cause__, sqlite3.OperationalError):
         raise error
-    raise refusal("the owner's ledger does not allow this study") from error
+    raise Refusal("the owner's ledger does not allow this study") from error
 
 
 def study_purpose(home: OwnerHome, study: Study, source: OwnerSource, records: int) -> Purpose:

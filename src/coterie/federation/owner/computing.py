@@ -26,7 +26,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
-from coterie.federation.owner.policy import UNFIT, OwnerSource, refusal
+from coterie.federation.owner.policy import UNFIT, OwnerSource, Refusal
 from coterie.federation.secrets.blinding import (
     COLUMN,
     LENGTH,
@@ -101,13 +101,13 @@ class Exchange:
         }
         if len(names) < 2 * self.study.k:
             # How many there were is not said: a small overlap tells about single people.
-            raise refusal(UNFIT) from DataError(
+            raise Refusal(UNFIT) from DataError(
                 "Fewer than 2k people are held by both owners.", "Nothing was computed or charged."
             )
         try:
             get_method(self.study.method).check_k(self.study.part_k, len(names))
         except CoterieError as error:
-            raise refusal(UNFIT) from error
+            raise Refusal(UNFIT) from error
         rows = sorted(names)
         kept = replace(prepared, table=prepared.table.take(pa.array(rows)), ids=None)
         order = sorted(range(len(rows)), key=lambda place: names[rows[place]])
@@ -121,7 +121,7 @@ class Exchange:
         if not path.exists():
             keep_private(path, b"".join(sorted(points)))
         elif path.read_bytes() != b"".join(sorted(points)):
-            raise refusal(UNFIT) from DataError(
+            raise Refusal(UNFIT) from DataError(
                 "The ids in the table changed while the owners looked for the people in common.",
                 "Leave the table alone until the study has ended.",
             )
@@ -143,7 +143,7 @@ class Exchange:
     def _send(self, step: ExchangeStep, points: Sequence[bytes]) -> None:
         parts = in_parcels(points, POINTS_IN_PARCEL)
         if len(parts) > MOST_PARCELS:
-            raise refusal(UNFIT) from DataError(
+            raise Refusal(UNFIT) from DataError(
                 "The table has more rows than can be blinded.", "A study with a group key has no such limit."
             )
         to = self.study.other(self.home.owner)
@@ -228,7 +228,7 @@ def contribute(
             publish_files(make, ledger=ledger, purpose=purpose, force=True, private=True)
         except BudgetExceeded:
             require_budget(home, study, source)
-            raise refusal("the population's lifetime budget would be exceeded") from None
+            raise Refusal("the population's lifetime budget would be exceeded") from None
     home.journal.note("computed", study=study.id)
 
 

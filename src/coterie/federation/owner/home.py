@@ -1,4 +1,4 @@
-"""The owner's folder: keys, the pinned aggregator, decisions, finished contributions, copies of releases."""
+"""The owner's folder and journal: keys, the pinned aggregator, decisions, finished contributions, copies of releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A written policy: what this owner agrees to without being asked. Everything that is not allowed is refused."""
+"""A written policy: what this owner agrees to without being asked. Everything else is refused, and so is told why."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNFIT = "the owner's table could not be protected under this study's description
 
 
 class Refusal(Refused):
-    def __init__(self, reason: str, figures: dict[str, str]) -> None:
+    def __init__(self, reason: str, **figures: str) -> None:
         shown = ", ".join(f"{name} {value}" for name, value in figures.items())
         super().__init__(
             f"Refused: {reason}{f' ({shown})' if shown else ''}.", "Nothing was computed or charged."
@@ -38,10 +38,6 @@ class Refusal(Refused):
     def told_here(self) -> str | None:
         """For the people at this owner: may name a path, a column, a row."""
         return str(self.__cause__) if isinstance(self.__cause__, CoterieError) else None
-
-
-def refusal(reason: str, **figures: str) -> Refusal:
-    return Refusal(reason, figures)
 
 
 def _epsilon(text: str) -> str:
@@ -117,31 +113,31 @@ class Policy(OwnerSource):
         cost = study.charge(owner)
         limit = parse_epsilon(self.maximum_epsilon)
         if fingerprint(study.aggregator) not in self.aggregators:
-            raise refusal("the policy does not allow this aggregator's key")
+            raise Refusal("the policy does not allow this aggregator's key")
         if study.method not in self.methods:
-            raise refusal(
+            raise Refusal(
                 f"the policy does not allow method '{study.method}'", limit=", ".join(self.methods)[:100]
             )
         if study.k < self.minimum_k:
-            raise refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
+            raise Refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
         if cost > limit:
-            raise refusal(
+            raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
             )
         asked = study.asked_of(owner)
         unknown = [attribute.name for attribute in asked if attribute.name not in self.attributes]
         if unknown:
-            raise refusal(f"the policy does not allow {_listed(unknown)}")
+            raise Refusal(f"the policy does not allow {_listed(unknown)}")
         # Otherwise a study could ask by its bounds where the values lie, and read the answer from yes or no.
         narrow = [a.name for a in asked if not self.attributes[a.name].admits(a)]
         if narrow:
-            raise refusal(
+            raise Refusal(
                 f"the study does not take all values that the policy declares possible for {_listed(narrow)}"
             )
         if study.blinded and not self.blinded:
-            raise refusal("the policy does not allow that another owner finds out which people are in common")
+            raise Refusal("the policy does not allow that another owner finds out which people are in common")
         if study.seed is not None and not self.seeded:
-            raise refusal("the study names a seed: its noise would protect nobody")
+            raise Refusal("the study names a seed: its noise would protect nobody")
 
 
 def _listed(names: list[str]) -> str:

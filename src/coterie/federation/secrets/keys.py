@@ -1,4 +1,4 @@
-"""Keys of owners and aggregators: Ed25519 for signing, X25519 for sealing. Files that only their owner can read."""
+"""Keys of owners and aggregators, in files that only they can read: Ed25519 to sign, X25519 to seal, pinned TLS."""
 
 from __future__ import annotations
 

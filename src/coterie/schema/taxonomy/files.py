@@ -1,4 +1,4 @@
-"""Taxonomies as files: hierarchy CSV (one row per category), and nested YAML or JSON."""
+"""Taxonomies as files: hierarchy CSV (one row per category), nested YAML or JSON, and RDF (SKOS, OWL)."""
 
 from __future__ import annotations
 

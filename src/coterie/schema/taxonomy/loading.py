@@ -1,4 +1,4 @@
-"""One door for all taxonomies: a file's ending chooses the reader; a schema's labels are a flat tree."""
+"""One door for all taxonomies: a file, a schema's list of labels, a mapping to WordNet, or one that comes with Coterie."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from coterie.schema.taxonomy.files import (
     read_yaml,
 )
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
-
-# WordNet: its noun database on disk, and the hypernym tree of the concepts that a mapping names.
 
 # WordNet's noun database as it lies on disk: `index.noun` (lemma → synsets) and `data.noun` (synsets).
 
@@ -241,7 +239,7 @@ def _resolve(wordnet: WordNet, label: str, concept: str, line: int) -> int:
     return int(match["offset"])
 
 
-# One door for all taxonomy files: the reader is chosen by the file's ending, or named.
+# The reader of a file is chosen by its ending, or named.
 
 READERS: dict[str, Callable[[Path], Taxonomy]] = {
     "csv": read_hierarchy_csv,

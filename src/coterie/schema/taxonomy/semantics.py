@@ -1,5 +1,5 @@
-"""Semantic distance between categories, marginality, and the category that stands for a cluster (Sánchez et al.
-2016, eq. 3 to 5)."""
+"""Semantic distance between categories, marginality, the category that stands for a cluster (Sánchez et al. 2016, eq. 3
+to 5), and public orders of categories."""
 
 from __future__ import annotations
 
@@ -129,8 +129,6 @@ def minimum_taxonomy(counts: NDArray[np.float64], taxonomy: Taxonomy) -> NDArray
     candidates: NDArray[np.bool_] = inside[:, [places[label] for label in taxonomy.categories]]
     return candidates
 
-
-# Public orders of categories: short walks through a domain, and categories as ranks.
 
 # Public orders of categories, and how long a walk along them is.
 

@@ -1,4 +1,4 @@
-"""The two kinds of column that the chain works on."""
+"""The two kinds of column that the chain works on, the type each is released as, and how far a released one has moved."""
 
 from __future__ import annotations
 
