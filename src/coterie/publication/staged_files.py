@@ -126,17 +126,13 @@ class HashingSink:
                     written += len(rest)
                     while rest:  # an unbuffered file may take less than it is given
                         rest = rest[self._file.write(rest) or 0 :]
-                    if written - pushed >= _PUSHED:
-                        _push(self._file, pushed, written)
+                    if written - pushed >= _PUSHED and hasattr(os, "posix_fadvise"):
+                        # Let the disk begin, so that the last fsync, which alone tells of faults, finds little to do.
+                        size = written - pushed
+                        os.posix_fadvise(self._file.fileno(), pushed, size, os.POSIX_FADV_DONTNEED)
                         pushed = written
                 except BaseException as fault:  # raised again where the writer can see it
                     self._fault = fault
-
-
-def _push(file: _File, start: int, end: int) -> None:
-    """Let the disk begin, so that the last fsync finds little left to do. Faults are still told by that fsync alone."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(file.fileno(), start, end - start, os.POSIX_FADV_DONTNEED)
 
 
 # One file, written completely under a hidden name, then renamed.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -47,10 +48,6 @@ class Outside(StrEnum):
     CLIP = "clip"
 
 
-def _exact_weight(value: object) -> Fraction:
-    return exactly(value, "weight")
-
-
 def _as_written(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
@@ -70,7 +67,7 @@ class Attribute(Frozen):
     categories: Categories | None = None
     decimals: int | None = Field(default=None, ge=0, le=15)  # released values are rounded to so many places
     unit: str | None = None
-    weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
+    weight: Annotated[Fraction, BeforeValidator(partial(exactly, name="weight"))] = Fraction(1)
     missing: Missing = Missing.ERROR
     # Texts that mean 'missing', such as "?"; an empty cell always does.
     missing_marks: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
@@ -234,8 +231,11 @@ class Schema(Frozen):
         raise SchemaError(f"The schema has no attribute '{name}'.", nearest(name, known))
 
     def __repr__(self) -> str:
-        roles = {role: [attribute.name for attribute in self.with_role(role)] for role in Role}
-        told = [f"{_some(names)} ({role.value})" for role, names in roles.items() if names]
+        told = []
+        for role in Role:
+            names = [attribute.name for attribute in self.with_role(role)]
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            told += [f"{', '.join(names[:8])}{more} ({role.value})"] if names else []
         return f"<Schema: {'; '.join(told)}>"
 
     __str__ = __repr__
@@ -329,11 +329,6 @@ class Schema(Frozen):
         from coterie.schema.document import schema_text
 
         return schema_text(self)
-
-
-def _some(names: list[str]) -> str:
-    """A few names, and how many more."""
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 # Names of columns: each one text, none empty, none twice.

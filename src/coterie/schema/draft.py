@@ -102,22 +102,17 @@ def draft_schema(
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
     factor = None if bounds_from_data is None else _checked(bounds_from_data)
+    content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
+    guessed = yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
     return (
         _OPENING
-        + _dialect(dialect)
+        + (_GUESSED + guessed if content else "")
         + "attributes:\n"
         + "".join(
             f"  {_key(name)}:\n{_attribute(column, factor)}"
             for name, column in zip(table.column_names, table.columns, strict=True)
         )
     )
-
-
-def _dialect(dialect: Dialect | None) -> str:
-    content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
-    if not content:
-        return ""
-    return _GUESSED + yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
 
 
 def _checked(factor: float) -> Fraction:

@@ -238,17 +238,18 @@ def arrow_schema(attributes: Sequence[StudyAttribute], *, pseudonymous: bool) ->
 
 def as_sent(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The released table in the types of the study."""
-    columns = [_cast(table.column(field.name), field.type) for field in schema]
+    columns = []
+    for field in schema:
+        column, moment = table.column(field.name), pa.types.is_timestamp(field.type)
+        columns.append(pc.assume_timezone(column, "UTC") if moment else column.cast(field.type))
     return pa.table(columns, schema=schema)
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return pc.assume_timezone(column, "UTC") if pa.types.is_timestamp(kind) else column.cast(kind)
 
 
 def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:
     """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
-    rows = _rows_for(table, target)
+    sample = table.slice(0, min(table.num_rows, 50_000))
+    per_row = max(len(_parquet(sample)) / sample.num_rows, 0.01)
+    rows = max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
         data = _parquet(part)
@@ -257,12 +258,6 @@ def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, 
             break
         else:
             yield Chunk(sha256=sha256(data), size=len(data), rows=part.num_rows), data
-
-
-def _rows_for(table: pa.Table, target: int) -> int:
-    sample = table.slice(0, min(table.num_rows, 50_000))
-    per_row = max(len(_parquet(sample)) / sample.num_rows, 0.01)
-    return max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -136,11 +136,8 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 s
 def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
     """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
     nullable = attribute.missing is Missing.OWN_CATEGORY
-    return pa.field(attribute.name, _TYPES.get(attribute.type) or _of_labels(labels), nullable=nullable)
-
-
-def _of_labels(labels: Sequence[str]) -> pa.DataType:
-    return pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
+    of_labels = pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
+    return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=nullable)
 
 
 # How far a released column is from the original: squared error, variance and semantic distance.
