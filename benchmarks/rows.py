@@ -27,7 +27,7 @@ from coterie.methods import get_method
 from coterie.promise.terms import Budget
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
-from coterie.table.columns.categories import MISSING_LABEL
+from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
 EPSILONS = (0.1, 1.0, 4.0)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from coterie.report.writing import write_report
     from coterie.schema.attributes import Attribute, Domain, Role
     from coterie.table.demo_population import demo_population, demo_schema
-    from coterie.table.drafting import Schema
-    from coterie.table.reading import read_table
+    from coterie.table.reading import Schema, read_table
 
 __all__ = [
     "Attribute",
@@ -66,7 +65,7 @@ _PLACES = {
     "Ledger": "publication.ledger",
     "Release": "publication.release",
     "Role": "schema.attributes",
-    "Schema": "table.drafting",
+    "Schema": "table.reading",
     "Written": "publication.release",
     "audit": "auditing.auditing_release",
     "audit_method": "auditing.auditing_method",

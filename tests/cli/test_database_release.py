@@ -9,8 +9,7 @@ import pytest
 
 from coterie import Ledger, demo_population, demo_schema
 from coterie.cli import main
-from coterie.publication.staged_table import StagedTable
-from coterie.publication.staging import stage
+from coterie.publication.staging import StagedTable, stage
 from coterie.table.reading import read_table
 
 

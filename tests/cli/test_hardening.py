@@ -16,8 +16,7 @@ from coterie.errors import CertificateError, OutputError, ParameterError, Schema
 from coterie.promise.signing import check_signature, make_key, sign
 from coterie.publication.publishing import Destination, publish_uncharged
 from coterie.publication.staged_files import StagedFile
-from coterie.publication.staged_table import StagedTable
-from coterie.publication.staging import stage
+from coterie.publication.staging import StagedTable, stage
 from coterie.table.reading import read_table
 
 SCHEMA = {

@@ -30,7 +30,7 @@ OUTPUT = {
     "coterie.promise.loss",  # names of units and relations
     "coterie.promise.posterior",  # what ε means, in words
     "coterie.publication.ledger",  # what a ledger holds
-    "coterie.publication.placing:place",  # the aggregator's copy of a release
+    "coterie.publication.publishing:place",  # the aggregator's copy of a release
     "coterie.publication.staged_files:stage_file",
     "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
     "coterie.report.audit_page:shown",
@@ -95,6 +95,6 @@ def test_what_is_allowed_is_used() -> None:
 def test_only_one_module_locks_files_and_only_two_rename_them() -> None:
     root = FOLDER.parent
     sources = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.py")}
-    assert [name for name, text in sources.items() if "import fcntl" in text] == ["table/file_lock.py"]
+    assert [name for name, text in sources.items() if "import fcntl" in text] == ["table/hidden_files.py"]
     renaming = {name for name, text in sources.items() if "os.replace(" in text or "os.rename(" in text}
     assert renaming == {"publication/staged_files.py", "table/hidden_files.py"}

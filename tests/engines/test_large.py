@@ -237,7 +237,7 @@ def test_a_full_disk_leaves_everything_as_it_was(
         monkeypatch.setattr(large_module, "room_for_work", lambda limit: SMALL)
         monkeypatch.setattr("coterie.engines.out_of_core.scratch.open", full, raising=False)
     else:
-        monkeypatch.setattr("coterie.table.columnar.pq.ParquetWriter.write_batch", full)
+        monkeypatch.setattr("coterie.table.formats.pq.ParquetWriter.write_batch", full)
     with pytest.raises(OutputError, match="disk is full"):
         CliRunner().invoke(app, command(source, "--memory", "6GB", "--force"), catch_exceptions=False)
     assert source.read_bytes() == before

@@ -14,7 +14,7 @@ from coterie import Attribute, Domain, Role, Schema
 from coterie.engines.spark.worker import told
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.promise.certificate import Certificate
-from coterie.publication.engine_runs import OnSpark, Request
+from coterie.publication.engine_runs import OnSpark, ProtectRequest
 from coterie.publication.publishing import Destination, publish_uncharged
 from coterie.publication.spark_staging import RemoteFolder, _Storage, check_address
 from coterie.table.digest import folder_digest
@@ -151,7 +151,7 @@ def test_an_earlier_release_and_its_certificate_survive_a_failed_replacement(
         where = Destination(
             f"file://{tmp_path}/out/", certificate=tmp_path / "c.json", parts=True, force=force
         )
-        made = OnSpark(Request(f"file://{tmp_path}/in", schema, **options), "local[2]")
+        made = OnSpark(ProtectRequest(f"file://{tmp_path}/in", schema, **options), "local[2]")
         made.refuse_early(where)
         return publish_uncharged(lambda: made.make(forget=True), where, made.stage)
 

@@ -17,8 +17,8 @@ from coterie import Attribute, Domain, Ledger, Role, Schema, protect
 from coterie.cli.app import app
 from coterie.errors import DataError, MissingExtra, OutputError, ParameterError
 from coterie.promise.loss import Loss
-from coterie.publication.engine_runs import OnSpark, Request
-from coterie.publication.ledger import Purpose, State
+from coterie.publication.engine_runs import OnSpark, ProtectRequest
+from coterie.publication.ledger import Purpose, ReleaseState
 from coterie.publication.publishing import Destination, publish_charged
 
 pytestmark = [
@@ -77,7 +77,7 @@ def charge_and_die(
 ) -> tuple[OnSpark, Destination, Purpose]:
     """As a driver that is killed between its charge and the rename: nothing is cleaned up."""
     destination = Destination(target, certificate=folder / "c.json", parts=True)
-    made = OnSpark(Request(str(folder / "in.parquet"), SCHEMA, **OPTIONS), "local[2]")
+    made = OnSpark(ProtectRequest(str(folder / "in.parquet"), SCHEMA, **OPTIONS), "local[2]")
     purpose = Purpose("people", Loss.pure(Fraction(1)), "laplace", "", destination.shown, "one request")
 
     class Killed(BaseException):
@@ -103,7 +103,7 @@ def test_a_folder_that_was_charged_is_put_in_place_by_the_ledger(
     charge_and_die(spark, folder, str(folder / "out"), monkeypatch)
     assert not (folder / "out").exists()
     with Ledger.open(folder / "ledger.sqlite") as ledger:
-        assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
+        assert [recovered.entry.state for recovered in ledger.recovered] == [ReleaseState.RELEASED]
     assert spent(folder) == 1
     assert run("certificate", "verify", str(folder / "out"), str(folder / "c.json")).exit_code == 0
     assert not list(folder.glob(".*coterie*"))

@@ -29,20 +29,18 @@ from federation_world import ATTRIBUTES, World, possible
 
 from coterie.federation.aggregator import joining as assembly
 from coterie.federation.aggregator import receiving
-from coterie.federation.aggregator import receiving as relaying
 from coterie.federation.aggregator import scheduler as tending
-from coterie.federation.aggregator.serving import serve
-from coterie.federation.documents import chunks
+from coterie.federation.aggregator.app import serve
+from coterie.federation.documents import answers as chunks
 from coterie.federation.owner import agent as agent_module
 from coterie.federation.owner import client as delivering
-from coterie.federation.owner import computing, exchanging
+from coterie.federation.owner import computing
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.exchanging import Exchange
-from coterie.federation.owner.home import Home
-from coterie.federation.owner.journal import Journal
+from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.home import Journal, OwnerHome
 from coterie.federation.secrets.keys import fingerprint
-from coterie.publication.ledger import Charge, Ledger, State
+from coterie.publication.ledger import Charge, Ledger, ReleaseState
 from coterie.publication.ledger.storage import Storage
 from coterie.publication.staged_files import StagedFile
 
@@ -54,7 +52,7 @@ OWNER_POINTS: list[tuple[Any, str]] = [
     (computing, "_made"),
     (Journal, "decide"),
     (delivering, "keep_private"),
-    (exchanging, "keep_private"),
+    (computing, "keep_private"),
     (Exchange, "_send"),
 ]
 AGGREGATOR_POINTS: list[tuple[Any, str]] = [
@@ -62,12 +60,12 @@ AGGREGATOR_POINTS: list[tuple[Any, str]] = [
     (receiving, "progress"),
     (receiving, "manifest"),
     (receiving, "chunk"),
-    (receiving, "_keep"),
+    (receiving, "write_whole"),
     (receiving, "seal"),
     (receiving, "move_contribution"),
     (receiving, "group_key"),
-    (relaying, "give"),
-    (relaying, "keep_parcel"),
+    (receiving, "give"),
+    (receiving, "keep_parcel"),
     (tending, "move_study"),
     (tending, "move_contribution"),
     (tending, "_move"),
@@ -118,10 +116,10 @@ class Sweep:
         self.world = World(root)
         self.kind = kind
         self.server = 0
-        self.homes: list[Home] = []
+        self.homes: list[OwnerHome] = []
         # Several chunks from few rows, and no long pauses.
         computing.packed = lambda table: chunks.packed(table, target=1_500)  # type: ignore[attr-defined]
-        exchanging.POINTS_IN_PARCEL = 25
+        computing.POINTS_IN_PARCEL = 25
         agent_module.backoff = lambda failures: 0.05  # type: ignore[assignment]
 
     def start_server(self, number: int = 0) -> None:
@@ -169,7 +167,7 @@ class Sweep:
         how = {"lead": "first"} if self.kind == "vertical" else {"join": "blinded ids"}
         return self.world.study(holds, fragmentation="vertical", identifier="patient", **how)
 
-    def run_owner(self, home: Home, number: int = 0) -> int:
+    def run_owner(self, home: OwnerHome, number: int = 0) -> int:
         self.world.aggregator.database.close()
 
         def work() -> None:
@@ -180,7 +178,7 @@ class Sweep:
 
         return forked(work)
 
-    def finish(self, study: Any, owners: dict[int, Home], serving_again: Callable[[], None]) -> int:
+    def finish(self, study: Any, owners: dict[int, OwnerHome], serving_again: Callable[[], None]) -> int:
         """Restart whatever was killed until both owners are done; how many were killed."""
         kills = 0
         kept: dict[str, str] = {}
@@ -217,7 +215,7 @@ class Sweep:
         for home in self.homes:
             entries = Ledger.inspect(home.default_ledger).entries.values()
             charged = [e for e in entries if e.purpose.fingerprint == study.id and e.state.charged]
-            assert [e.state for e in charged] == [State.RELEASED], charged
+            assert [e.state for e in charged] == [ReleaseState.RELEASED], charged
             assert (home.study(study.id) / "release.parquet").read_bytes() == release
             hidden = [
                 p for p in home.study(study.id).iterdir() if p.name.startswith(".") or p.suffix == ".part"

@@ -22,15 +22,14 @@ import yaml
 
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import detail
-from coterie.federation.documents.canonical import Signed, signed_from
+from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.documents.certificate import KIND as CERTIFICATE
 from coterie.federation.documents.certificate import FederatedCertificate
-from coterie.federation.documents.invitation import Enrolment, Invitation
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import StudyState, now, stamp
+from coterie.federation.documents.wire import Signed, StudyState, now, signed_from, stamp
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.home import Home, prepare, settle
+from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.storage.parties import invite, owner_by_name
 from coterie.federation.storage.studies import add_study, all_studies, move_study, study_row
 from coterie.publication.ledger import Ledger
@@ -151,7 +150,7 @@ class World:
             invite(connection, owner, token, invitation.expires)
         return invitation
 
-    def join(self, owner: str, lifetime: str = "10") -> Home:
+    def join(self, owner: str, lifetime: str = "10") -> OwnerHome:
         """Over the wire; with a ledger for a population named like the owner."""
         folder = self.root / owner
         invitation = self.invitation(owner)
@@ -161,12 +160,12 @@ class World:
             name = client.post("/v1/enrol", form.content())["owner"]
         settle(folder, invitation, name)
         Ledger.add_population(folder / "ledger.sqlite", "people", lifetime, individual_lifetime=lifetime)
-        return Home.open(folder)
+        return OwnerHome.open(folder)
 
-    def client(self, home: Home, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
+    def client(self, home: OwnerHome, session: str = "a-session-of-the-tests", replaces: str = "") -> Client:
         return Client(home.url, home.aggregator, home.tls, home.keys, session=session, replaces=replaces)
 
-    def give(self, home: Home, table: pa.Table, **policy: Any) -> Path:
+    def give(self, home: OwnerHome, table: pa.Table, **policy: Any) -> Path:
         """The owner's table, and a policy that says yes to it."""
         path = home.folder / "people.parquet"
         pq.write_table(table, path)
@@ -215,7 +214,7 @@ class World:
             for row in all_studies(connection, frozenset({StudyState.PUBLISHED, StudyState.COLLECTING})):
                 move_study(connection, row, StudyState.CANCELLED)
 
-    def run_owner(self, home: Home, *options: str, **extra: str) -> subprocess.Popen[bytes]:
+    def run_owner(self, home: OwnerHome, *options: str, **extra: str) -> subprocess.Popen[bytes]:
         with (home.folder / "run.log").open("ab") as log:
             process = subprocess.Popen(
                 command("owner", "run", "--home", str(home.folder), "--json", *options),
@@ -286,7 +285,7 @@ def world(root: Path, database: str | None = None) -> Any:
         made.close()
 
 
-def events(home: Home) -> list[dict[str, Any]]:
+def events(home: OwnerHome) -> list[dict[str, Any]]:
     lines = (home.folder / "run.log").read_text().splitlines()
     return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -294,7 +293,9 @@ def events(home: Home) -> list[dict[str, Any]]:
 class Look:
     """An agent in this process, over the real connection; `said` is what it told."""
 
-    def __init__(self, made: World, home: Home, url: str | None = None, *, unattended: bool = False) -> None:
+    def __init__(
+        self, made: World, home: OwnerHome, url: str | None = None, *, unattended: bool = False
+    ) -> None:
         from dataclasses import replace
 
         from coterie.federation.owner.agent import Agent

@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 
 from coterie import protect
 from coterie.chain.noise.seeded import owner_seed
-from coterie.federation.documents.answers import Manifest, Parcel, Step
-from coterie.federation.documents.canonical import Signed, signed_from
+from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel
+from coterie.federation.documents.wire import Signed, signed_from
 from coterie.federation.errors import FederationError
-from coterie.federation.owner import exchanging
+from coterie.federation.owner import computing as exchanging
+from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault
-from coterie.federation.owner.exchanging import Exchange
-from coterie.federation.owner.policy import Source
-from coterie.federation.owner.refusal import UNFIT
-from coterie.federation.owner.table import prepare_table
+from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.policy import UNFIT, OwnerSource
 from coterie.federation.secrets.blinding import (
     blinded,
     blinded_again,
@@ -33,7 +32,7 @@ from coterie.federation.secrets.blinding import (
     pseudonyms,
     split,
 )
-from coterie.publication.ledger import Ledger, State
+from coterie.publication.ledger import Ledger, ReleaseState
 from coterie.table.digest import table_digest
 
 STUDY = "5" * 64
@@ -115,7 +114,7 @@ def test_two_processes_find_their_common_people(shared: Any) -> None:
     assert any("which of its own people" in text for text in certificate.notes)
     for home in homes:
         [entry] = Ledger.inspect(home.default_ledger).entries.values()
-        assert entry.state is State.RELEASED
+        assert entry.state is ReleaseState.RELEASED
         notes = [line for line in home.journal.diary() if line["event"] == "exchanged"]
         assert [(line["step"], line["ids"]) for line in notes] == [("blinded", 50), ("returned", 50)]
         for name in ("blinding.key", "blinded.points", "returned.points"):
@@ -237,7 +236,7 @@ def test_parcels_that_are_not_accepted(shared: Any) -> None:
         ({"to": "parcel-a"}, "blinded/0", 422),
         ({"owner": "parcel-b"}, "blinded/0", 422),
         ({"study": "0" * 64}, "blinded/0", 422),
-        ({"step": Step.RETURNED}, "blinded/0", 422),
+        ({"step": ExchangeStep.RETURNED}, "blinded/0", 422),
     ):
         changed = parcel.model_copy(update=changes)
         assert it.put(0, Signed.of(changed, "parcel", keys), place) == status, changes
@@ -308,7 +307,7 @@ def test_several_parcels(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_order_says_nothing_about_the_table(shared: Any) -> None:
     """Points are sent in their own order, pseudonyms too: not in that of the rows."""
     it = Exchanging(shared, ("order-a", "order-b"))
-    source = Source(data=str(it.homes[0].folder / "people.parquet"), population="people")
+    source = OwnerSource(data=str(it.homes[0].folder / "people.parquet"), population="people")
     prepared = prepare_table(it.study, "order-a", source)
     assert prepared.ids is not None
     key = (it.homes[0].study(it.study.id) / "blinding.key").read_bytes()

@@ -12,11 +12,10 @@ from federation_world import Look, people, until
 
 from coterie.federation.documents.wire import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
-from coterie.federation.owner import agent, steps
+from coterie.federation.owner import agent
 from coterie.federation.owner import client as delivering
 from coterie.federation.owner.deciding import note_approval, note_refusal
-from coterie.federation.owner.policy import Source
-from coterie.federation.owner.refusal import UNFIT
+from coterie.federation.owner.policy import UNFIT, OwnerSource
 from coterie.federation.storage.studies import move_study, study_row
 from coterie.publication.ledger import Ledger
 
@@ -39,9 +38,9 @@ def test_a_slip_is_told_to_the_person_and_not_to_the_others(shared: Any) -> None
     study = shared.study(["slip-a", "slip-b"])
     Look(shared, home).once()
     for source, problem in (
-        (Source(data="/nothing/there.csv", population="people"), "/nothing/there.csv"),
-        (Source(data=str(path), population="nobody"), "no population"),
-        (Source(data=str(path), population="people", columns={"age": "years"}), "no column 'years'"),
+        (OwnerSource(data="/nothing/there.csv", population="people"), "/nothing/there.csv"),
+        (OwnerSource(data=str(path), population="nobody"), "no population"),
+        (OwnerSource(data=str(path), population="people", columns={"age": "years"}), "no column 'years'"),
     ):
         with pytest.raises(Refused) as raised:
             note_approval(home, wanted(home, study), source)
@@ -49,7 +48,7 @@ def test_a_slip_is_told_to_the_person_and_not_to_the_others(shared: Any) -> None
         assert raised.value.exit_code == 17
     Look(shared, home).once()
     assert shared.part(study, "slip-a")["state"] == "INVITED", "nothing was said"
-    note_approval(home, wanted(home, study), Source(data=str(path), population="people"))
+    note_approval(home, wanted(home, study), OwnerSource(data=str(path), population="people"))
     Look(shared, home).once()
     assert shared.part(study, "slip-a")["state"] == "APPROVED"
 
@@ -122,7 +121,7 @@ def test_a_study_that_ends_while_the_table_is_read_costs_nothing(
     for home in homes:
         Look(shared, home).once()
     shared.await_state(study, "COLLECTING")
-    reading = steps.prepare_table
+    reading = agent.prepare_table
 
     def slowly(*arguments: Any) -> Any:
         with shared.aggregator.database.writing() as connection:
@@ -131,7 +130,7 @@ def test_a_study_that_ends_while_the_table_is_read_costs_nothing(
             move_study(connection, row, StudyState.CANCELLED)
         return reading(*arguments)
 
-    monkeypatch.setattr(steps, "prepare_table", slowly)
+    monkeypatch.setattr(agent, "prepare_table", slowly)
     said = Look(shared, homes[0]).once()
     assert [event for event, _, _ in said] == ["declined"]
     entries = Ledger.inspect(homes[0].default_ledger).entries.values()

@@ -14,7 +14,7 @@ import yaml
 from federation_world import ATTRIBUTES, Look, command, environment, people, until
 
 from coterie.federation import errors as tree
-from coterie.federation.owner.home import Home
+from coterie.federation.owner.home import OwnerHome
 
 
 def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_from_nothing_to_a_release(coterie: Any, shared: Any, tmp_path: Path) ->
             "ledger", "init", home / "ledger.sqlite", "--population", "people", "--lifetime", "3", "--json"
         )
         assert code == 0
-        homes.append(Home.open(home))
+        homes.append(OwnerHome.open(home))
     spec = {
         "title": "typed",
         "fragmentation": "horizontal",

@@ -24,13 +24,13 @@ from coterie.federation.documents.certificate import (
 )
 from coterie.federation.documents.study import Study
 from coterie.federation.owner import client as delivering
-from coterie.federation.secrets.tls import pinned_context
+from coterie.federation.secrets.keys import pinned_context
 from coterie.methods import all_methods
-from coterie.promise.certificate import Promised
+from coterie.promise.certificate import CertifiedPromise
 from coterie.publication.ledger import Ledger
 
 _numbers = count()
-STATUSES = get_args(Promised.model_fields["status"].annotation)
+STATUSES = get_args(CertifiedPromise.model_fields["status"].annotation)
 
 
 def finish(world: Any, homes: list[Any], study: Any) -> None:
@@ -78,8 +78,8 @@ def studies(shared: Any) -> dict[str, Study]:
     return made
 
 
-def promised(status: str, value: str = "1") -> Promised:
-    return Promised(
+def promised(status: str, value: str = "1") -> CertifiedPromise:
+    return CertifiedPromise(
         model="differential privacy", value=value, status=status, scope="the released rows", label=status,
         assumptions=("a",), citation="", neighbours="replace one record", rests_on_noise=True,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def test_counts_of_an_owner_are_printed_only_where_it_says_so(federation: Any) -
     assert certificate.owners[0].certificate is None
     key = federation.aggregator.keys.public
     signed = homes[0].study(study.id) / "release.certificate.json"
-    from coterie.federation.documents.canonical import signed_from
+    from coterie.federation.documents.wire import signed_from
 
     assert verified(signed_from(signed.read_bytes()), key).rows == 3094
     secret = {str(rows["quiet"]), str(rows["quiet"] // 5)}

@@ -11,12 +11,11 @@ import httpx
 import pyarrow as pa
 from federation_world import PATIENCE, command, environment, people, until
 
-from coterie.federation.documents.canonical import canonical
+from coterie.federation.documents.wire import canonical
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.home import Home
+from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.blinding import normalised, pseudonyms
-from coterie.federation.secrets.keys import SEALING, SIGNING
-from coterie.federation.secrets.tls import pinned_context
+from coterie.federation.secrets.keys import SEALING, SIGNING, pinned_context
 
 
 def test_a_recorded_request_is_worth_nothing_even_after_a_restart(federation: Any) -> None:
@@ -63,7 +62,7 @@ def test_a_copied_folder(shared: Any) -> None:
     until(lambda: first.poll() is not None or second.poll() is not None, "one of them to end")
     ended, text = (second, second.communicate()[1]) if second.poll() is not None else (first, shared.logs())
     assert ended.poll() == 16
-    diary = Home.open(copy if ended is second else home.folder).journal.diary()
+    diary = OwnerHome.open(copy if ended is second else home.folder).journal.diary()
     assert diary[-1]["event"] == "turned away"
     assert "Another process acts with this owner" in str(text)
     assert [line for line in shared.diary("second process") if line["owner"] == "original"]

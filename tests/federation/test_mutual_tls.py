@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from federation_world import command, environment, until, world
 
-from coterie.federation.owner.home import Home
+from coterie.federation.owner.home import OwnerHome
 
 Issued = tuple[x509.Certificate, ec.EllipticCurvePrivateKey]
 
@@ -105,7 +105,7 @@ def test_with_the_right_certificate(demanding: Any, coterie: Any) -> None:
     assert (home / "tls-client.pem").stat().st_mode & 0o777 == 0o600
     for words in (("run", "--once"), ("inspect",), ("leave", "--yes")):
         assert coterie("owner", *words, "--home", home)[0] == 0, words
-    assert Home.open(home).tls_client is not None
+    assert OwnerHome.open(home).tls_client is not None
     assert made.diary("left")
 
 

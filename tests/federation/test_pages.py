@@ -12,8 +12,8 @@ import httpx
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.owner.page import approval_page
-from coterie.federation.secrets.tls import pinned_context
+from coterie.federation.owner.deciding import approval_page
+from coterie.federation.secrets.keys import pinned_context
 
 
 @pytest.fixture(scope="module")

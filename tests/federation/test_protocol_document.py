@@ -18,21 +18,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from federation_world import people
 
-from coterie.federation.aggregator import faults, receiving, service
-from coterie.federation.aggregator import receiving as relaying
-from coterie.federation.aggregator.routes import Progress
-from coterie.federation.documents import answers, certificate, invitation, study
-from coterie.federation.documents.canonical import Document, Signed
+from coterie.federation.aggregator import app, home, receiving, routes, service
+from coterie.federation.aggregator.receiving import ProgressReport
+from coterie.federation.documents import answers, certificate, study
+from coterie.federation.documents.wire import Document, Signed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")
 ROUTES = json.loads((ROOT / "docs" / "reference" / "openapi.json").read_text(encoding="utf-8"))["paths"]
 MODELS = {
     model
-    for module in (answers, certificate, invitation, study)
+    for module in (answers, certificate, study)
     for model in vars(module).values()
     if isinstance(model, type) and issubclass(model, Document) and model is not Document
-} | {Signed, Progress}
+} | {Signed, ProgressReport}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_every_field_is_described(model: type[Document]) -> None:
 
 def test_every_error_is_described() -> None:
     words = set()
-    for module in (faults, receiving, relaying, service):
+    for module in (app, home, receiving, routes, service):
         words |= set(re.findall(r'Fault\(\s*\d+,\s*"([^"]+)"', Path(module.__file__ or "").read_text()))
     assert words
     assert not [word for word in words if f"`{word}`" not in PAGE]

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
-from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
+from coterie.federation.documents.wire import signed_from
 from coterie.promise.certificate import Certificate
-from coterie.promise.loss import Loss, Model, Relation
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation
 from coterie.promise.signing import check_signature
-from coterie.publication.ledger import Ledger, State
+from coterie.publication.ledger import Ledger, ReleaseState
 
 
 def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCertificate]:
@@ -31,9 +31,9 @@ def _copies(world: Any, study: Any, homes: list[Any]) -> tuple[Any, FederatedCer
 def _charged_once(home: Any, study: Any, epsilon: str) -> None:
     """idp-ls: what is proved of its list of group means is individual differential privacy, with 2ε."""
     entries = list(Ledger.inspect(home.default_ledger).entries.values())
-    counts = Loss(Model.IDP, Relation.REPLACE_ONE, "bounded", 2 * Fraction(epsilon))
+    counts = Loss(LossModel.IDP, NeighbourRelation.REPLACE_ONE, "bounded", 2 * Fraction(epsilon))
     found = [(e.purpose.fingerprint, e.state, replace(e.purpose.loss, scope="")) for e in entries]
-    assert found == [(study.id, State.RELEASED, counts)]
+    assert found == [(study.id, ReleaseState.RELEASED, counts)]
     # The ledger knows which promise was paid for: the one on the owner's own certificate.
     manifest = signed_from((home.study(study.id) / "manifest.json").read_bytes()).document
     promised = Certificate.from_json(manifest["certificate"]).guarantee.status

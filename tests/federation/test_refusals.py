@@ -10,9 +10,8 @@ from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import lying
 
 from coterie.federation.documents.answers import Answer
-from coterie.federation.documents.canonical import Signed, canonical, sha256, signed_from
 from coterie.federation.documents.certificate import part_promise
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import Signed, canonical, now, sha256, signed_from, stamp
 from coterie.federation.storage.studies import contributions_of
 from coterie.publication.ledger import Ledger
 

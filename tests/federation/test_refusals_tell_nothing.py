@@ -16,9 +16,9 @@ from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import Lies, lying
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.canonical import Signed
-from coterie.federation.owner import table as owner_table
-from coterie.federation.owner.refusal import UNFIT
+from coterie.federation.documents.wire import Signed
+from coterie.federation.owner import answering as owner_table
+from coterie.federation.owner.policy import UNFIT
 
 _numbers = count()
 _EACH_TIME_NEW = (wire.TIME.lower(), wire.NONCE.lower(), wire.SIGNATURE.lower())

@@ -9,10 +9,8 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.documents.answers import Chunk, Manifest
-from coterie.federation.documents.canonical import Signed, sha256
-from coterie.federation.documents.chunks import packed, unpacked
-from coterie.federation.documents.wire import LARGEST_CHUNK
+from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
+from coterie.federation.documents.wire import LARGEST_CHUNK, Signed, sha256
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import computing
 from coterie.federation.owner.client import AnswerFault
@@ -39,11 +37,11 @@ class Ready:
         self.id = self.study.id
 
     def computed(self) -> Signed:
-        from coterie.federation.owner.policy import Source
-        from coterie.federation.owner.table import prepare_table
+        from coterie.federation.owner.answering import prepare_table
+        from coterie.federation.owner.policy import OwnerSource
 
         said = self.home.journal.decision(self.id)
-        source = Source(**said["source"])
+        source = OwnerSource(**said["source"])
         prepared = prepare_table(self.study, self.home.owner, source)
         computing.contribute(self.home, self.study, source, prepared, None, lambda: None)
         signed = computing.finished(self.home, self.id)
@@ -69,7 +67,7 @@ class Ready:
 def test_every_step_of_a_transfer_can_be_repeated_and_none_skipped(shared: Any) -> None:
     ready = Ready(shared)
     signed = ready.computed()
-    chunk = computing.chunk_path(ready.home, ready.id, 0).read_bytes()
+    chunk = ready.home.chunk(ready.id, 0).read_bytes()
     assert ready.fault("POST", "seal").status == 409  # no manifest yet
     assert ready.fault("PUT", "chunks/0", chunk).status == 409
     assert ready.send("PUT", "manifest", signed.canonical()) == {"missing": [0]}
@@ -103,7 +101,7 @@ def test_a_manifest_of_somebody_else(shared: Any) -> None:
 def test_a_chunk_lost_on_the_aggregators_disk_is_asked_for_again(shared: Any) -> None:
     ready = Ready(shared)
     signed = ready.computed()
-    chunk = computing.chunk_path(ready.home, ready.id, 0).read_bytes()
+    chunk = ready.home.chunk(ready.id, 0).read_bytes()
     ready.send("PUT", "manifest", signed.canonical())
     ready.send("PUT", "chunks/0", chunk)
     [path] = shared.aggregator.folder.glob(f"chunks/{ready.id}/*/00000.parquet")
@@ -157,7 +155,7 @@ def test_pieces_come_back_as_they_were(tmp_path: Any) -> None:
     table = people(5_000, 3).drop_columns(["patient"])
     from federation_world import ATTRIBUTES
 
-    from coterie.federation.documents.chunks import arrow_schema, as_sent
+    from coterie.federation.documents.answers import arrow_schema, as_sent
     from coterie.federation.documents.study_file import _attribute
     from coterie.schema.attributes import Schema
 

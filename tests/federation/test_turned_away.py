@@ -9,14 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from coterie.federation.aggregator.authentication import Authentication
-from coterie.federation.aggregator.faults import Fault
+from coterie.federation.aggregator.home import Fault
+from coterie.federation.aggregator.service import Authentication
 from coterie.federation.documents import wire
-from coterie.federation.documents.invitation import Enrolment
+from coterie.federation.documents.answers import Enrolment
 from coterie.federation.errors import Conflict, InvitationSpent, NotAccepted, ProtocolMismatch
 from coterie.federation.owner.client import AnswerFault, Client
-from coterie.federation.secrets.keys import Keys
-from coterie.federation.secrets.tls import pinned_context
+from coterie.federation.secrets.keys import Keys, pinned_context
 from coterie.federation.storage.parties import owner_by_name
 
 LOOK = "/v1/desired?after=&wait=0"
@@ -195,11 +194,11 @@ def test_a_copy_cannot_follow_a_process_that_is_on_the_line(shared: Any) -> None
     assert owner is not None
     first, second = "first-process-of-two", "second-process-of-two"
     authentication.act(owner, {wire.SESSION: first})
-    authentication.presence.open[owner.id, first] += 1  # its long poll is open
+    authentication.presence[owner.id, first] += 1  # its long poll is open
     with pytest.raises(Fault) as fault:
         authentication.act(owner, {wire.SESSION: second, wire.REPLACES: first})
     assert fault.value.status == 409
-    authentication.presence.open[owner.id, first] -= 1  # it was killed, so its connection is closed
+    authentication.presence[owner.id, first] -= 1  # it was killed, so its connection is closed
     authentication.act(owner, {wire.SESSION: second, wire.REPLACES: first})
 
 

@@ -11,9 +11,9 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import Facts, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings, too_large, too_small
 from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
+from coterie.promise.posterior import release_warnings, too_large
 
 SCHEMA = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=1)),))
 
@@ -48,7 +48,9 @@ def test_a_warning_says_what_would_help() -> None:
     assert "ε = 1 or k = 1,000 would make it about a tenth" in said
     (said,) = warnings("laplace", "0.5", 1, 10_000)
     assert "no ε up to 3" in said
-    said = too_small(get_method("laplace"), Fraction(5), {"x": Fraction(1, 2)}, frozenset(), 10_000, 1) or ""
+    laplace = get_method("laplace")
+    promise = settle(laplace.promise, Facts(Fraction(5), 10_000, 1, 10_000, ("x",)))
+    (said,) = release_warnings(laplace, Fraction(5), {"x": Fraction(1, 2)}, frozenset(), 10_000, 1, promise)
     assert said.startswith("Even at ε = 5 no single value of x survives")
     assert "no k would make it a tenth" in said
     assert "up to 3" not in said
@@ -64,9 +66,9 @@ def test_what_helps_helps() -> None:
 
 
 def test_an_epsilon_above_ten_is_told_with_its_odds() -> None:
-    assert too_large(Fraction(10)) is None
-    said = too_large(Fraction(12))
-    assert said is not None
+    assert warnings("dp-ir", "10", 50, 10_000) == ()
+    (said,) = warnings("dp-ir", "12", 50, 10_000)
+    assert said == too_large(Fraction(12))
     assert "someone 50 % sure before may be 99.999 % sure after" in said
     assert warnings("dp-ir", "12", 50, 10_000) == (said,)
 

@@ -15,8 +15,8 @@ import pytest
 from coterie.errors import LedgerError, ParameterError
 from coterie.promise.loss import (
     Loss,
-    Model,
-    Relation,
+    LossModel,
+    NeighbourRelation,
     epsilon_at,
     epsilon_of,
     exp_up,
@@ -30,7 +30,7 @@ Law = dict[Table, np.ndarray]  # what a mechanism may print, for each table
 TABLES = [table for size in range(5) for table in itertools.combinations_with_replacement((0, 1), size)]
 
 
-def one_step(relation: Relation, left: Table, right: Table) -> bool:
+def one_step(relation: NeighbourRelation, left: Table, right: Table) -> bool:
     """Neighbours for rows, by the definition of UNITS.md."""
     removed = {tuple(sorted(left[:i] + left[i + 1 :])) for i in range(len(left))}
     added = {tuple(sorted((*left, row))) for row in (0, 1)}
@@ -38,24 +38,24 @@ def one_step(relation: Relation, left: Table, right: Table) -> bool:
     return (
         right
         in {
-            Relation.REPLACE_ONE: replaced,
-            Relation.ADD_REMOVE: removed | added,
-            Relation.EXCHANGE: removed | added | replaced,
+            NeighbourRelation.REPLACE_ONE: replaced,
+            NeighbourRelation.ADD_REMOVE: removed | added,
+            NeighbourRelation.EXCHANGE: removed | added | replaced,
         }[relation]
     )
 
 
-def units_apart(relation: Relation, rows: int, left: Table, right: Table) -> bool:
+def units_apart(relation: NeighbourRelation, rows: int, left: Table, right: Table) -> bool:
     """One unit of at most so many rows differs: its rows are any part of either table."""
     for rest in TABLES:
         ones, others = _without(left, rest), _without(right, rest)
         if ones is None or others is None or max(ones, others) > rows:
             continue
-        if relation is Relation.REPLACE_ONE and ones == others:
+        if relation is NeighbourRelation.REPLACE_ONE and ones == others:
             return True
-        if relation is Relation.ADD_REMOVE and 0 in (ones, others):
+        if relation is NeighbourRelation.ADD_REMOVE and 0 in (ones, others):
             return True
-        if relation is Relation.EXCHANGE:
+        if relation is NeighbourRelation.EXCHANGE:
             return True
     return False
 
@@ -119,22 +119,24 @@ def _normal(logs: np.ndarray) -> np.ndarray:
 LAWS = mechanisms()
 A_LITTLE = 1e-9
 CHANGES = [
-    (Relation.ADD_REMOVE, Relation.EXCHANGE),
-    (Relation.ADD_REMOVE, Relation.REPLACE_ONE),
-    (Relation.EXCHANGE, Relation.ADD_REMOVE),
-    (Relation.EXCHANGE, Relation.REPLACE_ONE),
+    (NeighbourRelation.ADD_REMOVE, NeighbourRelation.EXCHANGE),
+    (NeighbourRelation.ADD_REMOVE, NeighbourRelation.REPLACE_ONE),
+    (NeighbourRelation.EXCHANGE, NeighbourRelation.ADD_REMOVE),
+    (NeighbourRelation.EXCHANGE, NeighbourRelation.REPLACE_ONE),
 ]
 
 
 def loss(
-    relation: Relation, epsilon: float = 0.0, delta: float | None = None, rho: float | None = None
+    relation: NeighbourRelation, epsilon: float = 0.0, delta: float | None = None, rho: float | None = None
 ) -> Loss:
     exact = [None if value is None else Fraction(value) for value in (delta, rho)]
-    return Loss(Model.DP, relation, "proved", Fraction(epsilon) if rho is None else None, *exact)
+    return Loss(LossModel.DP, relation, "proved", Fraction(epsilon) if rho is None else None, *exact)
 
 
 @pytest.mark.parametrize(("stated", "counted"), CHANGES)
-def test_neighbours_are_changed_by_an_upper_bound(stated: Relation, counted: Relation) -> None:
+def test_neighbours_are_changed_by_an_upper_bound(
+    stated: NeighbourRelation, counted: NeighbourRelation
+) -> None:
     near = pairs(lambda left, right: one_step(stated, left, right))
     far = pairs(lambda left, right: one_step(counted, left, right))
     tight = False
@@ -160,9 +162,9 @@ def test_neighbours_are_changed_by_an_upper_bound(stated: Relation, counted: Rel
     assert tight  # twice is not too much: some mechanism needs it
 
 
-@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("relation", list(NeighbourRelation))
 @pytest.mark.parametrize("rows", [2, 3])
-def test_a_unit_of_several_rows_is_a_group(relation: Relation, rows: int) -> None:
+def test_a_unit_of_several_rows_is_a_group(relation: NeighbourRelation, rows: int) -> None:
     near = pairs(lambda left, right: one_step(relation, left, right))
     far = pairs(lambda left, right: units_apart(relation, rows, left, right))
     assert set(near) < set(far)
@@ -186,31 +188,31 @@ def test_a_unit_of_several_rows_is_a_group(relation: Relation, rows: int) -> Non
 
 
 def test_pure_epsilon_is_at_most_half_its_square_in_rho() -> None:
-    near = pairs(lambda left, right: one_step(Relation.EXCHANGE, left, right))
+    near = pairs(lambda left, right: one_step(NeighbourRelation.EXCHANGE, left, right))
     for law in LAWS:
         epsilon = pure(law, near)
         assert concentrated(law, near) <= epsilon**2 / 2 + A_LITTLE
 
 
 def test_the_formula_of_a_group_is_the_one_that_is_printed() -> None:
-    stated = loss(Relation.ADD_REMOVE, 0.5, 1e-6)
+    stated = loss(NeighbourRelation.ADD_REMOVE, 0.5, 1e-6)
     for rows in (2, 3, 7):
         then = for_unit(stated, "person", rows)
         assert then.epsilon == rows * Fraction(1, 2)
         wanted = 1e-6 * math.expm1(rows * 0.5) / math.expm1(0.5)
         assert then.delta is not None
         assert float(then.delta) == pytest.approx(wanted, rel=1e-12)
-    exchanged = under(stated, Relation.EXCHANGE)
+    exchanged = under(stated, NeighbourRelation.EXCHANGE)
     assert exchanged.delta is not None
     assert float(exchanged.delta) == pytest.approx((1 + math.exp(0.5)) * 1e-6, rel=1e-12)
-    assert for_unit(loss(Relation.ADD_REMOVE, 3000.0, 1e-300), "person", 2).delta == 1
+    assert for_unit(loss(NeighbourRelation.ADD_REMOVE, 3000.0, 1e-300), "person", 2).delta == 1
 
 
-@pytest.mark.parametrize("other", [Relation.ADD_REMOVE, Relation.EXCHANGE])
-def test_replace_one_says_nothing_about_tables_of_another_size(other: Relation) -> None:
+@pytest.mark.parametrize("other", [NeighbourRelation.ADD_REMOVE, NeighbourRelation.EXCHANGE])
+def test_replace_one_says_nothing_about_tables_of_another_size(other: NeighbourRelation) -> None:
     """The exact number of rows is free under replace-one, and tells under add-remove that someone is there."""
     law = {table: np.eye(5)[len(table)] + 1e-12 for table in TABLES}
-    assert pure(law, pairs(lambda left, right: one_step(Relation.REPLACE_ONE, left, right))) == 0
+    assert pure(law, pairs(lambda left, right: one_step(NeighbourRelation.REPLACE_ONE, left, right))) == 0
     assert pure(law, pairs(lambda left, right: one_step(other, left, right))) > 20
     with pytest.raises(LedgerError, match=f"promised under replace-one, and the account counts {other}"):
         under(Loss.pure(Fraction(1)), other)
@@ -218,22 +220,24 @@ def test_replace_one_says_nothing_about_tables_of_another_size(other: Relation) 
 
 def test_individual_differential_privacy_has_no_groups() -> None:
     """The median of 0, 0, 0, 0, 1 has local sensitivity 0, and two rows move it."""
-    stated = Loss(Model.IDP, Relation.REPLACE_ONE, "proved", Fraction(1))
+    stated = Loss(LossModel.IDP, NeighbourRelation.REPLACE_ONE, "proved", Fraction(1))
     assert for_unit(stated, "person", 1).epsilon == 1
     with pytest.raises(LedgerError, match="says nothing about several rows"):
         for_unit(stated, "person", 2)
 
 
 def test_a_row_inside_a_unit_has_the_promise_of_the_unit() -> None:
-    household = Loss(Model.DP, Relation.EXCHANGE, "proved", Fraction(1), unit="household", rows_per_unit=4)
+    household = Loss(
+        LossModel.DP, NeighbourRelation.EXCHANGE, "proved", Fraction(1), unit="household", rows_per_unit=4
+    )
     assert for_unit(household, "row", 1).epsilon == 1
     assert for_unit(household, "household", 3) == household
     for unit, rows in (("household", 5), ("person", 2)):
         with pytest.raises(LedgerError, match="promised for a household of at most 4 rows"):
             for_unit(household, unit, rows)
     truncated = Loss(
-        Model.DP,
-        Relation.EXCHANGE,
+        LossModel.DP,
+        NeighbourRelation.EXCHANGE,
         "proved",
         Fraction(1),
         unit="household",
@@ -290,9 +294,9 @@ def test_the_table_in_the_manual_is_what_is_computed() -> None:
         "2ε, (1+e^ε)δ": (2 * e, (1 + math.exp(e)) * d),
         "cε, δ(e^{cε}−1)/(e^ε−1)": (c * e, d * math.expm1(c * e) / math.expm1(e)),
     }
-    changes: dict[str, list[tuple[Relation, Callable[[Loss], Loss]]]] = {}
-    for relation in Relation:
-        others = [other for other in Relation if other is not relation]
+    changes: dict[str, list[tuple[NeighbourRelation, Callable[[Loss], Loss]]]] = {}
+    for relation in NeighbourRelation:
+        others = [other for other in NeighbourRelation if other is not relation]
         name = f"{relation} → {' or '.join(others)}"
         changes[name] = [(relation, lambda loss, other=other: under(loss, other)) for other in others]  # type: ignore[misc]
         changes.setdefault("row → unit of at most c rows", []).append(

@@ -13,7 +13,7 @@ from coterie import Attribute, Domain, Role, Schema, protect
 from coterie.errors import ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.methods.guarantee import NOTHING, REPLACE_ONE, Guarantee, Status
-from coterie.promise.loss import Loss, Model, Relation
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation
 from coterie.promise.terms import forecast, loss_of
 from coterie.publication.publishing import purpose_of
 
@@ -38,11 +38,11 @@ def test_what_is_foreseen_is_what_the_release_states(name: str, shuffled: bool, 
         method, Fraction("0.3"), SCHEMA, k, population="p", target="t", fingerprint="f", shuffled=shuffled
     )
     assert (purpose.status, purpose.loss) == (release.guarantee.status, release.loss)
-    if release.loss.model is Model.DP:
+    if release.loss.model is LossModel.DP:
         assert release.guarantee.status.proof
         assert release.loss.epsilon == Fraction(release.guarantee.value)
     if release.guarantee.status in (Status.HEURISTIC, Status.NONE):
-        assert release.loss.model is Model.NONE
+        assert release.loss.model is LossModel.NONE
 
 
 def cost(name: str, **options: bool) -> Loss:
@@ -52,20 +52,24 @@ def cost(name: str, **options: bool) -> Loss:
 
 def test_bounded_values_are_charged_as_bounded() -> None:
     loss = cost("idp-ls")
-    assert (loss.model, loss.status, loss.epsilon) == (Model.IDP, "bounded", Fraction("0.6"))
+    assert (loss.model, loss.status, loss.epsilon) == (LossModel.IDP, "bounded", Fraction("0.6"))
 
 
 def test_every_attribute_that_moves_is_paid_for() -> None:
     loss = cost("dp-mdav", shuffled=True)
-    assert (loss.model, loss.epsilon) == (Model.DP, Fraction("0.9"))
-    assert cost("dp-mdav") == Loss(Model.NONE, Relation.REPLACE_ONE, Status.REFUTED, Fraction("0.9"))
+    assert (loss.model, loss.epsilon) == (LossModel.DP, Fraction("0.9"))
+    assert cost("dp-mdav") == Loss(
+        LossModel.NONE, NeighbourRelation.REPLACE_ONE, Status.REFUTED, Fraction("0.9")
+    )
 
 
 def test_what_is_not_proved_has_no_cost() -> None:
-    assert cost("dp-ir") == Loss(Model.NONE, Relation.REPLACE_ONE, Status.REFUTED, Fraction("0.3"))
-    assert cost("idp-cbls").model is Model.NONE
+    assert cost("dp-ir") == Loss(
+        LossModel.NONE, NeighbourRelation.REPLACE_ONE, Status.REFUTED, Fraction("0.3")
+    )
+    assert cost("idp-cbls").model is LossModel.NONE
     seeded = protect(TABLE, SCHEMA, method="laplace", epsilon="0.3", seed=1)
-    assert seeded.loss == Loss(Model.NONE, Relation.REPLACE_ONE, Status.NONE, Fraction("0.3"))
+    assert seeded.loss == Loss(LossModel.NONE, NeighbourRelation.REPLACE_ONE, Status.NONE, Fraction("0.3"))
     with pytest.raises(ParameterError, match="adds no noise"):
         purpose_of(get_method("ir"), Fraction(1), SCHEMA, 5, population="p", target="t", fingerprint="f")
 
@@ -85,6 +89,6 @@ def test_a_statement_beside_refuted_rows_counts_as_individual_or_not_at_all(
     rows = replace(statement(DP, Status.REFUTED, "unbounded"), beside=(statement(model, status),))
     loss = loss_of(rows, Fraction(1))
     if model == IDP and status.proof:
-        assert (loss.model, loss.epsilon, loss.status) == (Model.IDP, 2, status)
+        assert (loss.model, loss.epsilon, loss.status) == (LossModel.IDP, 2, status)
     else:  # differential privacy of a list says nothing about rows that show more
-        assert (loss.model, loss.epsilon, loss.status) == (Model.NONE, 1, Status.REFUTED)
+        assert (loss.model, loss.epsilon, loss.status) == (LossModel.NONE, 1, Status.REFUTED)

@@ -14,13 +14,13 @@ from ledger_staged_file import StagedFile
 
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
 from coterie.promise.loss import Loss
-from coterie.publication.ledger import Ledger, Purpose, State, without_credentials
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState, without_credentials
 from coterie.schema.exact import as_text
 
 Make = Callable[..., Purpose]
 
 
-def only_state(path: Path) -> State:
+def only_state(path: Path) -> ReleaseState:
     (entry,) = Ledger.inspect(path).entries.values()
     return entry.state
 
@@ -32,7 +32,7 @@ def hidden_files(directory: Path) -> list[str]:
 def test_a_release_is_held_then_charged_then_published(path: Path, tmp_path: Path, purpose: Make) -> None:
     certificate, data = tmp_path / "out.json", tmp_path / "out.csv"
     with Ledger.open(path) as ledger, ledger.charge(purpose("2.5")) as charge:
-        assert only_state(path) is State.RESERVED
+        assert only_state(path) is ReleaseState.RESERVED
         assert ledger.balance("patients").held == Fraction(5, 2)
         assert ledger.balance("patients").remaining == Fraction(15, 2)
         staged = [StagedFile.write(certificate, b"{}"), StagedFile.write(data, b"a\n1\n")]
@@ -40,7 +40,7 @@ def test_a_release_is_held_then_charged_then_published(path: Path, tmp_path: Pat
         charge.publish(staged)
     balance = Ledger.inspect(path).balance("patients")
     assert (balance.spent, balance.held, balance.remaining) == (Fraction(5, 2), 0, Fraction(15, 2))
-    assert only_state(path) is State.RELEASED
+    assert only_state(path) is ReleaseState.RELEASED
     assert data.read_bytes() == b"a\n1\n"
     assert certificate.read_bytes() == b"{}"
     assert hidden_files(tmp_path) == []
@@ -49,7 +49,7 @@ def test_a_release_is_held_then_charged_then_published(path: Path, tmp_path: Pat
 def test_the_data_become_visible_only_after_charge_and_certificate(
     path: Path, tmp_path: Path, purpose: Make
 ) -> None:
-    seen: list[tuple[State, bool]] = []
+    seen: list[tuple[ReleaseState, bool]] = []
 
     class Watching(StagedFile):
         def publish(self) -> None:
@@ -60,7 +60,7 @@ def test_the_data_become_visible_only_after_charge_and_certificate(
         charge.publish(
             [StagedFile.write(tmp_path / "out.json", b"{}"), Watching.write(tmp_path / "out.csv", b"a")]
         )
-    assert seen == [(State.READY, True)]
+    assert seen == [(ReleaseState.READY, True)]
 
 
 def _interrupted(ledger: Ledger, purpose: Purpose, target: Path, fault: type[BaseException]) -> None:
@@ -80,7 +80,7 @@ def test_a_fault_before_ready_gives_the_epsilon_back(
         with pytest.raises(fault):
             _interrupted(ledger, purpose(), target, fault)
         assert ledger.balance("patients").remaining == 10
-    assert only_state(path) is State.ABANDONED
+    assert only_state(path) is ReleaseState.ABANDONED
     assert hidden_files(tmp_path) == []
     assert not target.exists()
 
@@ -88,7 +88,7 @@ def test_a_fault_before_ready_gives_the_epsilon_back(
 def test_a_block_that_publishes_nothing_spends_nothing(path: Path, purpose: Make) -> None:
     with Ledger.open(path) as ledger, ledger.charge(purpose()):
         pass
-    assert only_state(path) is State.ABANDONED
+    assert only_state(path) is ReleaseState.ABANDONED
 
 
 def test_a_fault_after_ready_stays_charged_and_is_finished_later(
@@ -104,7 +104,7 @@ def test_a_fault_after_ready_stays_charged_and_is_finished_later(
         assert "ledger check" in told.value.advice
         assert ledger.balance("patients").spent == 1
     with Ledger.open(path) as ledger:
-        assert [recovered.entry.state for recovered in ledger.recovered] == [State.RELEASED]
+        assert [recovered.entry.state for recovered in ledger.recovered] == [ReleaseState.RELEASED]
         assert ledger.finished(purpose()) is not None
         assert ledger.finished(replace(purpose(), status="not known yet")) is not None
         assert (
@@ -136,7 +136,7 @@ def test_nothing_staged_is_no_release(path: Path, purpose: Make) -> None:
         ledger.charge(purpose()) as charge,
     ):
         charge.publish([])
-    assert only_state(path) is State.ABANDONED
+    assert only_state(path) is ReleaseState.ABANDONED
 
 
 def test_the_lifetime_is_reached_but_never_passed(path: Path, tmp_path: Path, purpose: Make) -> None:

@@ -18,7 +18,7 @@ from coterie.errors import BudgetExceeded, LedgerError
 from coterie.promise.loss import Loss
 from coterie.publication.ledger import Book, Ledger, Purpose, storage
 from coterie.publication.ledger import book as chain
-from coterie.publication.ledger.account import Account, Terms
+from coterie.publication.ledger.account import LedgerAccount, Terms
 from coterie.publication.ledger.storage import Storage
 
 Make = Callable[..., Purpose]
@@ -188,7 +188,7 @@ _fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 
 @given(lifetime=_fractions, steps=st.lists(st.tuples(st.sampled_from("hsg"), _fractions), max_size=12))
 def test_an_account_adds_as_fractions_do(lifetime: Fraction, steps: list[tuple[str, Fraction]]) -> None:
-    account, spent, held = Account(Terms("patients", lifetime)), Fraction(0), Fraction(0)
+    account, spent, held = LedgerAccount(Terms("patients", lifetime)), Fraction(0), Fraction(0)
     for kind, epsilon in steps:
         loss = Loss.pure(epsilon)
         if kind == "h" and spent + held + epsilon > lifetime:

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from coterie.cli.ledger import MEANING, app
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
-from coterie.promise.loss import Loss, Model, Relation
-from coterie.publication.ledger import Ledger, Purpose, State
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
 
 Make = Callable[..., Purpose]
 
@@ -89,11 +89,23 @@ def test_show_fits_on_a_terminal_and_tells_inside_from_outside(tmp_path: Path) -
     assert "at delta 0.000001" in run("init", path, "--population", "people", "--lifetime", "10", *options)
     assert "outside the account" in run("policy", path, "--population", "people", "--accept-unproved")
     stated = (
-        (Loss(Model.DP, Relation.ADD_REMOVE, "proved", Fraction(1, 2)), "statistics: wages", "proved"),
-        (Loss(Model.DP, Relation.REPLACE_ONE, "proved", rho=Fraction(1, 10)), "statistics: hours", "proved"),
+        (
+            Loss(LossModel.DP, NeighbourRelation.ADD_REMOVE, "proved", Fraction(1, 2)),
+            "statistics: wages",
+            "proved",
+        ),
+        (
+            Loss(LossModel.DP, NeighbourRelation.REPLACE_ONE, "proved", rho=Fraction(1, 10)),
+            "statistics: hours",
+            "proved",
+        ),
         (Loss.pure(Fraction(1, 4), "conditional"), "dp-synthetic", "conditional"),
-        (Loss(Model.IDP, Relation.REPLACE_ONE, "bounded", Fraction(2)), "idp-ls", "refuted"),
-        (Loss(Model.NONE, Relation.REPLACE_ONE, "heuristic", Fraction(1)), "idp-cbls", "heuristic"),
+        (Loss(LossModel.IDP, NeighbourRelation.REPLACE_ONE, "bounded", Fraction(2)), "idp-ls", "refuted"),
+        (
+            Loss(LossModel.NONE, NeighbourRelation.REPLACE_ONE, "heuristic", Fraction(1)),
+            "idp-cbls",
+            "heuristic",
+        ),
     )
     for number, (loss, method, status) in enumerate(stated):
         target = str(tmp_path / f"released-{number}.csv")
@@ -154,7 +166,7 @@ def test_check_refuses_a_changed_ledger(path: Path) -> None:
 
 
 def test_every_state_has_a_meaning() -> None:
-    assert set(MEANING) == set(State)
+    assert set(MEANING) == set(ReleaseState)
 
 
 def test_exit_codes() -> None:

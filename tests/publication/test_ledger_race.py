@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import LedgerError
-from coterie.publication.ledger import Ledger, Purpose, State, storage
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState, storage
 
 HERE = Path(__file__).parent
 
@@ -43,7 +43,7 @@ def test_racing_processes_never_pass_the_lifetime(
     book = Ledger.inspect(path)
     assert said.count("released") == winners
     assert said.count("refused") == racers - winners
-    assert sorted(entry.state for entry in book.entries.values()) == [State.RELEASED] * winners
+    assert sorted(entry.state for entry in book.entries.values()) == [ReleaseState.RELEASED] * winners
     assert book.balance("patients").spent <= 10
     assert len(list(path.parent.glob("*.csv"))) == winners
     assert list(path.parent.glob(".*")) == []
@@ -76,5 +76,5 @@ def test_a_ledger_locked_at_the_wrong_moment_gives_back_later(
         assert Ledger.inspect(path).balance("patients").held == 1
         other.execute("ROLLBACK")
     with Ledger.open(path) as ledger:
-        assert [recovered.entry.state for recovered in ledger.recovered] == [State.ABANDONED]
+        assert [recovered.entry.state for recovered in ledger.recovered] == [ReleaseState.ABANDONED]
         assert ledger.balance("patients").remaining == 10

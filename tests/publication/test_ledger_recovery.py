@@ -9,12 +9,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from ledger_kill_driver import die, in_child
+from kill_driver import die, in_child
 from ledger_staged_file import StagedFile
 
 from coterie.errors import LedgerError
 from coterie.promise.loss import Loss
-from coterie.publication.ledger import Ledger, Purpose, Recovered, State
+from coterie.publication.ledger import Ledger, Purpose, Recovered, ReleaseState
 from coterie.publication.staging import Staged
 
 Make = Callable[..., Purpose]
@@ -53,7 +53,7 @@ def test_the_bytes_that_were_charged_are_published(path: Path, tmp_path: Path, p
     data.temporary.chmod(0o600)
     die_when_ready(path, purpose(), [private, data])
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.RELEASED
+    assert recovered.entry.state is ReleaseState.RELEASED
     assert "charged once" in recovered.message
     assert data.target.read_bytes() == b"a"
     mask = os.umask(0o022)
@@ -74,7 +74,7 @@ def test_what_a_killed_process_left_out_of_reach_is_named(path: Path, purpose: M
 
     assert in_child(killed)
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.ABANDONED
+    assert recovered.entry.state is ReleaseState.ABANDONED
     assert "Remove s3a://bucket/.out.coterie-1.tmp" in recovered.message
     assert not near.exists()
 
@@ -83,7 +83,7 @@ def test_paths_as_text_are_files_too(path: Path, tmp_path: Path, purpose: Make) 
     staged = StagedFile.write(tmp_path / "out.csv", b"a")
     as_text = StagedFile(str(staged.temporary), str(staged.target), staged.sha256)  # type: ignore[arg-type]
     die_when_ready(path, purpose(), [as_text])
-    assert [recovered.entry.state for recovered in opened(path)] == [State.RELEASED]
+    assert [recovered.entry.state for recovered in opened(path)] == [ReleaseState.RELEASED]
     assert staged.target.read_bytes() == b"a"
 
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_in_place_is_left_alone(path: Path, tmp_path: Path, purpo
     staged = StagedFile.write(tmp_path / "out.csv", b"a")
     die_when_ready(path, purpose(), [staged])
     os.link(staged.temporary, staged.target)  # a kill between link and unlink leaves both names
-    assert [recovered.entry.state for recovered in opened(path)] == [State.RELEASED]
+    assert [recovered.entry.state for recovered in opened(path)] == [ReleaseState.RELEASED]
     assert not staged.temporary.exists()
 
 
@@ -109,7 +109,7 @@ def test_without_the_charged_bytes_the_release_is_lost_but_charged(
     else:
         second.temporary.write_bytes(b"da")
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.LOST
+    assert recovered.entry.state is ReleaseState.LOST
     assert Ledger.inspect(path).balance("patients").spent == 1
     assert not second.target.exists()
     assert not second.temporary.exists()
@@ -122,11 +122,11 @@ def test_a_file_written_by_someone_else_since_is_not_overwritten(
     die_when_ready(path, purpose(), [staged])
     staged.target.write_bytes(b"of someone else")
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.READY
+    assert recovered.entry.state is ReleaseState.READY
     assert "someone else" in recovered.message
     assert staged.target.read_bytes() == b"of someone else"
     staged.target.unlink()
-    assert [recovered.entry.state for recovered in opened(path)] == [State.RELEASED]
+    assert [recovered.entry.state for recovered in opened(path)] == [ReleaseState.RELEASED]
 
 
 def test_the_file_that_was_to_be_replaced_is_replaced(path: Path, tmp_path: Path, purpose: Make) -> None:
@@ -142,7 +142,7 @@ def test_a_directory_that_is_away_is_waited_for(path: Path, tmp_path: Path, purp
     die_when_ready(path, purpose(), [StagedFile.write(mount / "out.csv", b"a")])
     mount.rename(tmp_path / "unmounted")
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.READY
+    assert recovered.entry.state is ReleaseState.READY
     assert "Mount it" in recovered.message
     (tmp_path / "unmounted").rename(mount)
     opened(path)
@@ -160,16 +160,16 @@ def test_an_operating_system_error_is_told_and_tried_again(
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", refuse)
         (recovered,) = opened(path)
-    assert recovered.entry.state is State.READY
+    assert recovered.entry.state is ReleaseState.READY
     assert "cannot be settled yet: Permission denied" in recovered.message
-    assert [recovered.entry.state for recovered in opened(path)] == [State.RELEASED]
+    assert [recovered.entry.state for recovered in opened(path)] == [ReleaseState.RELEASED]
 
 
 def test_a_staged_table_awaits_the_same_command(path: Path, tmp_path: Path, purpose: Make) -> None:
     certificate = StagedFile.write(tmp_path / "c.json", b"{}")
     die_when_ready(path, purpose(target=ADDRESS), [certificate, StagedTable()])
     (recovered,) = opened(path)
-    assert recovered.entry.state is State.READY
+    assert recovered.entry.state is ReleaseState.READY
     assert "Run the same command again" in recovered.message
     assert "_coterie_7" in recovered.message
     assert certificate.target.exists()  # the certificate comes first and shows nothing

@@ -11,28 +11,35 @@ import pytest
 from ledger_staged_file import StagedFile
 
 from coterie.errors import BudgetExceeded, LedgerError, MissingExtra, ParameterError
-from coterie.promise.loss import Loss, Model, Relation, epsilon_at
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation, epsilon_at
 from coterie.publication import ledger as ledgers
-from coterie.publication.ledger import BEFORE_UNITS, Balance, Ledger, Purpose, State
+from coterie.publication.ledger import BEFORE_UNITS, Balance, Ledger, Purpose, ReleaseState
 from coterie.schema.exact import as_text
 
 DELTA = Fraction(1, 10**6)
-REPLACE, ADD, EXCHANGE = Relation.REPLACE_ONE, Relation.ADD_REMOVE, Relation.EXCHANGE
+REPLACE, ADD, EXCHANGE = (
+    NeighbourRelation.REPLACE_ONE,
+    NeighbourRelation.ADD_REMOVE,
+    NeighbourRelation.EXCHANGE,
+)
 
 
 def dp(
-    epsilon: str | None = None, delta: str | None = None, rho: str | None = None, relation: Relation = REPLACE
+    epsilon: str | None = None,
+    delta: str | None = None,
+    rho: str | None = None,
+    relation: NeighbourRelation = REPLACE,
 ) -> Loss:
     exact = [None if text is None else Fraction(text) for text in (epsilon, delta, rho)]
-    return Loss(Model.DP, relation, "proved", *exact)
+    return Loss(LossModel.DP, relation, "proved", *exact)
 
 
 def idp(epsilon: str, status: str = "bounded") -> Loss:
-    return Loss(Model.IDP, REPLACE, status, Fraction(epsilon), scope="the list of noisy centroids")
+    return Loss(LossModel.IDP, REPLACE, status, Fraction(epsilon), scope="the list of noisy centroids")
 
 
 def unproved(epsilon: str, status: str = "heuristic") -> Loss:
-    return Loss(Model.NONE, REPLACE, status, Fraction(epsilon))
+    return Loss(LossModel.NONE, REPLACE, status, Fraction(epsilon))
 
 
 def release(path: Path, loss: Loss, status: str | None = None, population: str = "people") -> Balance:
@@ -61,14 +68,14 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_a_release_counts_for_the_neighbours_of_the_account(
-    path: Path, account: Relation, loss: Loss, counts: str
+    path: Path, account: NeighbourRelation, loss: Loss, counts: str
 ) -> None:
     Ledger.add_population(path, "people", "10", relation=account)
     assert release(path, loss).spent == Fraction(counts)
 
 
 @pytest.mark.parametrize("account", [ADD, EXCHANGE])
-def test_replace_one_is_refused_where_membership_is_promised(path: Path, account: Relation) -> None:
+def test_replace_one_is_refused_where_membership_is_promised(path: Path, account: NeighbourRelation) -> None:
     Ledger.add_population(path, "people", "10", relation=account)
     with pytest.raises(LedgerError, match="promised under replace-one, and the account counts"):
         release(path, dp("1"))
@@ -250,9 +257,18 @@ def test_a_charge_comes_back_from_the_file_as_it_was(path: Path) -> None:
         dp(rho="1/77", relation=EXCHANGE),
         idp("1/7"),
         unproved("5"),
-        Loss(Model.NONE, REPLACE, "none"),
+        Loss(LossModel.NONE, REPLACE, "none"),
         Loss(
-            Model.DP, EXCHANGE, "conditional", Fraction(1), None, None, "household", 4, "truncate", "the rows"
+            LossModel.DP,
+            EXCHANGE,
+            "conditional",
+            Fraction(1),
+            None,
+            None,
+            "household",
+            4,
+            "truncate",
+            "the rows",
         ),
     ]
     for loss in losses:
@@ -276,10 +292,15 @@ def test_a_ledger_from_before_units_opens_as_it_was(tmp_path: Path) -> None:
     patients, staff = book.balance("patients"), book.balance("staff")
     assert (patients.lifetime, patients.spent, patients.held) == (10, 5, 0)
     assert (staff.lifetime, staff.spent, staff.held) == (Fraction(1, 3), Fraction(2, 9), Fraction(1, 9))
-    assert {entry.state for entry in book.entries.values()} == set(State)
+    assert {entry.state for entry in book.entries.values()} == set(ReleaseState)
     for entry in book.entries.values():
         loss = entry.purpose.loss
-        assert (loss.model, loss.relation, loss.unit, loss.status) == (Model.DP, REPLACE, "row", BEFORE_UNITS)
+        assert (loss.model, loss.relation, loss.unit, loss.status) == (
+            LossModel.DP,
+            REPLACE,
+            "row",
+            BEFORE_UNITS,
+        )
     assert [
         (e.purpose.method, e.purpose.status, as_text(e.purpose.loss.epsilon or Fraction(0)))
         for e in book.releases("patients")
@@ -296,7 +317,7 @@ def test_a_ledger_from_before_units_is_charged_further(tmp_path: Path) -> None:
     path = old_ledger(tmp_path)
     with Ledger.open(path) as opened:
         states = {recovered.entry.state for recovered in opened.recovered}
-    assert states == {State.ABANDONED, State.READY}  # the folder of the charged one is away
+    assert states == {ReleaseState.ABANDONED, ReleaseState.READY}  # the folder of the charged one is away
     assert Ledger.inspect(path).balance("staff").held == 0
     assert release(path, dp("1", relation=ADD), population="patients").spent == 7
     assert release(path, idp("2"), population="patients").spent == 7

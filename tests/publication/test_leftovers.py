@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from coterie.publication.staged_files import StagedFolder, stage_file
-from coterie.publication.staging import stage_bytes, temporary_for
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import PARTS, new_folder, sweep
+from coterie.publication.staging import stage_bytes
+from coterie.table.hidden_files import PARTS, FileLock, new_folder, sweep, temporary_for
 
 # Stages a file (and a folder, as Spark's driver does), says so, and waits to be killed.
 WRITER = """

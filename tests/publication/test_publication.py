@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.staged_files import stage_file
-from coterie.publication.staging import stage, stage_bytes, temporary_for
+from coterie.publication.staging import stage, stage_bytes
+from coterie.table.hidden_files import temporary_for
 from coterie.table.reading import read_table
 
 TABLE = pa.table({"x": [1.5, None, 2.0], "i": [1, 2, 3], "s": ["a", 'b"c', None]})

@@ -13,8 +13,7 @@ import pytest
 from coterie import Certificate, Ledger, Release, Schema, protect
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.promise.loss import Loss
-from coterie.promise.signing import make_key
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import make_key, released_digest
 from coterie.publication.ledger import Purpose
 from coterie.publication.publishing import Destination, publish_charged, publish_uncharged
 from coterie.publication.staged_files import StagedFile
@@ -35,7 +34,7 @@ def test_both_are_written_and_belong_together(make: Callable[[], Release], tmp_p
     assert names(tmp_path) == ["out.parquet", "out.parquet.certificate.json"]
     stored = Certificate.from_json((tmp_path / "out.parquet.certificate.json").read_bytes())
     assert stored == certificate
-    assert released_digest(out, None, stored) == stored.release.digest.value
+    assert released_digest(out, None, stored.release.digest) == stored.release.digest.value
 
 
 def test_a_canonical_digest_survives_another_format(make: Callable[[], Release], tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_a_canonical_digest_survives_another_format(make: Callable[[], Release],
     release = make()
     for ending in ("parquet", "arrow"):
         publish_uncharged(lambda: release, Destination(str(tmp_path / f"out.{ending}")))
-        digest = released_digest(str(tmp_path / f"out.{ending}"), None, release.certificate)
+        digest = released_digest(str(tmp_path / f"out.{ending}"), None, release.certificate.release.digest)
         assert digest == release.certificate.release.digest.value
 
 

@@ -181,7 +181,7 @@ CRASH = """
 import os, signal, sys
 import pyarrow as pa
 from coterie.publication.staging import stage
-import coterie.publication.staged_table as module
+import coterie.publication.staging as module
 moment, url = sys.argv[1:]
 kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 zeros = pa.Array.from_buffers(pa.float64(), 1000, [None, pa.py_buffer(bytes(8000))])  # loads no pandas

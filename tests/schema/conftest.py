@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import SchemaError
-from coterie.schema.taxonomy.wordnet import find_folder
+from coterie.schema.taxonomy.loading import find_folder
 
 
 @pytest.fixture(scope="session")

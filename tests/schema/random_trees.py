@@ -21,7 +21,7 @@ def taxonomies(draw: st.DrawFn, most: int = 14, inner: bool = True) -> Taxonomy:
     if not inner:
         return plain
     extra = draw(st.sets(st.sampled_from(names)))
-    return plain.with_categories(set(plain.categories) | extra)
+    return Taxonomy.build(plain.edges(), set(plain.categories) | extra)
 
 
 def data_file(name: str) -> Path:

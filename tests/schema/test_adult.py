@@ -10,7 +10,7 @@ import pytest
 from random_trees import data_file
 
 from coterie.errors import ParameterError
-from coterie.schema.taxonomy.adult import adult, adult_wordnet
+from coterie.schema.taxonomy.loading import adult, adult_wordnet
 from coterie.schema.taxonomy.semantics import distance_matrix
 
 

@@ -57,7 +57,7 @@ def test_an_inner_category_can_be_the_centroid_of_values_below_it() -> None:
     # Four siblings: 3·log2(3/2) = 1.75 from each to the others, 4·log2(4/3) = 1.66 from above.
     leaves = ["a", "b", "c", "d"]
     edges = [Edge("in", "root"), Edge("z", "root"), *(Edge(label, "in") for label in leaves)]
-    tree = Taxonomy.build(edges).with_categories([*leaves, "in", "z"])
+    tree = Taxonomy.build(edges, [*leaves, "in", "z"])
     counts = cluster_counts(np.zeros(4, dtype=np.int32), tree.codes(leaves), 1, 6)
     assert tree.labels(marginality_centroids(counts, tree, distance_matrix(tree))) == ["in"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from random_trees import taxonomies
 
-from coterie.schema.taxonomy.adult import ADULT_ATTRIBUTES, adult
+from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, adult
 from coterie.schema.taxonomy.semantics import GRID, distance_matrix
 from coterie.schema.taxonomy.tree import DEEPEST, Edge, Taxonomy
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_wordnet import make_database
 
 from coterie.errors import SchemaError
-from coterie.schema.taxonomy import wordnet
+from coterie.schema.taxonomy import loading as wordnet
 from coterie.schema.taxonomy.loading import load_taxonomy
 from coterie.schema.taxonomy.tree import Taxonomy
 

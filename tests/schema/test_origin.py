@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coterie import Schema, protect
 from coterie.errors import SchemaError
-from coterie.promise.certificate import Bounds, Labels
+from coterie.promise.certificate import Bounds, CertifiedLabels
 from coterie.schema.attributes import Categories, Domain, Order, Source
 
 LABELS = ("a", "b", "c")
@@ -113,7 +113,7 @@ def test_older_certificates_keep_their_signed_bytes() -> None:
     old = {"lower": "0", "upper": "9", "source": "declared", "epsilon": None}
     assert Bounds.model_validate(old).model_dump(mode="json") == old
     labels = {"taxonomy": None, "labels": ["a", "b"], "order": "listed", "source": "declared", "sha256": None}
-    assert Labels.model_validate(labels).model_dump(mode="json") == labels
+    assert CertifiedLabels.model_validate(labels).model_dump(mode="json") == labels
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from random_trees import taxonomies
 
 from coterie.errors import ParameterError
-from coterie.schema.taxonomy.adult import ADULT_ATTRIBUTES, adult
-from coterie.schema.taxonomy.orders import path_length, short_order
-from coterie.schema.taxonomy.semantics import distance_matrix, marginality_order
+from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, adult
+from coterie.schema.taxonomy.semantics import distance_matrix, marginality_order, path_length, short_order
 from coterie.schema.taxonomy.tree import Taxonomy
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.errors import DataError, ParameterError
-from coterie.schema.taxonomy.orders import decode, encode, frequency_order
+from coterie.schema.taxonomy.semantics import decode, encode, frequency_order
 
 
 def test_the_example_of_the_paper() -> None:

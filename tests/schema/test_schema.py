@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coterie import Attribute, Domain, Role, Schema
 from coterie.errors import SchemaError
 from coterie.schema.attributes import AttributeType, Missing, Outside, Source
-from coterie.schema.moments import LARGEST_BOUND
+from coterie.schema.domain import LARGEST_BOUND
 
 TEXT = """
 coterie_schema: 1

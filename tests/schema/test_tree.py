@@ -42,7 +42,7 @@ def test_ancestors_include_the_label_itself() -> None:
 def test_an_inner_concept_may_be_a_category() -> None:
     tree = Taxonomy.build(WORLD, ["France", "Europe", "Japan"])
     assert tree.categories == ("Japan", "Europe", "France")
-    assert tree.with_categories(["Italy"]).categories == ("Italy",)
+    assert Taxonomy.build(tree.edges(), ["Italy"]).categories == ("Italy",)
 
 
 def test_codes_and_labels_are_inverse() -> None:

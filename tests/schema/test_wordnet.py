@@ -8,10 +8,9 @@ import pytest
 from tiny_wordnet import make_database
 
 from coterie.errors import SchemaError
-from coterie.schema.taxonomy import wordnet as wordnet_database
-from coterie.schema.taxonomy.loading import load_taxonomy
+from coterie.schema.taxonomy import loading as wordnet_database
+from coterie.schema.taxonomy.loading import WordNet, find_folder, load_taxonomy, read_wordnet
 from coterie.schema.taxonomy.tree import Taxonomy
-from coterie.schema.taxonomy.wordnet import WordNet, find_folder, read_wordnet
 
 
 def read(folder: Path, mapping: str, line_end: str = "\n") -> Taxonomy:

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
 from coterie.studio.auth import COOKIE
 from coterie.studio.home import Home
@@ -99,12 +99,9 @@ def soon(project: Project, there: Callable[[], Any]) -> None:
 
 
 def moments(project: Project, folder: Path, name: str) -> dict[str, Callable[[], Any]]:
-    """What can be seen from outside of how far a release is."""
+    """What can be seen from outside of how far a release is. (Every step between: tests/publication/test_killed.py.)"""
     return {
         "the intent is written": lambda: read_plan(project).state != "planned",  # type: ignore[union-attr]
-        "the data are staged": lambda: list(folder.glob(f".{name}.csv.coterie-*")),
-        "the certificate is staged": lambda: list(folder.glob(f".{name}.csv.certificate.json.coterie-*")),
-        "the certificate is in place": (folder / f"{name}.csv.certificate.json").exists,
         "the data are in place": (folder / f"{name}.csv").exists,
         "it is recorded": lambda: len(Project(project.folder).state.released) > 0,
     }
@@ -146,7 +143,7 @@ def settle(
     if done:
         assert "Verified: these bytes belong to this certificate" in page
         document = Certificate.from_json(certificate.read_bytes())
-        assert released_digest(str(data), None, document) == document.release.digest.value
+        assert released_digest(str(data), None, document.release.digest) == document.release.digest.value
     else:
         assert "Nothing was published, and nothing is charged" in page
     return done

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
 from coterie.studio import drawing
 from coterie.studio.plan import read_plan
@@ -57,7 +57,10 @@ def test_from_plan_to_verified_files(world: World) -> None:
     assert "Verified: these bytes belong to this certificate" in page
     assert "remaining 9" in page
     certificate = Certificate.from_json((folder / "out.csv.certificate.json").read_bytes())
-    assert released_digest(str(folder / "out.csv"), None, certificate) == certificate.release.digest.value
+    assert (
+        released_digest(str(folder / "out.csv"), None, certificate.release.digest)
+        == certificate.release.digest.value
+    )
     assert not certificate.reproducible, "secure noise"
     assert certificate.guarantee == read_plan(project).draft.guarantee, "what was shown is what was certified"
     assert certificate.notes == read_plan(project).draft.notes

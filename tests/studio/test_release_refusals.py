@@ -13,7 +13,7 @@ import pytest
 from test_release_once import confirmed, ended, planned
 
 from coterie.errors import OutputError
-from coterie.publication import staged_table
+from coterie.publication import staging as staged_table
 from coterie.publication.ledger import storage
 from coterie.publication.staged_files import StagedFile
 from coterie.studio.home import Home

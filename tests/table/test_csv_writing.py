@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coterie.table.csv_writing import write_csv
+from coterie.table.formats import write_csv
 from coterie.table.reading import read_table
 
 

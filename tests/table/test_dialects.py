@@ -11,8 +11,7 @@ from coterie import Schema
 from coterie.errors import DataError, SchemaError
 from coterie.schema.draft import draft_schema
 from coterie.table.checked import check
-from coterie.table.dialect_guess import guess_dialect
-from coterie.table.reading import read_table
+from coterie.table.reading import guess_dialect, read_table
 
 ATTRIBUTES = {
     "city": {"type": "categorical", "role": "protect", "categories": {"labels": ["Bern", "Zürich"]}},

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from coterie.schema.attributes import Attribute, Domain, Role
-from coterie.table.columns.numbers import numeric_column
+from coterie.table.checked import numeric_column
 
 X = Attribute(name="x", role=Role.PROTECT, domain=Domain(lower=0, upper=9))
 

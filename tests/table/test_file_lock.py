@@ -8,12 +8,12 @@ import sys
 import threading
 from pathlib import Path
 
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 HOLDER = """
 import sys
 from pathlib import Path
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 lock = FileLock.take(Path(sys.argv[1]), make=0o600)
 print("held" if lock else "taken", flush=True)
 sys.stdin.read()

@@ -27,7 +27,7 @@ from coterie.methods import all_methods
 from coterie.methods.guarantee import Status
 from coterie.publication.staging import stage
 from coterie.schema.attributes import Attribute
-from coterie.table.columns.released_type import released_field
+from coterie.table.columns.column import released_field
 from coterie.table.database import prepared
 from coterie.table.frames import to_arrow
 from coterie.table.reading import read_table

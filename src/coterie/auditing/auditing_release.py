@@ -27,7 +27,7 @@ from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_o
 from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
 from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
@@ -154,7 +154,10 @@ def _certificate(released: Any, given: Certificate | str | Path | None) -> Certi
         return None
     certificate = Certificate.read(path)
     digest = certificate.release.digest.value
-    if isinstance(released, str | Path) and released_digest(str(released), None, certificate) != digest:
+    if (
+        isinstance(released, str | Path)
+        and released_digest(str(released), None, certificate.release.digest) != digest
+    ):
         raise CertificateError(
             f"The release and {path} do not belong together: the digests differ.",
             "Give the certificate of this release with --certificate, or move that file away.",

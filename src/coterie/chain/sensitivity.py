@@ -14,7 +14,7 @@ from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Domain
 from coterie.schema.exact import float_up, quotient_up
-from coterie.schema.taxonomy.orders import path_length
+from coterie.schema.taxonomy.semantics import path_length
 
 # The frozen value a recipe names: a bound, what it is called, and how many order statistics it reads.
 

@@ -21,15 +21,14 @@ from coterie.federation.errors import FederationError
 try:
     from coterie.cli.aggregator_studies import Database, Folder
     from coterie.cli.aggregator_studies import app as study_app
+    from coterie.federation.aggregator.app import serve, tls_fingerprint
     from coterie.federation.aggregator.home import Aggregator, init
-    from coterie.federation.aggregator.serving import serve, tls_fingerprint
-    from coterie.federation.documents.invitation import Invitation
+    from coterie.federation.documents.answers import Invitation
     from coterie.federation.storage.parties import invite, owner_by_name
 except ImportError:
     raise MissingExtra.named("federation", "The aggregator") from None
 
-from coterie.federation.documents.canonical import validated
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import now, stamp, validated
 from coterie.federation.secrets.keys import write_private
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")

@@ -18,14 +18,13 @@ from coterie.cli.output import console, print_json
 from coterie.errors import OutputError
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.status_page import board, detail
-from coterie.federation.documents.canonical import Signed
 from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import read_study
-from coterie.federation.documents.wire import StudyState
+from coterie.federation.documents.wire import Signed, StudyState
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.storage.parties import owner_by_name
 from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
-from coterie.publication.placing import place
+from coterie.publication.publishing import place
 from coterie.publication.staged_files import stage_file
 from coterie.publication.staging import stage_bytes
 

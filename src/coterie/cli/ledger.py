@@ -13,8 +13,17 @@ from rich.table import Table
 
 from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
 from coterie.errors import LedgerError
-from coterie.promise.loss import ROW, Loss, Model, Relation
-from coterie.publication.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
+from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
+from coterie.publication.ledger import (
+    BEFORE_UNITS,
+    Balance,
+    Book,
+    Entry,
+    Ledger,
+    ReleaseState,
+    Terms,
+    loss_event,
+)
 from coterie.schema.exact import as_text, brief
 
 GUIDE = """Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.
@@ -43,11 +52,11 @@ _BEFORE = " †"  # marks charges of older versions
 
 # What a steward wants to know of each state, beside its name.
 MEANING = {
-    State.RESERVED: "under way, or interrupted before it was charged",
-    State.READY: "charged, not all in place yet: run its command again, or `coterie ledger check`",
-    State.RELEASED: "",
-    State.LOST: "charged, its files are gone",
-    State.ABANDONED: "given back, nothing was published",
+    ReleaseState.RESERVED: "under way, or interrupted before it was charged",
+    ReleaseState.READY: "charged, not all in place yet: run its command again, or `coterie ledger check`",
+    ReleaseState.RELEASED: "",
+    ReleaseState.LOST: "charged, its files are gone",
+    ReleaseState.ABANDONED: "given back, nothing was published",
 }
 
 
@@ -66,11 +75,11 @@ def init_command(
         ),
     ] = None,
     relation: Annotated[
-        Relation,
+        NeighbourRelation,
         typer.Option(
             help="Which tables count as neighbours. All methods for rows are proved for replace-one."
         ),
-    ] = Relation.REPLACE_ONE,
+    ] = NeighbourRelation.REPLACE_ONE,
     unit: Annotated[str, typer.Option(help="Whom the promise is about: row, person, household …")] = ROW,
     rows_per_unit: Annotated[
         int,
@@ -245,9 +254,9 @@ def print_population(book: Book, population: str) -> None:
     entries = book.releases(population)
     inside = [entry for entry in entries if entry.purpose.proved]
     counted = [
-        entry for entry in entries if entry.purpose.loss.model is not Model.NONE and entry not in inside
+        entry for entry in entries if entry.purpose.loss.model is not LossModel.NONE and entry not in inside
     ]
-    outside = [entry for entry in entries if entry.purpose.loss.model is Model.NONE]
+    outside = [entry for entry in entries if entry.purpose.loss.model is LossModel.NONE]
     if inside:
         console.print("\n  Inside the account")
         console.print(_releases(inside, balances[0].terms))
@@ -269,7 +278,7 @@ def print_population(book: Book, population: str) -> None:
         )
     if any(_condition(entry) for entry in inside):
         console.print("  conditional: the value holds only under the condition on the certificate")
-    if any(entry.purpose.loss.model is Model.IDP for entry in entries):
+    if any(entry.purpose.loss.model is LossModel.IDP for entry in entries):
         console.print("  iDP: individual differential privacy, weaker, with a total of its own")
     if balances[0].terms.delta is not None and inside:
         console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
@@ -284,7 +293,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
         "costs": [_cost(entry.purpose.loss, terms) for entry in entries],
         "promise": [_status(entry.purpose.status) for entry in entries],
         "state": [str(entry.state) for entry in entries]
-        if {e.state for e in entries} != {State.RELEASED}
+        if {e.state for e in entries} != {ReleaseState.RELEASED}
         else [],
         "file": [escape(Path(entry.purpose.target).name) for entry in entries],
     }
@@ -300,7 +309,7 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
 def _cost(loss: Loss, terms: Terms) -> str:
     """As the release states it; and behind an arrow as the account counts it, where that is more."""
     stated, counted = loss.amount(brief), terms.counted(loss)[1]
-    model = " iDP" if loss.model is Model.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
+    model = " iDP" if loss.model is LossModel.IDP else _BEFORE if loss.status == BEFORE_UNITS else ""
     if counted is None or counted.amount(brief) == stated:
         return stated + model
     pure = counted.delta is None and counted.epsilon is not None
@@ -356,7 +365,7 @@ def _release(entry: Entry, terms: Terms) -> dict[str, Any]:
         "method": entry.purpose.method,
         "status": entry.purpose.status,
         "state": str(entry.state),
-        "charged": entry.state.charged and loss.model is not Model.NONE,
+        "charged": entry.state.charged and loss.model is not LossModel.NONE,
         "target": entry.purpose.target,
         "reserved_at": entry.reserved_at,
         "changed_at": entry.changed_at,

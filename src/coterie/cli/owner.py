@@ -27,13 +27,13 @@ try:
     )
     from coterie.federation.owner.agent import Agent
     from coterie.federation.owner.client import Client
-    from coterie.federation.owner.home import JOURNAL, Home, keep_tls_client, prepare, settle
-    from coterie.federation.owner.journal import Journal
-    from coterie.federation.owner.page import approval_page
+    from coterie.federation.owner.deciding import approval_page
+    from coterie.federation.owner.home import Journal, OwnerHome, keep_tls_client, prepare, settle
+    from coterie.studio.planning import JOURNAL
 except ImportError:
     raise MissingExtra.named("federation", "An owner of a federation") from None
 
-from coterie.federation.documents.invitation import Enrolment, Invitation
+from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Book, Ledger
 
@@ -101,7 +101,7 @@ def run_command(
 
     Example: coterie owner run --home ./owner
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
 
     def say(event: str, study: str | None, text: str) -> None:
         if as_json:
@@ -129,7 +129,7 @@ def page_command(
 
     Example: coterie owner page --home ./owner
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
 
     def said(study: str, decision: str) -> None:
         if as_json:
@@ -152,7 +152,7 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
 
     Example: coterie owner ledger --home ./owner
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
     broken = opened.journal.first_broken()
     if broken is not None:
         raise FederationError(f"Line {broken} of the diary was changed.", "Compare with a backup.")
@@ -183,7 +183,7 @@ def leave_command(
 
     Example: coterie owner leave --home ./owner
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
     if not yes:
         typer.confirm(f"Leave {opened.url} as {opened.owner}? This cannot be undone.", abort=True)
     with (

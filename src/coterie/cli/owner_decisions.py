@@ -13,10 +13,9 @@ from coterie.cli.federation_output import AsJson, styled
 from coterie.cli.output import console, print_json
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.client import Client
-from coterie.federation.owner.deciding import note_approval, note_refusal
-from coterie.federation.owner.home import Home
-from coterie.federation.owner.page import shown_study
-from coterie.federation.owner.policy import Source
+from coterie.federation.owner.deciding import note_approval, note_refusal, shown_study
+from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.policy import OwnerSource
 
 HomeFolder = Annotated[
     Path, typer.Option("--home", envvar="COTERIE_OWNER_HOME", help="The owner's folder, made by `join`.")
@@ -47,7 +46,7 @@ def inspect_command(
 
     Example: coterie owner inspect 5f2c81 --home ./owner
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
     known = (
         opened.journal.seen()
     )  # with those that have ended and are closed: the aggregator tells of them no more
@@ -102,7 +101,7 @@ def approve_command(
 
     Example: coterie owner approve 5f2c81 --home ./owner --data patients.parquet --population patients --disjoint
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
     wanted = _wanted(opened, study)
     columns = {}
     for pair in column or []:
@@ -110,7 +109,7 @@ def approve_command(
         if not found:
             raise FederationError(f"--column {pair} has no '='.", "Write --column ATTRIBUTE=COLUMN.")
         columns[attribute] = own
-    source = Source(
+    source = OwnerSource(
         data=_absolute(data),
         table=table,
         query=query,
@@ -137,13 +136,13 @@ def refuse_command(
 
     Example: coterie owner refuse 5f2c81 --home ./owner --reason "not covered by our ethics vote"
     """
-    opened = Home.open(home)
+    opened = OwnerHome.open(home)
     wanted = _wanted(opened, study)
     note_refusal(opened, wanted, reason)
     _said(wanted["id"], "refuse", as_json)
 
 
-def owner_client(home: Home, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
+def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
     return Client(
         home.url,
         home.aggregator,
@@ -161,7 +160,7 @@ def _absolute(data: str) -> str:
     return data if "://" in data else os.path.abspath(data)
 
 
-def _wanted(home: Home, study: str) -> dict[str, Any]:
+def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
     """What is asked, as the running process has last seen it, else from the aggregator."""
     known = home.journal.seen()
     if not any(name.startswith(study) for name in known):

@@ -32,8 +32,7 @@ from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import split
-from coterie.table.columns.change import in_label_order
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, in_label_order
 from coterie.table.memory_limit import keep_some_of_what_is_freed
 
 Shares = Mapping[str, Fraction]  # ε of every attribute

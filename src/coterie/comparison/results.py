@@ -23,7 +23,7 @@ from coterie.errors import OutputError
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.budget_warnings import release_warnings
+from coterie.promise.posterior import release_warnings
 from coterie.promise.terms import Budget, facts_of
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema

@@ -30,8 +30,15 @@ from coterie.schema.attributes import AttributeType, Schema, Source
 from coterie.schema.document import as_schema
 from coterie.schema.exact import Number
 from coterie.table.checked import Checked, check
-from coterie.table.columns.change import in_label_order, semantic_distance, squared_error, variance_change
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.column import (
+    CategoryColumn,
+    Column,
+    NumericColumn,
+    in_label_order,
+    semantic_distance,
+    squared_error,
+    variance_change,
+)
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
 

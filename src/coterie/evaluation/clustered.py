@@ -17,8 +17,7 @@ import numpy as np
 
 from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.schema.taxonomy.semantics import marginality
-from coterie.table.columns.change import rounding, variance
-from coterie.table.columns.column import CategoryColumn, NumericColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn, rounding, variance
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.change import alike
+from coterie.table.columns.column import alike
 
 
 def correlations(columns: list[Floats]) -> Floats:

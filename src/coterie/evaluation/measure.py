@@ -16,10 +16,9 @@ from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
-from coterie.schema.moments import LARGEST_BOUND
-from coterie.table.checked import Checked, check
+from coterie.schema.domain import LARGEST_BOUND
+from coterie.table.checked import Checked, check, stand_in, step_of
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
-from coterie.table.columns.numbers import stand_in, step_of
 
 # An original table and a release of it, brought side by side: same columns, and rows linked where they can be.
 

@@ -13,8 +13,7 @@ from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.change import in_variances, squared_error, variance
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, in_variances, squared_error, variance
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:

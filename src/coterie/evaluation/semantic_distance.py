@@ -8,8 +8,7 @@ import numpy as np
 from coterie.evaluation.clustered import ReleasedLabels
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats
-from coterie.table.columns.change import semantic_distance
-from coterie.table.columns.column import CategoryColumn
+from coterie.table.columns.column import CategoryColumn, semantic_distance
 
 
 def from_labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:

@@ -7,8 +7,7 @@ import numpy as np
 from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.change import alike, relative_change, variance_change
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, alike, relative_change, variance_change
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:

@@ -11,33 +11,16 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from coterie.errors import CertificateError
-from coterie.schema.attributes import (
-    AttributeType,
-    Missing,
-    Order,
-    Outside,
-    Role,
-    Source,
-)
+from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Role, Source
+from coterie.schema.domain import Frozen
 
 _EXACT = r"^[0-9]+(\.[0-9]+|/[0-9]+)?$"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Digest(_Frozen):
+class Digest(Frozen):
     """SHA-256 over the bytes of a file, over all part files of a folder, or over the canonical form of a table."""
 
     algorithm: Literal["sha256"] = "sha256"
@@ -45,19 +28,19 @@ class Digest(_Frozen):
     value: str = Field(pattern="^[0-9a-f]{64}$")
 
 
-class Released(_Frozen):
+class CertifiedRelease(Frozen):
     rows: int = Field(ge=1)
     columns: tuple[str, ...]
     shuffled: bool
     digest: Digest
 
 
-class ClusterSizes(_Frozen):
+class ClusterSizes(Frozen):
     size: int
     clusters: int
 
 
-class Clusters(_Frozen):
+class CertifiedClusters(Frozen):
     """Per attribute. Given where they follow from the number of rows and k, and so disclose nothing; else null."""
 
     grouping: str
@@ -65,7 +48,7 @@ class Clusters(_Frozen):
     sizes: tuple[ClusterSizes, ...] | None
 
 
-class _Origin(_Frozen):
+class _Origin(Frozen):
     """Entries that certificates had not from the first are absent, not null: older ones keep their signed bytes."""
 
     from_data: tuple[str, ...] | None = None
@@ -93,7 +76,7 @@ class Bounds(_Origin):
     epsilon: str | None = None
 
 
-class Labels(_Origin):
+class CertifiedLabels(_Origin):
     """The declared labels or taxonomy. Labels that were taken from the data are not repeated here.
 
     `from_data`: those of them that somebody stated to be public, where not all labels came from the data.
@@ -106,7 +89,7 @@ class Labels(_Origin):
     sha256: str | None = None  # of the tree of labels, in its canonical form
 
 
-class CertifiedAttribute(_Frozen):
+class CertifiedAttribute(Frozen):
     name: str
     role: Role
     type: AttributeType
@@ -115,14 +98,14 @@ class CertifiedAttribute(_Frozen):
     mechanism: str | None = None
     caution: str | None = None
     domain: Bounds | None = None
-    categories: Labels | None = None
+    categories: CertifiedLabels | None = None
     missing: Missing | None = None
     missing_marks: tuple[str, ...] = ()
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
 
 
-class Dependence(_Frozen):
+class Dependence(Frozen):
     """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole.
 
     Null where noise is counted in ρ: parts of ρ add up, parts of ε do not.
@@ -132,7 +115,7 @@ class Dependence(_Frozen):
     epsilon: str | None
 
 
-class Promised(_Frozen):
+class CertifiedPromise(Frozen):
     model: str
     value: str
     status: Literal["proved", "bounded", "conditional", "heuristic", "refuted", "none"]
@@ -142,11 +125,10 @@ class Promised(_Frozen):
     citation: str
     neighbours: str
     rests_on_noise: bool
-    beside: tuple[Promised, ...] = ()  # what is known of another object than the one released
+    beside: tuple[CertifiedPromise, ...] = ()  # what is known of another object than the one released
     delta: str | None = Field(default=None, pattern=_EXACT)  # null: pure ε
-    rho: str | None = Field(
-        default=None, pattern=_EXACT
-    )  # what the noise was calibrated for, where there is a δ
+    # What the noise was calibrated for, where there is a δ.
+    rho: str | None = Field(default=None, pattern=_EXACT)
 
     @model_serializer(mode="wrap")
     def _without_empty(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -157,7 +139,7 @@ class Promised(_Frozen):
         }
 
 
-class Multiplier(_Frozen):
+class Multiplier(Frozen):
     """idp-cbls: by how much the claimed individual-DP loss of the centroid list is understated.
 
     `lower` counts on noise in every cluster; clusters of equal values have none and are released exactly.
@@ -168,7 +150,7 @@ class Multiplier(_Frozen):
     upper: str
 
 
-class Signature(_Frozen):
+class Signature(Frozen):
     """Over the canonical form of everything else."""
 
     algorithm: Literal["Ed25519"]
@@ -177,7 +159,7 @@ class Signature(_Frozen):
     value: str
 
 
-class Certificate(_Frozen):
+class Certificate(Frozen):
     coterie_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -186,8 +168,8 @@ class Certificate(_Frozen):
     papers: str
     epsilon: str | None = Field(pattern=_EXACT)  # null: no noise was added, so no ε describes the release
     k: int = Field(ge=1)
-    clusters: Clusters
-    guarantee: Promised
+    clusters: CertifiedClusters
+    guarantee: CertifiedPromise
     effective_multiplier: Multiplier | None = None
     attributes: tuple[CertifiedAttribute, ...]
     dependence: Dependence | None = None
@@ -196,7 +178,7 @@ class Certificate(_Frozen):
     sampler: str
     reproducible: bool
     notes: tuple[str, ...]
-    release: Released
+    release: CertifiedRelease
     signature: Signature | None = None
 
     def to_json(self) -> str:

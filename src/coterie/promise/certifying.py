@@ -13,26 +13,21 @@ from coterie.methods import all_methods
 from coterie.methods.grouping import Grouping
 from coterie.methods.guarantee import Facts, Guarantee
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings
 from coterie.promise.certificate import (
     Bounds,
     Certificate,
     CertifiedAttribute,
-    Clusters,
+    CertifiedClusters,
+    CertifiedLabels,
+    CertifiedPromise,
+    CertifiedRelease,
     ClusterSizes,
     Dependence,
     Digest,
-    Labels,
     Multiplier,
-    Promised,
-    Released,
 )
-from coterie.schema.attributes import (
-    Attribute,
-    Role,
-    Schema,
-    Source,
-)
+from coterie.promise.posterior import release_warnings
+from coterie.schema.attributes import Attribute, Role, Schema, Source
 from coterie.schema.document import shown_bound
 from coterie.schema.exact import as_text
 
@@ -51,7 +46,6 @@ def certify(
     digest: Digest,
 ) -> Certificate:
     """Everything that was promised, over the bytes that `digest` names."""
-    clusters = _clusters(method.grouping, facts)
     return Certificate(
         tool=f"coterie {__version__}",
         issued=issued.astimezone(UTC).isoformat(timespec="seconds"),
@@ -60,8 +54,8 @@ def certify(
         papers=method.papers,
         epsilon=as_text(method.cost(facts.epsilon, len(facts.protected))) if method.adds_noise else None,
         k=facts.k,
-        clusters=clusters,
-        guarantee=Promised.model_validate(asdict(guarantee)),
+        clusters=_clusters(method.grouping, facts),
+        guarantee=CertifiedPromise.model_validate(asdict(guarantee)),
         effective_multiplier=_multiplier(method, facts),
         attributes=tuple(
             _attribute(attribute, method, facts, shares, bounds, dict(facts.taxonomies).get(attribute.name))
@@ -75,9 +69,17 @@ def certify(
         notes=(
             *_notes(facts, method),
             *(note for a in schema.protected for note in a.stated),
-            *_warnings(method, facts, shares, schema, guarantee),
+            *release_warnings(
+                method,
+                method.cost(facts.epsilon, len(facts.protected)),
+                shares,
+                frozenset(a.name for a in schema.protected if a.type.labelled),
+                facts.records,
+                facts.k,
+                guarantee,
+            ),
         ),
-        release=Released(
+        release=CertifiedRelease(
             rows=facts.released or facts.records, columns=columns, shuffled=facts.shuffled, digest=digest
         ),
     )
@@ -90,13 +92,15 @@ def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence |
     return Dependence(mechanism=part.stages, epsilon=as_text(epsilon) if facts.rho is None else None)
 
 
-def _clusters(grouping: Grouping, facts: Facts) -> Clusters:
+def _clusters(grouping: Grouping, facts: Facts) -> CertifiedClusters:
     if grouping.sizes is None:
-        return Clusters(grouping=grouping.name, count=None, sizes=None)
+        return CertifiedClusters(grouping=grouping.name, count=None, sizes=None)
     sizes = [
         ClusterSizes(size=size, clusters=count) for size, count in grouping.sizes(facts.records, facts.k)
     ]
-    return Clusters(grouping=grouping.name, count=sum(entry.clusters for entry in sizes), sizes=tuple(sizes))
+    return CertifiedClusters(
+        grouping=grouping.name, count=sum(entry.clusters for entry in sizes), sizes=tuple(sizes)
+    )
 
 
 def _multiplier(method: Method, facts: Facts) -> Multiplier | None:
@@ -114,16 +118,12 @@ def _attribute(
     bounds: Mapping[str, Fraction],
     tree: str | None,
 ) -> CertifiedAttribute:
+    known = {name: getattr(attribute, name) for name in ("name", "role", "type", "unit")}
     if attribute.role is not Role.PROTECT:
-        return CertifiedAttribute(
-            name=attribute.name, role=attribute.role, type=attribute.type, unit=attribute.unit
-        )
+        return CertifiedAttribute(**known)
     mechanism = method.categorical if attribute.type.labelled else method.numeric
     return CertifiedAttribute(
-        name=attribute.name,
-        role=attribute.role,
-        type=attribute.type,
-        unit=attribute.unit,
+        **known,
         epsilon=as_text(shares[attribute.name]) if method.adds_noise and facts.rho is None else None,
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
@@ -150,12 +150,12 @@ def _bounds(attribute: Attribute, paid: Fraction | None) -> Bounds | None:
     )
 
 
-def _labels(attribute: Attribute, tree: str | None) -> Labels | None:
+def _labels(attribute: Attribute, tree: str | None) -> CertifiedLabels | None:
     declared = attribute.categories
     if declared is None:
         return None
     public = not declared.leaks
-    return Labels(
+    return CertifiedLabels(
         taxonomy=declared.taxonomy,
         labels=declared.labels if public else None,
         sha256=tree if public else None,
@@ -202,14 +202,6 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
     if facts.rows_may_drop:
         notes.append("rows with missing values, if any, were dropped; their number is not disclosed here")
     return tuple(notes)
-
-
-def _warnings(
-    method: Method, facts: Facts, shares: Mapping[str, Fraction], schema: Schema, promise: Guarantee
-) -> tuple[str, ...]:
-    labelled = frozenset(a.name for a in schema.protected if a.type.labelled)
-    cost = method.cost(facts.epsilon, len(facts.protected))
-    return release_warnings(method, cost, shares, labelled, facts.records, facts.k, promise)
 
 
 def warnings_on(certificate: Certificate) -> tuple[str, ...]:

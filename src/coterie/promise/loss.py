@@ -32,13 +32,13 @@ from coterie.errors import LedgerError, MissingExtra, ParameterError
 from coterie.schema.exact import as_text, float_up
 
 
-class Model(StrEnum):
+class LossModel(StrEnum):
     DP = "dp"
     IDP = "idp"  # individual differential privacy
     NONE = "none"  # no proof: ε is what the noise was calibrated for, and adds up to nothing
 
 
-class Relation(StrEnum):
+class NeighbourRelation(StrEnum):
     """Which two tables count as neighbours."""
 
     REPLACE_ONE = "replace-one"  # one unit's contents are replaced; the number of rows is public
@@ -54,8 +54,8 @@ TRUNCATE = "truncate"  # of a unit with too many rows some were left out, so the
 class Loss:
     """ε, or ρ (zero-concentrated), or ε with δ: exact. `status` is that of the statement about `scope`."""
 
-    model: Model
-    relation: Relation
+    model: LossModel
+    relation: NeighbourRelation
     status: str
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -68,7 +68,7 @@ class Loss:
     @classmethod
     def pure(cls, epsilon: Fraction, status: str = "proved") -> Loss:
         """ε-DP under replace-one, one row per person."""
-        return cls(Model.DP, Relation.REPLACE_ONE, status, epsilon)
+        return cls(LossModel.DP, NeighbourRelation.REPLACE_ONE, status, epsilon)
 
     def __str__(self) -> str:
         return self.amount(as_text)
@@ -82,18 +82,18 @@ class Loss:
         return f"ε {text(self.epsilon)}" + ("" if self.delta is None else f", δ {text(self.delta)}")
 
 
-def under(loss: Loss, relation: Relation) -> Loss:
+def under(loss: Loss, relation: NeighbourRelation) -> Loss:
     """The same release, promised for other neighbours."""
     if loss.relation is relation:
         return loss
-    if loss.relation is Relation.REPLACE_ONE:
+    if loss.relation is NeighbourRelation.REPLACE_ONE:
         raise LedgerError(
             f"This release is promised under replace-one, and the account counts {relation}.",
             "Where the number of rows is taken as public, nothing is promised about being in the table at all, so "
             "there is no number to count. Choose a release that is proved under "
             f"{relation}, or charge a population whose account counts replace-one.",
         )
-    if loss.relation is Relation.ADD_REMOVE:
+    if loss.relation is NeighbourRelation.ADD_REMOVE:
         loss = _multiplied(loss, 2)
     return replace(loss, relation=relation)
 
@@ -165,7 +165,7 @@ def _multiplied(loss: Loss, times: int) -> Loss:
     """Group privacy: neighbours that are `times` steps apart."""
     if times == 1:
         return loss
-    if loss.model is Model.IDP:
+    if loss.model is LossModel.IDP:
         raise LedgerError(
             "Individual differential privacy says nothing about several rows at once.",
             "Where a person has more than one row, or the neighbours differ, choose a method that is proved for "

@@ -1,4 +1,4 @@
-"""ε in plain words: by how much a release can change an attacker's odds.
+"""ε in plain words: by how much a release can change an attacker's odds, and when a budget is useless or dangerous.
 
 Under ε-DP with replace-one neighbours, for any two records that a person may have, the odds between them change by a
 factor of at most e^ε whatever is released. Someone who is p sure before is at most p·e^ε / (p·e^ε + 1 - p) sure after.
@@ -8,9 +8,13 @@ Only a proved model may be put this way; for anything else there is nothing to c
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
 
 from coterie.errors import ParameterError
-from coterie.methods.guarantee import Statement
+from coterie.methods.guarantee import Statement, Status
+from coterie.methods.recipe import Method
 from coterie.schema.exact import parse_epsilon
 
 DP = "differential privacy"
@@ -26,15 +30,15 @@ def most_sure(epsilon: float, before: float = 0.5) -> float:
     return before / (before + (1 - before) * math.exp(-epsilon))
 
 
-def odds_in_words(promise: Statement, before: float = 0.5) -> str:
+def odds_in_words(promise: Statement) -> str:
     """One or two sentences for a data protection officer."""
     status = str(promise.status)
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
-    after = most_sure(likely_loss(promise), before)
+    after = most_sure(likely_loss(promise))
     but = "" if promise.delta is None else f", except with probability {promise.delta}"
     words = (
-        f"Someone who was {share_in_words(before)} sure before of a fact about one person is at most "
+        f"Someone who was 50 % sure before of a fact about one person is at most "
         f"{share_in_words(after)} sure after seeing {promise.scope}{but}."
     )
     if status == "conditional":
@@ -82,3 +86,103 @@ def share_in_words(value: float) -> str:
         if float(shown) < 99 or (digits and float(shown) < 100):
             return f"{shown} %"
     return "as good as 100 %"
+
+
+# Budgets that are useless or dangerous, in words: functions of public numbers alone (ε, δ, k, n, the method).
+
+LARGE = 10  # ε above it protects nobody in practice
+_OFFERED = 3  # no larger ε is recommended
+_USEFUL = Fraction(1, 10)  # noise a tenth as wide as the domain leaves something to read
+_NAMES = 4  # of attributes in one sentence
+
+
+def release_warnings(
+    method: Method,
+    cost: Fraction,
+    shares: Mapping[str, Fraction],
+    labelled: frozenset[str],
+    records: int,
+    k: int,
+    promise: Statement,
+) -> tuple[str, ...]:
+    """What to think of before releasing rows. `cost` is the whole ε, `shares` each attribute's part of it.
+
+    `promise` may state more than the ε of the noise (`idp-ls`: 2ε).
+    """
+    if not method.adds_noise:
+        return ()
+
+    def width(name: str, size: int) -> Fraction | None:
+        """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
+        reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
+        return None if reach is None else reach / shares[name]
+
+    found = []
+    drowned = {name: size for name in shares if (size := width(name, k)) is not None and size >= 1}
+    if drowned:
+        worst = max(drowned, key=lambda name: drowned[name])
+        help_ = []
+        if cost * drowned[worst] / _USEFUL <= _OFFERED:
+            help_.append(f"ε = {_short(cost * drowned[worst] / _USEFUL)}")
+        if method.fixed_k is None:
+            # The noise falls as k rises.
+            enough = [size for size in _sizes(k, records // 2) if (width(worst, size) or 0) <= _USEFUL]
+            help_ += [f"k = {enough[0]:,}"] if enough else []
+        found.append(_too_small(cost, list(drowned), drowned[worst], records, help_))
+    # Such noise is about Δ/(nε) where values are spread evenly.
+    hidden = [name for name, share in shares.items() if width(name, k) is None and share * records <= 1]
+    if hidden:
+        found.append(
+            f"ε = {_short(cost)} is so small here that hardly any value of {_named(hidden)} survives: where values are "
+            "spread evenly the noise is as wide as the domain or wider, and only equal values may get none; choose an ε "
+            "near 1"
+        )
+    # Values that are proved of the release, or of what stands beside it; one that is withheld is not a number.
+    proved = [cost]
+    for statement in (promise, *promise.beside):
+        if Status(statement.status).proof and statement.model != "k-anonymity":
+            with suppress(ValueError):
+                proved.append(Fraction(statement.value))
+    if max(proved) > LARGE:
+        found.append(too_large(max(proved)))
+    return tuple(found)
+
+
+def too_large(epsilon: Fraction) -> str:
+    sure = share_in_words(most_sure(float(epsilon)))
+    return (
+        f"ε = {_short(epsilon)} is above {LARGE}: even where it is proved, someone 50 % sure before may be {sure} sure "
+        "after, so it protects hardly anybody; choose an ε near 1"
+    )
+
+
+def _too_small(cost: Fraction, names: list[str], ratio: Fraction, records: int, help_: list[str]) -> str:
+    """Noise as wide as the domain, or wider: what ε or k would leave something to read?"""
+    opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED} and no k"
+    if cost > _OFFERED:
+        opening, nothing = f"Even at ε = {_short(cost)}", "no k"
+    advice = (
+        f"{' or '.join(help_)} would make it about a tenth"
+        if help_
+        else f"{nothing} would make it a tenth with {records:,} records: protect fewer attributes, or publish statistics "
+        "instead"
+    )
+    return (
+        f"{opening} no single value of {_named(names)} survives: the noise is {_short(ratio)} times as wide as the "
+        f"domain; {advice}"
+    )
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def _sizes(k: int, most: int) -> list[int]:
+    """k, and round numbers above it."""
+    rounded = (digit * 10**power for power in range(19) for digit in (1, 2, 5))
+    return [size for size in rounded if k < size <= most]
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):,.0f}" if 100 <= value < 10**15 else f"{float(value):.3g}"

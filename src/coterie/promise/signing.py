@@ -1,4 +1,4 @@
-"""Ed25519 signatures on certificates, with key files that only their owner can read."""
+"""Who signed a certificate (Ed25519, key files that only their owner can read), and over which bytes it speaks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from coterie.errors import CertificateError, OutputError, ParameterError
-from coterie.promise.certificate import Certificate, Signature
+from coterie.promise.certificate import Certificate, Digest, Signature
+from coterie.table.digest import file_sha256, folder_digest, table_digest
+from coterie.table.reading import read_table
 
 
 def make_key(path: str | Path) -> str:
@@ -88,36 +90,27 @@ def load_private_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def check_signature(certificate: Certificate, trusted: Path | None) -> str | None:
+def check_signature(certificate: Certificate, trusted: str | Path | None = None) -> str | None:
     """The signer's fingerprint, or None for an unsigned certificate; a bad signature is an error.
 
     Without a trusted key this shows only that the certificate is as its signer made it, not who that was.
     """
-    if certificate.signature is None:
-        if trusted is not None:
+    signature, signer = certificate.signature, None
+    if signature is not None:
+        try:
+            public = Ed25519PublicKey.from_public_bytes(base64.b64decode(signature.public_key, validate=True))
+            public.verify(base64.b64decode(signature.value, validate=True), certificate.canonical())
+            signer = fingerprint(public)
+            if signature.fingerprint != signer:
+                raise ValueError
+        except (InvalidSignature, ValueError):
             raise CertificateError(
-                "The certificate is not signed.", "Ask its issuer for a signed one, or verify without a key."
-            )
-        return None
-    try:
-        raw = base64.b64decode(certificate.signature.public_key, validate=True)
-        public = Ed25519PublicKey.from_public_bytes(raw)
-        public.verify(base64.b64decode(certificate.signature.value, validate=True), certificate.canonical())
-        if certificate.signature.fingerprint != fingerprint(public):
-            raise ValueError
-    except (InvalidSignature, ValueError):
-        raise CertificateError(
-            "The certificate's signature does not fit its content.",
-            "It was changed after signing: do not rely on it.",
-        ) from None
+                "The certificate's signature does not fit its content.",
+                "It was changed after signing: do not rely on it.",
+            ) from None
     if trusted is not None:
-        expected = _load(trusted, private=False)
-        assert isinstance(expected, Ed25519PublicKey)
-        if expected.public_bytes_raw() != raw:
-            raise CertificateError(
-                "The certificate is signed by another key than the one you trust.", "Ask who issued it."
-            )
-    return fingerprint(public)
+        require_signer(signer, str(trusted))
+    return signer
 
 
 def require_signer(signer: str | None, trusted: str) -> None:
@@ -158,3 +151,20 @@ def _load(path: Path, *, private: bool) -> object:
             "Make a pair with `coterie certificate key FILE`; sign with FILE, verify with FILE.pub.",
         )
     return key
+
+
+# Does this release have the bytes that a certificate speaks of?
+
+
+def released_digest(released: str, table: str | None, digest: Digest) -> str:
+    """The digest of a file or table, computed the way the certificate says."""
+    if digest.over == "canonical table":
+        return table_digest(read_table(released, table=table))
+    if digest.over == "part files":
+        return folder_digest(Path(released))
+    try:
+        return file_sha256(Path(released))
+    except OSError as error:
+        raise CertificateError(
+            f"The released file {released} cannot be read ({error.strerror}).", "Check the path."
+        ) from None

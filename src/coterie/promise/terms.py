@@ -16,7 +16,7 @@ from coterie.methods.guarantee import REPLACE_ONE, Facts, Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
-from coterie.promise.loss import Loss, Model, Relation, rho_for
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation, rho_for
 from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -30,9 +30,8 @@ class Budget:
     shares: dict[str, Fraction]
     dependence: Fraction
     delta: Fraction | None = None  # None: pure ε
-    rho: Fraction | None = (
-        None  # where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata
-    )
+    # Where there is a δ: the largest ρ that implies (ε, δ); shares are of it, pro rata.
+    rho: Fraction | None = None
 
     @classmethod
     def of(
@@ -133,7 +132,7 @@ def checked_delta(delta: Number, method: Method, schema: Schema) -> Fraction:
     return found
 
 
-_MODELS = {"differential privacy": Model.DP, "individual differential privacy": Model.IDP}
+_MODELS = {"differential privacy": LossModel.DP, "individual differential privacy": LossModel.IDP}
 
 
 def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
@@ -143,15 +142,17 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
     show the groups) counts as such. Without any proof, the ε that the noise was calibrated for is noted, and adds up to
     nothing.
     """
-    stated = [guarantee, *(other for other in guarantee.beside if _MODELS.get(other.model) is Model.IDP)]
+    stated = [guarantee, *(other for other in guarantee.beside if _MODELS.get(other.model) is LossModel.IDP)]
     for statement in stated:
         model = _MODELS.get(statement.model)
         if model is not None and statement.status.proof:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
             epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             delta = None if statement.delta is None else Fraction(statement.delta)
-            return Loss(model, Relation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope)
-    return Loss(Model.NONE, Relation.REPLACE_ONE, guarantee.status, calibrated)
+            return Loss(
+                model, NeighbourRelation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope
+            )
+    return Loss(LossModel.NONE, NeighbourRelation.REPLACE_ONE, guarantee.status, calibrated)
 
 
 def forecast(

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from coterie.engines.in_memory import MemoryRelease, protect_table
+from coterie.engines.in_memory import protect_table
 from coterie.engines.out_of_core.chain import warm_up
-from coterie.engines.out_of_core.release import LargeRelease, protect_file
+from coterie.engines.out_of_core.release import protect_file
 from coterie.engines.out_of_core.scratch import Scratch
-from coterie.engines.spark.release import SparkRelease, protect_frame, read_parquet, session
+from coterie.engines.spark.release import protect_frame, read_parquet, session
 from coterie.errors import ParameterError, nearest
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
@@ -41,15 +41,17 @@ from coterie.table.memory_limit import keep_what_is_freed, parse_memory
 from coterie.table.reading import as_table
 
 ENGINES = ("local", "spark")
-Progress = Callable[
-    [str, float, float], None
-]  # what is being done, how much of it is done, how much there is
+Progress = Callable[[str, float, float], None]  # what is being done, how much is done, how much there is
 
 _LARGE = 10**7  # bytes of a file whose table will need compiled code
 
 
+def quiet(what: str, done: float, total: float) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True)
-class Request:
+class ProtectRequest:
     """What is asked for: a table, its schema, and a method with its parameters."""
 
     data: Any  # a path or an address; or a frame
@@ -66,7 +68,7 @@ class Request:
     delta: Number | None = None
     rows: int | None = None
     target: str | None = None
-    progress: Progress = field(default=lambda what, done, total: None, repr=False, compare=False)
+    progress: Progress = field(default=quiet, repr=False, compare=False)
 
     @property
     def source(self) -> str | None:
@@ -77,31 +79,25 @@ class Request:
     def recipe(self) -> Method:
         return get_method(self.method).grouped(self.grouping)
 
-
-class Run(Protocol):
-    """One request on one engine."""
-
-    parts: ClassVar[bool]  # the release is a folder of part files
-    streamed: ClassVar[bool]  # the release is written piece by piece
-
     @property
-    def request(self) -> Request: ...
-    def refuse_early(self, where: Destination) -> None: ...
-    def make(self, *, forget: bool) -> Any: ...
-    def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged: ...
-    def again(self, where: Destination, record: StagedRecord) -> Staged: ...
+    def parameters(self) -> dict[str, Any]:
+        """What every engine is told."""
+        names = ("method", "epsilon", "k", "seed", "delta", "rows", "target")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
-class InMemory:
-    request: Request
-    parts: ClassVar[bool] = False
-    streamed: ClassVar[bool] = False
+class Run:
+    """One request, in memory; other engines differ in how rows are made and where they wait."""
+
+    request: ProtectRequest
+    parts: ClassVar[bool] = False  # the release is a folder of part files
+    streamed: ClassVar[bool] = False  # the release is written piece by piece
 
     def refuse_early(self, where: Destination) -> None:
         """A file or table says so itself."""
 
-    def make(self, *, forget: bool) -> MemoryRelease | LargeRelease:
+    def make(self, *, forget: bool) -> Any:
         asked, source = self.request, self.request.source
         if source is not None and Path(source).is_file() and Path(source).stat().st_size > _LARGE:
             keep_what_is_freed()
@@ -114,18 +110,12 @@ class InMemory:
         return protect_table(
             table.pop(),
             asked.schema,
-            method=asked.method,
-            epsilon=asked.epsilon,
-            k=asked.k,
+            **asked.parameters,
             grouping=asked.grouping,
-            seed=asked.seed,
             shuffle=asked.shuffle,
             clip=asked.clip,
             forget=forget,
             progress=lambda _: asked.progress("Protecting", next(done), total),
-            delta=asked.delta,
-            rows=asked.rows,
-            target=asked.target,
         )
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
@@ -136,13 +126,13 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class OutOfCore(InMemory):
+class OutOfCore(Run):
     streamed: ClassVar[bool] = True
     memory: int | str
     folder: Path | None = None  # for intermediate files
     scratch: Scratch | None = None  # None: a private place in that folder, gone with the release
 
-    def make(self, *, forget: bool) -> LargeRelease:
+    def make(self, *, forget: bool) -> Any:
         asked, done = self.request, 0.0
         total = len(asked.schema.protected)
 
@@ -155,16 +145,10 @@ class OutOfCore(InMemory):
         release = protect_file(
             str(asked.source),
             asked.schema,
-            method=asked.method,
-            epsilon=asked.epsilon,
-            k=asked.k,
-            seed=asked.seed,
+            **asked.parameters,
             memory=self.memory,
             scratch=place,
             advance=advance,
-            delta=asked.delta,
-            rows=asked.rows,
-            target=asked.target,
         )
         if self.scratch is None:
             weakref.finalize(release, place.discard)
@@ -182,13 +166,11 @@ class OutOfCore(InMemory):
 
 
 @dataclass(frozen=True)
-class OnSpark:
+class OnSpark(Run):
     """A Spark frame, or Parquet at a path or address, in; a folder of part files out."""
 
-    request: Request
     master: str | None = None
     parts: ClassVar[bool] = True
-    streamed: ClassVar[bool] = False
 
     @cached_property
     def spark(self) -> Any:
@@ -199,23 +181,13 @@ class OnSpark:
             refuse_within(where.data, self.request.source)
         refuse_early(self.spark, where.data, force=where.force)
 
-    def make(self, *, forget: bool) -> SparkRelease:
+    def make(self, *, forget: bool) -> Any:
         asked, frame = self.request, self.request.data
         if asked.source is not None:
             if "://" in asked.source:
                 file_system(self.spark, asked.source)
             frame = read_parquet(self.spark, asked.source)
-        return protect_frame(
-            frame,
-            asked.schema,
-            method=asked.method,
-            epsilon=asked.epsilon,
-            k=asked.k,
-            seed=asked.seed,
-            delta=asked.delta,
-            rows=asked.rows,
-            target=asked.target,
-        )
+        return protect_frame(frame, asked.schema, **asked.parameters)
 
     def stage(self, release: Any, where: Destination, temporary: Path | str | None) -> Staged:
         return stage_parts(self.spark, release.data, where.data, force=where.force, temporary=temporary)
@@ -228,12 +200,13 @@ class OnSpark:
 
 
 def run_of(
-    request: Request,
+    request: ProtectRequest,
     *,
     engine: str = "local",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     master: str | None = None,
+    output_table: str | None = None,
 ) -> Run:
     """The engine that was asked for, or a sentence about what it cannot do."""
     source = request.source
@@ -246,7 +219,7 @@ def run_of(
     if memory is None and engine == "local":
         if scratch is not None:
             raise ParameterError("--scratch belongs to --memory.", "Give both, or leave it out.")
-        return InMemory(request)
+        return Run(request)
     if memory is not None:
         if engine == "spark":
             raise ParameterError(
@@ -265,7 +238,7 @@ def run_of(
     if source is not None and is_database(source) and (engine != "spark" or Address.knows(source)):
         raise ParameterError("A database table is read into memory.", "Leave out --memory and --engine.")
     if engine == "spark":
-        if request.table or request.query:
+        if request.table or request.query or output_table:
             raise ParameterError(
                 "Spark reads and writes Parquet, no tables of databases.",
                 "Leave out --table, --query and --output-table, or --engine.",

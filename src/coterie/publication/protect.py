@@ -10,8 +10,9 @@ from typing import Any
 from uuid import uuid4
 
 from coterie.engines.out_of_core.scratch import forget_scratch, scratch_beside
-from coterie.errors import OutputError, ParameterError
-from coterie.publication.engine_runs import OutOfCore, Progress, Request, run_of
+from coterie.errors import OutputError
+from coterie.promise.terms import total_epsilon
+from coterie.publication.engine_runs import OutOfCore, Progress, ProtectRequest, quiet, run_of
 from coterie.publication.ledger import Ledger
 from coterie.publication.release import (
     Release,
@@ -137,12 +138,10 @@ def protect(
     >>> len(release.data["age"])
     4
     """
-    asked = Request(
+    asked = ProtectRequest(
         *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
-        *(delta, rows, target),
+        *(delta, rows, target, progress or quiet),
     )
-    if progress is not None:
-        asked = replace(asked, progress=progress)
     asked.recipe  # noqa: B018 (a misspelt name should not cost the time of reading the table)
     run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
     fingerprint = uuid4().hex if forget else ""
@@ -150,7 +149,7 @@ def protect(
         fingerprint = request_fingerprint(asked)
     made = run.make(forget=forget)
     if forget and asked.source is None:
-        run = replace(run, request=replace(asked, data=None))  # type: ignore[type-var]
+        run = replace(run, request=replace(asked, data=None))
     return Release(made, run, fingerprint)
 
 
@@ -234,43 +233,31 @@ def publish(
     100
     """
     require_both(ledger, population)
-    asked = Request(
+    asked = ProtectRequest(
         *(data, as_schema(schema), method, epsilon, k, grouping, seed, shuffle, clip, table, query),
-        *(delta, rows, target),
+        *(delta, rows, target, progress or quiet),
     )
-    if progress is not None:
-        asked = replace(asked, progress=progress)
-    source = asked.source
-    if engine == "spark" and (table or query or output_table):
-        raise ParameterError(
-            "Spark reads and writes Parquet, no tables of databases.",
-            "Leave out --table, --query and --output-table, or --engine.",
-        )
+    total_epsilon(epsilon, asked.recipe)  # a misspelt name should not cost the time of reading the table
+    run = run_of(
+        asked, engine=engine, memory=memory, scratch=scratch, master=master, output_table=output_table
+    )
     if (
         query
         and force
-        and source is not None
+        and asked.source is not None
         and is_database(output)
-        and Address.parse(str(output)).same_database(Address.parse(source))
+        and Address.parse(str(output)).same_database(Address.parse(asked.source))
     ):
         raise OutputError(
             "A query may read any table of the database, so --force could overwrite what it reads.",
             "Write to a new table without --force, or read with --table instead of --query.",
         )
-    # A misspelt name should not cost the time of reading the table.
-    recipe = asked.recipe
-    if epsilon is None and recipe.adds_noise:
-        raise ParameterError(f"Method '{method}' needs a privacy budget.", "Give epsilon, for example 1.")
-    run = run_of(asked, engine=engine, memory=memory, scratch=scratch, master=master)
     inputs = (schema,) if isinstance(schema, str | Path) else ()
     where = destination_of(
         run, output, output_table, certificate, internal, sign, force, inputs, measurements=measurements
     )
-    beside = nullcontext(None)
-    if isinstance(run, OutOfCore):
-        beside = scratch_beside(str(output), run.folder)  # type: ignore[assignment]
-    with beside as place:
-        if place is not None:
+    with scratch_beside(str(output), run.folder) if isinstance(run, OutOfCore) else nullcontext() as place:
+        if isinstance(run, OutOfCore):
             run = replace(run, scratch=place)
 
         def make() -> Any:

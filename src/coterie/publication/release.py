@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
 from coterie.promise.loss import Loss
-from coterie.publication.engine_runs import Request, Run
+from coterie.publication.engine_runs import ProtectRequest, Run
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import (
     Destination,
@@ -28,12 +28,9 @@ from coterie.publication.publishing import (
     purpose_of,
 )
 from coterie.publication.spark_staging import check_address
-from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow, to_kind
-
-AnySchema = Schema | str | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,9 +106,7 @@ class Release:
 
     _made: Any = field(compare=False)  # what the engine gave back
     _run: Run = field(compare=False)
-    _fingerprint: str = field(
-        compare=False
-    )  # "": that of the frame, which is hashed when a ledger asks for it
+    _fingerprint: str = field(compare=False)  # "": of the frame, which is hashed when a ledger asks for it
     _paid: set[tuple[Path, str]] = field(default_factory=set, compare=False)  # (ledger, population)
 
     def __repr__(self) -> str:
@@ -135,8 +130,7 @@ class Release:
 
     @property
     def method(self) -> str:
-        name: str = self._made.method
-        return name
+        return str(self._made.method)
 
     @property
     def records(self) -> int:
@@ -145,13 +139,11 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        stated: Guarantee = self._made.guarantee
-        return stated
+        return cast(Guarantee, self._made.guarantee)
 
     @property
     def loss(self) -> Loss:
-        cost: Loss = self._made.loss
-        return cost
+        return cast(Loss, self._made.loss)
 
     @property
     def certificate(self) -> Certificate:
@@ -159,8 +151,7 @@ class Release:
             raise ParameterError(
                 "A release larger than memory is certified when it is written.", "Call its write method."
             )
-        certificate: Certificate = self._made.certificate
-        return certificate
+        return cast(Certificate, self._made.certificate)
 
     @property
     def internal(self) -> InternalFigures:
@@ -168,19 +159,16 @@ class Release:
             raise ParameterError(
                 "Internal figures need the whole table in memory.", "Leave them out, or the engine."
             )
-        figures: InternalFigures = self._made.internal
-        return figures
+        return cast(InternalFigures, self._made.internal)
 
     @property
     def measurements(self) -> pa.Table:
         """The noisy counts that the rows of `dp-synthetic` were drawn from. Safe to publish with them."""
-        counts: pa.Table = self._made.measurements
-        return counts
+        return self._made.measurements
 
     def certify(self, digest: Digest) -> Certificate:
         """The certificate over other bytes than those of `table`, such as those of a file."""
-        certificate: Certificate = self._made.certify(digest)
-        return certificate
+        return cast(Certificate, self._made.certify(digest))
 
     def to_frame(self, kind: str = "arrow") -> Any:
         """The released rows as a frame of the kind you name.
@@ -284,14 +272,15 @@ class Release:
             return self._made
 
         require_both(ledger, population)
-        identity = self._fingerprint or partial(request_fingerprint, self._run.request)
-        if ledger is None or population is None:
-            return put_out(self._run, make, where, None, None, identity)
-        paid = (ledger.path if isinstance(ledger, Ledger) else Path(ledger).resolve(), population)
+        paid = None
+        if ledger is not None and population is not None:
+            paid = (ledger.path if isinstance(ledger, Ledger) else Path(ledger).resolve(), population)
         if paid in self._paid:  # the same rows again: nothing more is disclosed
-            return put_out(self._run, make, where, None, None, identity)
+            ledger = population = None
+        identity = self._fingerprint or partial(request_fingerprint, self._run.request)
         written = put_out(self._run, make, where, ledger, population, identity)
-        self._paid.add(paid)
+        if paid is not None:
+            self._paid.add(paid)
         return written
 
 
@@ -380,7 +369,7 @@ def destination_of(
     )
 
 
-def request_fingerprint(asked: Request) -> str:
+def request_fingerprint(asked: ProtectRequest) -> str:
     """Tells one request from another, so that one that is made again after a kill is recognised."""
     epsilon = asked.epsilon
     if epsilon is not None and not isinstance(epsilon, str):

@@ -133,11 +133,14 @@ class RemoteFolder:
                 if storage.one_step:
                     storage.rename(storage.temporary, storage.target)
                 else:
-                    storage.touch(storage.mark)
-                    storage.put_parts()
+                    storage.system.create(storage.mark, True).close()
+                    storage.move(storage.temporary, storage.target, storage.others(storage.temporary))
                     if interrupted:
                         self._require_whole(storage, "is not whole")
-                    storage.say_done()
+                    # The mark goes last: while it is there, a run that is repeated takes nothing here for a stranger's.
+                    storage.move(storage.temporary, storage.target, [DONE])
+                    storage.remove(storage.temporary)
+                    storage.remove(storage.mark)
             storage.remove(storage.earlier)
 
     def discard(self) -> None:
@@ -148,7 +151,11 @@ class RemoteFolder:
                 storage.remove(storage.target)
             storage.remove(storage.temporary)
             if storage.has(storage.earlier):
-                storage.bring_back()
+                if not storage.one_step:
+                    storage.move(storage.earlier, storage.target, storage.others(storage.earlier), [DONE])
+                    storage.remove(storage.earlier)
+                elif not storage.has(storage.target):
+                    storage.rename(storage.earlier, storage.target)
 
     def _require_whole(self, storage: _Storage, what: str) -> None:
         if not storage.has(storage.target) or written_digest(self.spark, self.target) != self.sha256:
@@ -186,9 +193,6 @@ class _Storage:
     def has(self, path: Any) -> bool:
         return bool(self.system.exists(path))
 
-    def touch(self, path: Any) -> None:
-        self.system.create(path, True).close()
-
     def remove(self, path: Any) -> None:
         self.system.delete(path, True)
 
@@ -198,23 +202,7 @@ class _Storage:
             self.rename(self.target, self.earlier)
         else:
             # First its mark of being whole: from here on it is not.
-            self._move(self.target, self.earlier, [DONE], self._others(self.target))
-
-    def put_parts(self) -> None:
-        self._move(self.temporary, self.target, self._others(self.temporary))
-
-    def say_done(self) -> None:
-        """The mark goes last: while it is there, a run that is repeated takes nothing here for a stranger's."""
-        self._move(self.temporary, self.target, [DONE])
-        self.remove(self.temporary)
-        self.remove(self.mark)
-
-    def bring_back(self) -> None:
-        if not self.one_step:
-            self._move(self.earlier, self.target, self._others(self.earlier), [DONE])
-            self.remove(self.earlier)
-        elif not self.has(self.target):
-            self.rename(self.earlier, self.target)
+            self.move(self.target, self.earlier, [DONE], self.others(self.target))
 
     def rename(self, source: Any, to: Any) -> None:
         if not self.system.rename(source, to):
@@ -222,7 +210,7 @@ class _Storage:
                 f"{self.shown} cannot be given its name.", "Check the permission to write there."
             )
 
-    def _move(self, source: Any, to: Any, *turns: list[str]) -> None:
+    def move(self, source: Any, to: Any, *turns: list[str]) -> None:
         """Some files of a folder, turn by turn; those that a killed run has copied already are copied again."""
         if self.has(source) and not self.system.getFileStatus(source).isDirectory():
             self.rename(source, to)
@@ -240,7 +228,7 @@ class _Storage:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 list(pool.map(one, [name for name in turn if name in here]))
 
-    def _others(self, folder: Any) -> list[str]:
+    def others(self, folder: Any) -> list[str]:
         return [name for name in self._names(folder) if name != DONE]
 
     def _names(self, folder: Any) -> list[str]:

@@ -12,17 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 from threading import Thread
-from types import TracebackType
 from typing import Any, BinaryIO, Protocol, cast
 
 from coterie.errors import OutputError
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import digest_or_none, make_durable, new_file, put_folder, remove_any, sweep
+from coterie.table.digest import file_sha256
+from coterie.table.hidden_files import (
+    FileLock,
+    digest_or_none,
+    make_durable,
+    new_file,
+    put_folder,
+    remove_any,
+    sweep,
+)
 
 _BLOCK = 1 << 20  # small writes wait for company
 _WAITING = 4  # blocks that may wait for the disk
-
-
 _PUSHED = 32 << 20  # bytes after which the system is asked to begin writing to the disk
 
 
@@ -49,9 +54,7 @@ class HashingSink:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self._stop()
 
     def write(self, data: Any) -> int:
@@ -119,26 +122,17 @@ class HashingSink:
             if self._fault is None:
                 try:
                     self._digest.update(block)
-                    whole = memoryview(block).cast("B")
-                    _write_all(self._file, whole)
-                    written += len(whole)
-                    if written - pushed >= _PUSHED:
-                        _push(self._file, pushed, written)
+                    rest = memoryview(block).cast("B")
+                    written += len(rest)
+                    while rest:  # an unbuffered file may take less than it is given
+                        rest = rest[self._file.write(rest) or 0 :]
+                    if written - pushed >= _PUSHED and hasattr(os, "posix_fadvise"):
+                        # Let the disk begin, so that the last fsync, which alone tells of faults, finds little to do.
+                        size = written - pushed
+                        os.posix_fadvise(self._file.fileno(), pushed, size, os.POSIX_FADV_DONTNEED)
                         pushed = written
                 except BaseException as fault:  # raised again where the writer can see it
                     self._fault = fault
-
-
-def _write_all(file: _File, block: memoryview) -> None:
-    """An unbuffered file may take less than it is given."""
-    while block:
-        block = block[file.write(block) or 0 :]
-
-
-def _push(file: _File, start: int, end: int) -> None:
-    """Let the disk begin, so that the last fsync finds little left to do. Faults are still told by that fsync alone."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(file.fileno(), start, end - start, os.POSIX_FADV_DONTNEED)
 
 
 # One file, written completely under a hidden name, then renamed.
@@ -156,9 +150,8 @@ class StagedFile:
     size: int
     force: bool
     private: bool = False
-    hold: FileLock | None = field(
-        default=None, repr=False, compare=False
-    )  # where no ledger knows the hidden name
+    # Where no ledger knows the hidden name.
+    hold: FileLock | None = field(default=None, repr=False, compare=False)
 
     over = "file bytes"
 
@@ -206,12 +199,7 @@ class StagedFile:
         os.unlink(self.temporary)
 
     def _expect_published(self) -> None:
-        try:
-            with open(self.target, "rb") as file:
-                published = hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError:
-            published = ""
-        if published != self.sha256:
+        if not self.target.exists() or file_sha256(self.target) != self.sha256:
             raise OutputError(
                 f"The staged file for {self.target} is gone.", "Something removed it; write the output again."
             )
@@ -229,9 +217,8 @@ class StagedFolder:
     sha256: str
     size: int
     force: bool
-    hold: FileLock | None = field(
-        default=None, repr=False, compare=False
-    )  # of the hidden folder around `temporary`
+    # Of the hidden folder around `temporary`.
+    hold: FileLock | None = field(default=None, repr=False, compare=False)
 
     over = "part files"
 
@@ -244,10 +231,7 @@ class StagedFolder:
                 )
             return
         if os.path.lexists(self.target) and not self.force:
-            raise OutputError(
-                f"{self.target} exists already.",
-                "Choose another name, or replace it with --force (force=True).",
-            )
+            raise _exists(self.target)
         put_folder(self.temporary, self.target)
         if self.hold is not None:
             self.discard()
@@ -320,10 +304,8 @@ def _told(target: Path) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             problem, advice = "the disk is full", "Free some space, or choose another place."
         elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            problem, advice = (
-                "the folder may not be written",
-                "Choose another place, or ask for the permission.",
-            )
+            problem = "the folder may not be written"
+            advice = "Choose another place, or ask for the permission."
         else:
             reason = os.strerror(error.errno) if error.errno else "input/output error"
             problem, advice = reason, "Check the path and the disk."

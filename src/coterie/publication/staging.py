@@ -1,4 +1,4 @@
-"""Writing, all or nothing: a result is staged beside its target, then published in one step.
+"""Writing, all or nothing: a file or a table of a database is staged beside its target, then published in one step.
 
     staged = stage(table, "release.parquet", force=False)   # complete and on disk, under a hidden name
     staged.publish()                                        # one rename; or staged.discard()
@@ -10,33 +10,27 @@ release to the same place removes what was left (see coterie.table.hidden_files)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.staged_files import StagedFile, stage_file
-from coterie.table.address import Address, TableName, is_database
-from coterie.table.hidden_files import temporary_for
+from coterie.table.address import Address, TableName, is_database, quoted, without_credentials
+from coterie.table.database import connected, driver_faults, execute, exists, fetch, prepared, rows, sqlstate
+from coterie.table.digest import file_sha256, table_digest
+from coterie.table.hidden_files import digest_or_none, make_durable, put_file, put_folder, remove_any
 from coterie.table.reading import STREAM_WRITERS, WRITERS, ending, ending_advice, ending_problem
 
-__all__ = [
-    "Source",
-    "Staged",
-    "StagedFile",
-    "refuse_overwriting",
-    "require_writer",
-    "resume_table",
-    "stage",
-    "stage_bytes",
-    "temporary_for",
-]
-
 # A file or URL; or (URL, table) for a table of a database; or (file, sheet).
-Source = str | Path | tuple[str, str]
+Input = str | Path | tuple[str, str]
 
 
 class Staged(Protocol):
@@ -66,7 +60,7 @@ def stage(
     *,
     force: bool,
     table_name: str | None = None,
-    inputs: Iterable[Source] = (),
+    inputs: Iterable[Input] = (),
     temporary: Path | None = None,
 ) -> Staged:
     """Write `table` beside `target`: a file by its ending, or the table `table_name` of a database by URL.
@@ -80,7 +74,7 @@ def stage(
     if is_database(target):
         if streamed:
             raise OutputError("A release larger than memory is written to a file.", "Name a .parquet file.")
-        return _stage_in_database(table, str(target), table_name, force, inputs)
+        return _stage_table(table, str(target), table_name, force, inputs)
     if table_name is not None:
         raise ParameterError(
             "A name of a table was given, but the output is a file.", "Leave it out, or give a database URL."
@@ -114,7 +108,7 @@ def stage_bytes(
     *,
     force: bool,
     private: bool = False,
-    inputs: Iterable[Source] = (),
+    inputs: Iterable[Input] = (),
     temporary: Path | None = None,
 ) -> StagedFile:
     """The same for any other file; a `private` one stays readable by its owner only."""
@@ -132,32 +126,7 @@ def table_bytes(table: pa.Table, path: Path) -> bytes:
     return sink.getvalue()
 
 
-def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, force: bool) -> Staged:
-    """A staged table again, from what a ledger noted of it (`Staged.temporary`) before its writer died."""
-    from coterie.publication.staged_table import staged_again
-
-    address = Address.parse(url)
-    return staged_again(address, TableName.parse(table_name, address.kind), temporary, sha256, force=force)
-
-
-def _stage_in_database(
-    table: pa.Table, url: str, table_name: str | None, force: bool, inputs: Iterable[Source]
-) -> Staged:
-    from coterie.publication.staged_table import stage_table
-
-    address = Address.parse(url)
-    if not table_name:
-        raise ParameterError("The output is a database, but no table was named.", "Name the table to write.")
-    name = TableName.parse(table_name, address.kind)
-    for source in inputs:
-        if isinstance(source, tuple) and is_database(source[0]):
-            other = Address.parse(source[0])
-            if other.same_database(address) and TableName.parse(source[1], other.kind).may_be(name):
-                raise OutputError("The output would overwrite the input table.", "Choose another table.")
-    return stage_table(table, address, name, force=force)
-
-
-def refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
+def refuse_overwriting(path: Path, inputs: Iterable[Input]) -> None:
     for source in inputs:
         if isinstance(source, tuple):
             source = source[0]
@@ -172,3 +141,221 @@ def refuse_overwriting(path: Path, inputs: Iterable[Source]) -> None:
             path.exists() and Path(source).exists() and path.samefile(source)
         ):
             raise OutputError(f"The output {path} would overwrite an input.", "Choose another name for it.")
+
+
+# One table of a database, filled completely under another name, then renamed in one transaction.
+#
+# The digest is `table_digest` of what the database holds: reading the table back gives the same one.
+# SQLite has neither decimals, truth values nor dates: they are stored as REAL, 0/1 and ISO text, NaN as NULL.
+# With `force` the old table is dropped in the transaction that renames the new one; its grants go with it.
+
+_MARK = " table '"
+# SQLSTATE, or words of SQLite; our problem, our advice.
+_FAULTS = (
+    (
+        "2BP01",
+        None,
+        "Other objects depend on the table '{0}'.",
+        "Drop those views first, or choose another name.",
+    ),
+    ("42809", "use DROP VIEW", "'{0}' is a view, not a table.", "Choose another name."),
+    ("42501", None, "This user may not write there.", "Ask the administrator, or choose another schema."),
+    ("3F000", None, "There is no schema '{0.schema}'.", "Create it, or choose another."),
+    ("53100", "disk is full", "The database's disk is full.", "Free some space. Nothing was written."),
+    (None, "is locked", "The database {1} is locked.", "Wait until the other program is done."),
+)
+
+
+@dataclass(frozen=True)
+class StagedTable:
+    """A complete table under a temporary name. `target` and `temporary` hold no credentials."""
+
+    sha256: str
+    size: int  # bytes of the table in memory; 0 where it was staged by an earlier process
+    force: bool
+    address: Address = field(repr=False)
+    name: TableName
+    staged_name: TableName
+
+    over = "canonical table"
+
+    @property
+    def target(self) -> str:
+        return f"{self.address.shown}{_MARK}{self.name}'"
+
+    @property
+    def temporary(self) -> str:
+        return f"{self.address.shown}{_MARK}{self.staged_name}'"
+
+    def publish(self) -> None:
+        """Rename within one transaction. Without `force`, a table that appeared meanwhile is kept."""
+        with connected(self.address, OutputError) as connection, _told(self.address, self.name):
+            if not exists(connection, self.address.kind, self.staged_name):
+                self._expect_published(connection)
+                return
+            if self.force:
+                execute(connection, f"DROP TABLE IF EXISTS {self.name.sql}")
+            execute(connection, f"ALTER TABLE {self.staged_name.sql} RENAME TO {quoted(self.name.name)}")
+            connection.commit()
+
+    def _expect_published(self, connection: Any) -> None:
+        if exists(connection, self.address.kind, self.name):
+            published = fetch(connection, self.address, f"SELECT * FROM {self.name.sql}", self.name)
+            if table_digest(published) == self.sha256:
+                return
+        raise OutputError(
+            f"The staged table for '{self.name}' is gone.", "Something removed it; write the output again."
+        )
+
+    def discard(self) -> None:
+        with connected(self.address, OutputError) as connection, _told(self.address, self.name):
+            execute(connection, f"DROP TABLE IF EXISTS {self.staged_name.sql}")
+            connection.commit()
+
+
+def _stage_table(
+    table: pa.Table, url: str, table_name: str | None, force: bool, inputs: Iterable[Input]
+) -> StagedTable:
+    address = Address.parse(url)
+    if not table_name:
+        raise ParameterError("The output is a database, but no table was named.", "Name the table to write.")
+    name = TableName.parse(table_name, address.kind)
+    for source in inputs:
+        if isinstance(source, tuple) and is_database(source[0]):
+            other = Address.parse(source[0])
+            if other.same_database(address) and TableName.parse(source[1], other.kind).may_be(name):
+                raise OutputError("The output would overwrite the input table.", "Choose another table.")
+    if address.path is not None and not address.path.parent.is_dir():
+        raise OutputError(f"There is no folder {address.path.parent}.", "Make it, or choose another place.")
+    stored, declarations = prepared(table, address.kind)
+    digest = table_digest(stored)
+    columns = ", ".join(
+        f"{quoted(column)} {kind}" for column, kind in zip(table.column_names, declarations, strict=True)
+    )
+    with connected(address, OutputError) as connection, _told(address, name):
+        name = _placed(connection, address, name)
+        staged_name = name.beside(f"__coterie_{secrets.token_hex(6)}")
+        if not force and exists(connection, address.kind, name):
+            raise _exists(address, name)
+        execute(connection, f"CREATE TABLE {staged_name.sql} ({columns})")
+        with connection.cursor() as cursor:
+            schema = {"db_schema_name": name.schema} if name.schema else {}
+            cursor.adbc_ingest(staged_name.name, stored, mode="append", **schema)
+        connection.commit()
+    return StagedTable(digest, stored.nbytes, force, address, name, staged_name)
+
+
+def resume_table(url: str, table_name: str, *, temporary: str, sha256: str, force: bool) -> StagedTable:
+    """A staged table again, from what a ledger noted of it (`Staged.temporary`) before its writer died."""
+    address = Address.parse(url)
+    name = TableName.parse(table_name, address.kind)
+    shown, mark, staged = temporary.removesuffix("'").rpartition(_MARK)
+    if not mark or shown != address.shown:
+        raise OutputError(
+            "That staged table belongs to another database.", "Give the address of the first attempt."
+        )
+    with connected(address, OutputError) as connection, _told(address, name):
+        name = _placed(connection, address, name)
+    return StagedTable(sha256, 0, force, address, name, TableName.parse(staged, address.kind))
+
+
+def _placed(connection: Any, address: Address, name: TableName) -> TableName:
+    """With the schema written out: DROP would look along the whole search path, CREATE does not."""
+    if address.kind == "sqlite" or name.schema:
+        return name
+    [(schema,)] = rows(connection, "SELECT current_schema()::text")
+    return TableName(name.name, schema)
+
+
+def _exists(address: Address, name: TableName) -> OutputError:
+    return OutputError(
+        f"The database {address.shown} has a table '{name}' already.",
+        "Choose another name, or use --force (force=True).",
+    )
+
+
+@contextmanager
+def _told(address: Address, name: TableName) -> Iterator[None]:
+    try:
+        yield
+    except driver_faults(address) as error:
+        code, text = sqlstate(error), str(error)
+    else:
+        return
+    if code == "42P07" or "already another table" in text:
+        raise _exists(address, name)
+    for state, words, problem, advice in _FAULTS:
+        if code == state or (words is not None and words in text):
+            raise OutputError(problem.format(name, address.shown), advice)
+    number = f" (SQLSTATE {code})" if code else ""
+    raise OutputError(f"The table '{name}' cannot be written{number}.", "Check the database and its log.")
+
+
+# Files that are written but not yet visible: what the ledger notes of them, how they are put in place.
+
+
+Placed = Literal["done", "gone", "elsewhere", "occupied"]
+
+
+class StagedRecord(NamedTuple):
+    """What the ledger keeps of a staged part: enough to publish a file after its writer has died.
+
+    A tuple, because every opening makes one for each file that was ever released.
+    """
+
+    kind: str
+    temporary: str
+    target: str
+    sha256: str
+    mode: int
+    replaces: str | None
+
+    @classmethod
+    def of(cls, staged: Staged, mode: int) -> StagedRecord:
+        if isinstance(staged.temporary, str) and not Path(staged.temporary).is_absolute():
+            temporary, target = (without_credentials(str(name)) for name in (staged.temporary, staged.target))
+            return cls("table", temporary, target, staged.sha256, 0, None)
+        # Absolute: the process that recovers may stand in another directory.
+        path, destination = Path(staged.temporary).absolute(), Path(staged.target).absolute()
+        kind = "folder" if path.is_dir() else "file"
+        for part in (*path.glob("*"), path, path.parent) if kind == "folder" else (path, path.parent):
+            make_durable(part)
+        if getattr(staged, "private", False):
+            mode = 0o600  # internal figures, marked "do not publish"
+        return cls(kind, str(path), str(destination), staged.sha256, mode, _signature(destination))
+
+    def finish(self) -> Placed:
+        """Put a file or folder in place unless it is there already. Can be repeated after a kill at any point."""
+        temporary, target = Path(self.temporary), Path(self.target)
+        if not target.parent.is_dir():
+            return "elsewhere"  # perhaps a disk that is not mounted now
+        if _sha256(target) == self.sha256:
+            remove_any(temporary)
+            remove_any(temporary.with_suffix(".earlier"))
+            return "done"
+        if _sha256(temporary) != self.sha256:
+            return "gone"
+        if _signature(target) not in (None, self.replaces):
+            return "occupied"  # written by someone else since: not ours to overwrite
+        if self.kind == "folder":
+            put_folder(temporary, target)
+            make_durable(target.parent)
+        else:
+            os.chmod(temporary, self.mode)
+            put_file(temporary, target)
+        return "done"
+
+
+def _signature(path: Path) -> str | None:
+    """Which file lies there now, at the price of one stat."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return f"{status.st_size}:{status.st_mtime_ns}"
+
+
+def _sha256(path: Path) -> str | None:
+    if path.is_dir():
+        return digest_or_none(path)
+    return file_sha256(path) if path.is_file() else None

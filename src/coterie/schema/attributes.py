@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coterie.errors import SchemaError, nearest
-from coterie.schema.attribute_type import AttributeType as AttributeType
+from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
+from coterie.schema.domain import AttributeType as AttributeType
 from coterie.schema.domain import Categories as Categories
 from coterie.schema.domain import Domain as Domain
+from coterie.schema.domain import Frozen, as_number, exactly, typed_bound
 from coterie.schema.domain import Order as Order
+from coterie.schema.domain import Parameters as Parameters
 from coterie.schema.domain import Search as Search
 from coterie.schema.domain import Side as Side
-from coterie.schema.domain import exactly
-from coterie.schema.moments import as_number, typed_bound
-from coterie.schema.origin import Parameters as Parameters
-from coterie.schema.origin import Source as Source
+from coterie.schema.domain import Source as Source
 
 if TYPE_CHECKING:
     from coterie.schema.draft import Draft
@@ -37,19 +38,14 @@ class Role(StrEnum):
 class Missing(StrEnum):
     ERROR = "error"
     DROP_ROW = "drop row"
-    OWN_CATEGORY = (
-        "own category"  # 'missing' is an outcome like any other; numbers: methods for whole tables only
-    )
+    # 'missing' is an outcome like any other; numbers: methods for whole tables only.
+    OWN_CATEGORY = "own category"
     IMPUTE = "impute"  # a public value of the domain stands in
 
 
 class Outside(StrEnum):
     ERROR = "error"
     CLIP = "clip"
-
-
-def _exact_weight(value: object) -> Fraction:
-    return exactly(value, "weight")
 
 
 def _as_written(value: object) -> object:
@@ -61,11 +57,7 @@ def _texts(value: object) -> object:
     return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else value
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Attribute(_Frozen):
+class Attribute(Frozen):
     """One column: its type, what happens to it, and what about it is public."""
 
     name: str = Field(min_length=1)
@@ -75,14 +67,12 @@ class Attribute(_Frozen):
     categories: Categories | None = None
     decimals: int | None = Field(default=None, ge=0, le=15)  # released values are rounded to so many places
     unit: str | None = None
-    weight: Annotated[Fraction, BeforeValidator(_exact_weight)] = Fraction(1)
+    weight: Annotated[Fraction, BeforeValidator(partial(exactly, name="weight"))] = Fraction(1)
     missing: Missing = Missing.ERROR
-    missing_marks: Annotated[
-        tuple[str, ...], BeforeValidator(_texts)
-    ] = ()  # texts that mean 'missing', such as "?"; an empty cell always does
-    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = (
-        None  # default: the middle of the domain, the most central label
-    )
+    # Texts that mean 'missing', such as "?"; an empty cell always does.
+    missing_marks: Annotated[tuple[str, ...], BeforeValidator(_texts)] = ()
+    # Default: the middle of the domain, the most central label.
+    impute: Annotated[str | int | float | None, BeforeValidator(_as_written)] = None
     outside: Outside = Outside.ERROR
 
     @model_validator(mode="before")
@@ -194,7 +184,7 @@ class Attribute(_Frozen):
         )
 
 
-class Schema(_Frozen):
+class Schema(Frozen):
     """All attributes, in the order of the release."""
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
@@ -241,8 +231,11 @@ class Schema(_Frozen):
         raise SchemaError(f"The schema has no attribute '{name}'.", nearest(name, known))
 
     def __repr__(self) -> str:
-        roles = {role: [attribute.name for attribute in self.with_role(role)] for role in Role}
-        told = [f"{_some(names)} ({role.value})" for role, names in roles.items() if names]
+        told = []
+        for role in Role:
+            names = [attribute.name for attribute in self.with_role(role)]
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            told += [f"{', '.join(names[:8])}{more} ({role.value})"] if names else []
         return f"<Schema: {'; '.join(told)}>"
 
     __str__ = __repr__
@@ -338,6 +331,23 @@ class Schema(_Frozen):
         return schema_text(self)
 
 
-def _some(names: list[str]) -> str:
-    """A few names, and how many more."""
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+# Names of columns: each one text, none empty, none twice.
+
+
+def check_names(names: Iterable[object]) -> None:
+    listed = list(names)
+    for position, name in enumerate(listed, start=1):
+        if not isinstance(name, str):
+            raise DataError(
+                f"Column {position} is named by a {type(name).__name__}, not by text.",
+                "Rename the columns to text, as the schema does.",
+            )
+        if not name:
+            raise DataError(
+                f"Column {position} has no name.",
+                "Name every column (in a CSV file: in its first line; row numbers need a name too).",
+            )
+    twice = [name for name, count in Counter(listed).items() if count > 1]
+    if twice:
+        shown = ", ".join(f"'{name}'" for name in twice[:5]) + (", …" if len(twice) > 5 else "")
+        raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

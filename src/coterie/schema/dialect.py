@@ -7,7 +7,9 @@ import re
 from contextlib import suppress
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, model_validator
+
+from coterie.schema.domain import Frozen
 
 DELIMITERS = (",", ";", "\t", "|")
 _SPELLED = {"tab": "\t", "\\t": "\t"}
@@ -56,10 +58,8 @@ def _date_format(text: str) -> str:
     return text
 
 
-class Dialect(BaseModel):
+class Dialect(Frozen):
     """The grammar of a text file. `source: data` marks what `coterie schema draft` guessed from the rows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     # None: the one of , ; tab | that splits the header line into the most names, which are public
     delimiter: Annotated[str, AfterValidator(_mark)] | None = None

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from coterie.errors import CoterieError, SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Schema, Source
+from coterie.schema.domain import as_date, as_timestamp
 from coterie.schema.exact import as_text
-from coterie.schema.moments import as_date, as_timestamp
 
 # YAML as people write it: a name used twice is refused, labels stay as they stand, faults are told with their line.
 

@@ -1,18 +1,185 @@
-"""What is public about a column: the range of its numbers, or its labels."""
+"""What is public about a column: its type, the range of its numbers or its labels, and where that knowledge comes from."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from coterie.errors import ParameterError
 from coterie.schema.exact import parse_epsilon
-from coterie.schema.moments import as_number
-from coterie.schema.origin import Public, Source
+
+# What kind of values an attribute holds.
+
+
+class AttributeType(StrEnum):
+    CONTINUOUS = "continuous"
+    INTEGER = "integer"
+    DATE = "date"  # a number of days in a declared range
+    TIMESTAMP = "timestamp"  # a number of seconds in a declared range
+    ORDINAL = "ordinal"  # categories with an order: their ranks are numbers
+    CATEGORICAL = "categorical"
+    BOOLEAN = "boolean"
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether 0 means nothing of it: a date or a rank counts from a place that somebody chose."""
+        return self in (AttributeType.CONTINUOUS, AttributeType.INTEGER)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its values are labels without a number of their own."""
+        return self in (AttributeType.CATEGORICAL, AttributeType.BOOLEAN)
+
+    @property
+    def ranged(self) -> bool:
+        """Whether the public domain is a range with two bounds."""
+        return self.has_zero or self in (AttributeType.DATE, AttributeType.TIMESTAMP)
+
+
+# Bounds as numbers: plain ones, dates as days since 1970-01-01, timestamps as seconds since then (UTC).
+
+# Sums over a billion records of this size stay finite in double precision.
+LARGEST_BOUND = 1e290
+_DAY_ONE = date(1970, 1, 1)
+
+
+def as_number(value: object) -> float:
+    """A bound written as a number, a date or a timestamp (ISO text or Python value)."""
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, date):
+        return float((value - _DAY_ONE).days)
+    if isinstance(value, bool) or value is None:
+        raise ValueError("a bound must be a number or a date")
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return as_number(_moment(str(value)))
+    if not math.isfinite(number) or abs(number) > LARGEST_BOUND:
+        raise ValueError(f"a bound must be finite and below {LARGEST_BOUND:g}")
+    return number + 0.0  # -0.0 becomes 0.0
+
+
+def _moment(text: str) -> date | datetime:
+    try:
+        return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("a bound must be a number, or a date such as 2026-01-31") from None
+
+
+def typed_bound(value: object, *, timestamp: bool) -> object:
+    """A bound of a date or a timestamp attribute as the right kind of moment: 2000-01-01 can mean either."""
+    moment = _moment(value) if isinstance(value, str) and not _is_number(value) else value
+    if timestamp and isinstance(moment, date) and not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not timestamp and isinstance(moment, datetime):
+        raise ValueError("the bound of a date is a date such as 2026-01-31, without a time")
+    return moment
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def as_date(days: float) -> str:
+    return (_DAY_ONE + timedelta(days=int(days))).isoformat()
+
+
+def as_timestamp(seconds: float) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+# Where what should be public comes from: declared, or taken from the data; and why it is public all the same.
+
+_LONGEST_REASON = 500
+
+
+class Source(StrEnum):
+    DECLARED = "declared"  # public knowledge, written by the user
+    DATA = "data"  # all of it is a function of the data: leaks, and the certificate says so
+    DP = "dp"  # found inside a wide public range by a differentially private quantile, paid from ε
+
+
+def _reasons(value: object) -> object:
+    """One sentence for everything, or one for each part (a bound, a label)."""
+    if isinstance(value, Mapping):
+        value = tuple(value.items())
+    if isinstance(value, tuple) and value:
+        return tuple((part, _reason(text)) for part, text in value)
+    return None if value is None else _reason(value)
+
+
+def _reason(text: object) -> str:
+    # A dash or an invisible sign is no reason.
+    if not isinstance(text, str) or not any(map(str.isalpha, text)):
+        raise ValueError("say where anybody can read it, such as 'the form allows 0 to 120'")
+    if len(text) > _LONGEST_REASON:
+        raise ValueError(f"a reason has at most {_LONGEST_REASON} characters")
+    return " ".join(text.split())
+
+
+Reasons = Annotated[
+    str | tuple[tuple[str, str], ...] | None,
+    BeforeValidator(_reasons),
+    PlainSerializer(lambda value: dict(value) if isinstance(value, tuple) else value),
+]
+
+
+class Frozen(BaseModel):
+    """Never changed, and strict about unknown entries: what is not understood is not agreed to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Public(Frozen):
+    """What should be public knowledge. Where a value came from the data, it stays so through every edit.
+
+    Only a stated reason (`public_because`) makes it public; take the reason away, and it is from the data again. A reason
+    for labels also covers the order in which they are listed.
+    """
+
+    public_because: Reasons = None
+
+    def unexplained(self, taken: tuple[str, ...]) -> tuple[str, ...]:
+        """Those parts for which nobody said why they are public."""
+        because = self.public_because
+        if isinstance(because, tuple):
+            known = {part for part, text in because if any(map(str.isalpha, text))}
+            return tuple(part for part in taken if part not in known)
+        return () if because and any(map(str.isalpha, because)) else taken
+
+    @property
+    def reasons(self) -> str | dict[str, str] | None:
+        """Why it is public, as the certificate repeats it."""
+        because = self.public_because
+        return dict(because) if isinstance(because, tuple) else because
+
+    def notes(self, name: str) -> list[str]:
+        """The same as sentences about the attribute of this name."""
+        because = self.public_because
+        each = because if isinstance(because, tuple) else (("", because),) if because else ()
+        return [f"{name}{part and f' ({part})'}: public because {text}" for part, text in each]
+
+
+class Parameters(Public):
+    """Where method, ε and k come from, if somebody chose them by comparing results on these very data."""
+
+    source: Literal[Source.DECLARED, Source.DATA] = Source.DECLARED
+
+    @property
+    def leaks(self) -> bool:
+        return self.source == Source.DATA and bool(self.unexplained(("parameters",)))
 
 
 class Search(StrEnum):
@@ -26,9 +193,7 @@ class Search(StrEnum):
 class Order(StrEnum):
     """By which order categories are ranked where a method ranks them."""
 
-    MARGINALITY = (
-        "marginality"  # distance to the most marginal label of the domain (Sánchez et al. 2016, §3.4)
-    )
+    MARGINALITY = "marginality"  # distance to the most marginal label (Sánchez et al. 2016, §3.4)
     PATH = "path"  # a short walk through the domain: least noise for the proved variant
     LISTED = "listed"  # as written in the schema
     FREQUENCY = "frequency"  # by frequency in the data (Del Vasto-Terrientes et al., §5.1): discloses it

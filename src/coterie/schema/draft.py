@@ -18,11 +18,10 @@ import pyarrow.compute as pc
 import yaml
 
 from coterie.errors import DataError, ParameterError
-from coterie.schema.attributes import AttributeType, Schema
+from coterie.schema.attributes import AttributeType, Schema, check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
-from coterie.schema.moments import LARGEST_BOUND
-from coterie.schema.names import check_names
+from coterie.schema.domain import LARGEST_BOUND
 
 _MOST_LABELS = 100
 _EXACT = 2**53  # integers beyond it are not exact as doubles
@@ -80,7 +79,7 @@ class Draft:
         return f"<Draft: {len(self.schema.attributes)} attributes, {len(self.to_fill)} to fill in>"
 
 
-# How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.drafting,
+# How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.reading,
 # which knows files; this room does not.
 open_source: list[Callable[[Any, str | None, str | None], tuple[pa.Table, Dialect | None]]] = []
 
@@ -97,28 +96,23 @@ def draft_schema(
 ) -> str:
     """YAML text that `Schema.load` reads; a factor f sets the bounds [0, f·max], as the papers do.
 
-    `dialect` is how the table's text file was read (coterie.table.dialect_guess); it becomes part of the schema.
+    `dialect` is how the table's text file was read (coterie.table.reading); it becomes part of the schema.
     """
     check_names(table.column_names)
     if not table.num_columns:
         raise DataError("The table has no columns.", "Give a table with a header and at least one column.")
     factor = None if bounds_from_data is None else _checked(bounds_from_data)
+    content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
+    guessed = yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
     return (
         _OPENING
-        + _dialect(dialect)
+        + (_GUESSED + guessed if content else "")
         + "attributes:\n"
         + "".join(
             f"  {_key(name)}:\n{_attribute(column, factor)}"
             for name, column in zip(table.column_names, table.columns, strict=True)
         )
     )
-
-
-def _dialect(dialect: Dialect | None) -> str:
-    content = {} if dialect is None else dialect.model_dump(exclude_defaults=True)
-    if not content:
-        return ""
-    return _GUESSED + yaml.safe_dump({"dialect": content}, sort_keys=False, allow_unicode=True)
 
 
 def _checked(factor: float) -> Fraction:

@@ -16,7 +16,7 @@ from typing import Any
 
 from coterie.errors import OutputError
 from coterie.publication.staging import stage_bytes
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 
 def default_folder() -> Path:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.promise.loss import Model
-from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, State, Terms
+from coterie.promise.loss import LossModel
+from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, ReleaseState, Terms
 from coterie.schema.exact import brief, readable
 
 MEANING = {
-    State.RESERVED: "under way, or interrupted before it was charged",
-    State.READY: "charged, not all in place yet",
-    State.RELEASED: "released",
-    State.LOST: "charged, its files are gone",
-    State.ABANDONED: "given back: nothing was published",
+    ReleaseState.RESERVED: "under way, or interrupted before it was charged",
+    ReleaseState.READY: "charged, not all in place yet",
+    ReleaseState.RELEASED: "released",
+    ReleaseState.LOST: "charged, its files are gone",
+    ReleaseState.ABANDONED: "given back: nothing was published",
 }
 
 
@@ -88,8 +88,8 @@ def _line(entry: Entry, terms: Terms) -> Line:
         at=entry.changed_at[:16].replace("T", " "),
         method=entry.purpose.method,
         costs=(counted or entry.purpose.loss).amount(brief),
-        counts=entry.state.charged or entry.state is State.RESERVED,
-        outside=entry.purpose.loss.model is Model.NONE,
+        counts=entry.state.charged or entry.state is ReleaseState.RESERVED,
+        outside=entry.purpose.loss.model is LossModel.NONE,
         meaning=MEANING[entry.state],
         status=entry.purpose.status,
         target=entry.purpose.target,

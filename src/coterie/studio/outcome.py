@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.publication.ledger import Entry, Ledger, State
+from coterie.publication.ledger import Entry, Ledger, ReleaseState
 from coterie.studio.drawing import book_of
 from coterie.studio.plan import Plan, write_plan
 from coterie.studio.project import Project, Released
@@ -15,16 +15,16 @@ _LOST = (
 def settle(project: Project, plan: Plan) -> Plan:
     """Opening the ledger finishes what was charged, and gives back what was not."""
     entry, message = _entry(project, plan)
-    if entry is None or entry.state is State.ABANDONED:
+    if entry is None or entry.state is ReleaseState.ABANDONED:
         plan = plan.ended(
             "nothing",
             plan.problem or "The studio was stopped before anything was published.",
             plan.advice or "Begin anew when you like.",
         )
-    elif entry.state is State.RELEASED:
+    elif entry.state is ReleaseState.RELEASED:
         _record(project, plan, entry)
         plan = plan.ended("done")
-    elif entry.state is State.LOST:
+    elif entry.state is ReleaseState.LOST:
         plan = plan.ended("lost", message or "The release is charged, but its files are gone.", _LOST)
     else:
         words = message or plan.problem or "The release is charged, but not all of it is in place."

@@ -24,7 +24,7 @@ from coterie.schema.attributes import Schema
 from coterie.schema.document import read_schema
 from coterie.studio.origins import Taken, marked, remembered
 from coterie.studio.table_cache import kept, typed
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 from coterie.table.reading import ending
 
 

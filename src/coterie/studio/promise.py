@@ -15,9 +15,8 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status, settle
 from coterie.methods.recipe import Method
-from coterie.promise.budget_warnings import release_warnings
-from coterie.promise.loss import Model
-from coterie.promise.posterior import DP, odds_in_words
+from coterie.promise.loss import LossModel
+from coterie.promise.posterior import DP, odds_in_words, release_warnings
 from coterie.promise.terms import Budget, facts_of, loss_of
 from coterie.schema.attributes import Attribute, Missing, Role, Schema
 from coterie.studio.project import Choice, Project
@@ -39,9 +38,9 @@ class Promised:
     def counted(self) -> str:
         """What an ordinary ledger makes of it."""
         loss = loss_of(self.guarantee, self.cost)
-        if loss.model is Model.NONE:
+        if loss.model is LossModel.NONE:
             return "A ledger notes it outside the account: there is no proof, so nothing is counted."
-        where = " in its total of individual differential privacy" if loss.model is Model.IDP else ""
+        where = " in its total of individual differential privacy" if loss.model is LossModel.IDP else ""
         return f"A ledger counts {loss}{where}."
 
 

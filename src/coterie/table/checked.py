@@ -1,4 +1,4 @@
-"""table + Schema → columns that the chain can trust: in their domain, complete, no row half there.
+"""table + Schema → columns that the chain can trust: in their domain, complete, no row half there; and the way back.
 
 What a cell means is said in coterie.table.columns.cells. Messages name columns; never a value, and never a count of them.
 """
@@ -9,16 +9,40 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError, nearest
-from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
-from coterie.table.columns import categories, cells, numbers
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.schema.arrays import Floats
+from coterie.schema.attributes import (
+    Attribute,
+    AttributeType,
+    Categories,
+    Domain,
+    Missing,
+    Order,
+    Outside,
+    Role,
+    Schema,
+)
+from coterie.schema.domain import as_number
+from coterie.schema.taxonomy.loading import declared_taxonomy
+from coterie.schema.taxonomy.semantics import (
+    distance_matrix,
+    domain_marginality,
+    frequency_order,
+    marginality_order,
+    short_order,
+)
+from coterie.schema.taxonomy.tree import Edge, Taxonomy
+from coterie.table.columns import cells
+from coterie.table.columns.column import CategoryColumn, Codes, Column, NumericColumn, released_field
 
 _LARGE = 1_000_000  # rows from which threads pay
 In = TypeVar("In")
@@ -78,10 +102,8 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
             drop |= absent
         elif attribute.missing is Missing.IMPUTE and name in columns:
             columns[name] = filled(columns[name], absent)
-        elif (
-            attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY
-        ):  # a kept column is released as it is, gaps included
-            raise cells.missing_values(name, absent)
+        elif attribute.role is Role.PROTECT and attribute.missing is not Missing.OWN_CATEGORY:
+            raise cells.missing_values(name, absent)  # a kept column is released as it is, gaps included
     if drop.any():
         keep = ~drop
         if keep.sum() < least:
@@ -94,7 +116,7 @@ def with_policies(table: pa.Table, columns: dict[str, Column], schema: Schema, *
     clipped: dict[str, int] = {}
     uncut: dict[str, Column] = {}
     ranged = {n: c for n, c in columns.items() if isinstance(c, NumericColumn) and len(c.values)}
-    for name, found in zip(ranged, _each(numbers.inside, ranged.values(), table.num_rows), strict=True):
+    for name, found in zip(ranged, _each(inside, ranged.values(), table.num_rows), strict=True):
         if found[1]:
             uncut[name] = columns[name]
         columns[name], clipped[name] = found
@@ -113,10 +135,10 @@ def _each(work: Callable[[In], Out], items: Iterable[In], rows: int) -> list[Out
 def column_of(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) -> Column:
     """One column, still unchecked against its bounds; missing values marked."""
     if attribute.type.ranged:
-        return numbers.numeric_column(column, attribute)
+        return numeric_column(column, attribute)
     if attribute.type is AttributeType.ORDINAL:
-        return categories.ordinal_column(column, attribute)
-    return categories.category_column(column, attribute, schema.folder)
+        return ordinal_column(column, attribute)
+    return category_column(column, attribute, schema.folder)
 
 
 def absent_in(column: Column) -> NDArray[np.bool_]:
@@ -130,9 +152,11 @@ def located(error: DataError, place: str, before: int) -> DataError:
 
 
 def filled(column: Column, absent: NDArray[np.bool_]) -> Column:
+    """`missing: impute`: one public value stands in."""
     if isinstance(column, CategoryColumn):
-        return categories.filled(column, absent)
-    return numbers.filled(column, absent)
+        return replace(column, codes=np.where(absent, np.int32(_central(column)), column.codes))
+    value = stand_in(column.attribute, column.domain, column.step)
+    return replace(column, values=np.where(absent, value, column.values))
 
 
 def same_columns(columns: Sequence[str], schema: Schema) -> None:
@@ -155,3 +179,191 @@ def same_columns(columns: Sequence[str], schema: Schema) -> None:
                 f"The table has a column '{name}' that the schema does not describe.",
                 "Add it to the schema; `role: identifier` drops it.",
             )
+
+
+# Ranges: an Arrow column of numbers, dates or timestamps → doubles with NaN for missing → released values.
+
+_STEP = {AttributeType.INTEGER: 1.0, AttributeType.DATE: 1.0, AttributeType.TIMESTAMP: 1.0}
+
+
+def numeric_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
+    """Numbers still unchecked against their bounds; missing ones are NaN."""
+    moment = attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP)
+    values = cells.moments(column, attribute) if moment else cells.numbers(column, attribute)
+    field = released_field(attribute)
+    return NumericColumn(
+        attribute, values, attribute.bounds(), step_of(attribute), field, partial(_restored, field.type)
+    )
+
+
+def step_of(attribute: Attribute) -> float | None:
+    return 10.0**-attribute.decimals if attribute.decimals is not None else _STEP.get(attribute.type)
+
+
+def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
+    """The middle of the domain unless the schema names another value."""
+    middle = domain.lower + (domain.upper - domain.lower) / 2
+    value = middle if attribute.impute is None else _imputed(attribute, domain)
+    return value if step is None else round(value / step) * step
+
+
+def inside(column: NumericColumn) -> tuple[NumericColumn, int]:
+    """All values within the domain: refused or clipped, as the schema says; and how many were not."""
+    domain, values, attribute = column.domain, column.values, column.attribute
+    if values.min() >= domain.lower and values.max() <= domain.upper:
+        return column, 0
+    beyond = (values < domain.lower) | (values > domain.upper)
+    if not beyond.any():  # gaps that are an outcome of their own
+        return column, 0
+    if attribute.outside is Outside.ERROR:
+        raise DataError(
+            f"Column '{attribute.name}' has values outside its declared domain.",
+            "Widen the domain if public knowledge allows, or write `outside: clip` in the schema.",
+        )
+    clipped = np.clip(values, domain.lower, domain.upper)
+    return replace(column, values=clipped), int(beyond.sum())
+
+
+def _imputed(attribute: Attribute, domain: Domain) -> float:
+    labels = attribute.categories.labels if attribute.categories else None
+    try:
+        value = float(labels.index(str(attribute.impute))) if labels else as_number(attribute.impute)
+    except ValueError:
+        value = np.nan
+    if not domain.lower <= value <= domain.upper:
+        raise SchemaError(
+            f"The value to impute for '{attribute.name}' is not in its domain.",
+            "Write a value of the domain as `impute:`, or leave it out for the middle.",
+        )
+    return value
+
+
+def _restored(kind: pa.DataType, values: Floats) -> pa.Array:
+    """Released numbers as the type of the release; days and seconds since 1970 as dates and timestamps."""
+    gaps = np.isnan(values)
+    if gaps.any():
+        return pc.if_else(pa.array(gaps), pa.scalar(None, kind), _restored(kind, np.where(gaps, 0.0, values)))
+    if pa.types.is_floating(kind):
+        return _arrow(values)
+    whole = _arrow(values.astype(np.int64))
+    if pa.types.is_date(kind):
+        return whole.cast(pa.int32()).cast(kind)
+    return whole.cast(pa.timestamp("s")).cast(kind) if pa.types.is_timestamp(kind) else whole
+
+
+def _arrow(values: NDArray[Any]) -> pa.Array:
+    """The same memory as an Arrow array. (pa.array would do, but it imports pandas.)"""
+    values = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+# Labels: an Arrow column → codes of a public domain (-1 for missing) → released labels.
+
+MISSING_LABEL = "(missing)"
+_BOOLEAN = ("false", "true")
+
+
+def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path) -> CategoryColumn:
+    taxonomy = _domain(attribute, folder)
+    codes = cells.codes(column, taxonomy.categories, attribute)
+    if attribute.missing is Missing.OWN_CATEGORY:
+        taxonomy, codes = _with_missing(taxonomy, codes, attribute)
+    distance = distance_matrix(taxonomy)
+    order = _order(attribute, taxonomy, distance, codes)
+    return CategoryColumn(
+        attribute, codes, taxonomy, distance, order, *_released(attribute, taxonomy.categories)
+    )
+
+
+def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
+    """More of a column whose beginning is known already: the domain is not built again."""
+    codes = cells.codes(column, like.taxonomy.categories, like.attribute)
+    if like.attribute.missing is Missing.OWN_CATEGORY:
+        codes[codes < 0] = like.taxonomy.categories.index(MISSING_LABEL)
+    return codes
+
+
+def ordinal_column(column: pa.ChunkedArray, attribute: Attribute) -> NumericColumn:
+    """Ordered labels as ranks 0 … C-1: numbers in a public range, rounded to a rank again at the end."""
+    labels = _declared(attribute).labels
+    assert labels is not None  # the schema checks it
+    if len(labels) < 2:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has fewer than two labels.", "List all labels of its domain."
+        )
+    codes = cells.codes(column, labels, attribute).astype(np.float64)
+    codes[codes < 0] = np.nan
+    field, restore = _released(attribute, labels)
+    domain = Domain(lower=0, upper=len(labels) - 1)
+    return NumericColumn(attribute, codes, domain, 1.0, field, lambda ranks: restore(_rank_codes(ranks)))
+
+
+def _rank_codes(ranks: Floats) -> Codes:
+    """The nearest rank; -1 for missing."""
+    return np.where(np.isnan(ranks), -1, np.rint(np.nan_to_num(ranks))).astype(np.int32)
+
+
+def _central(column: CategoryColumn) -> int:
+    """The code of the most central label of the domain, or of the one that the schema names."""
+    label = column.attribute.impute
+    if label is None:
+        return int(np.argmin(domain_marginality(column.distance)))
+    if str(label) in column.taxonomy.categories:
+        return column.taxonomy.categories.index(str(label))
+    raise SchemaError(
+        f"The label to impute for '{column.attribute.name}' is not in its domain.",
+        "Write one of its labels as `impute:`, or leave it out for the most central one.",
+    )
+
+
+def _declared(attribute: Attribute) -> Categories:
+    attribute.require_public()
+    assert attribute.categories is not None
+    return attribute.categories
+
+
+def _domain(attribute: Attribute, folder: Path) -> Taxonomy:
+    if attribute.type is AttributeType.BOOLEAN:
+        return Taxonomy.flat(_BOOLEAN)
+    declared = _declared(attribute)
+    taxonomy = declared_taxonomy(declared, folder)
+    if len(taxonomy.categories) > declared.most:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has {len(taxonomy.categories)} labels, more than the {declared.most} allowed.",
+            "Group the labels, or raise `most:` in its categories if there really are so many.",
+        )
+    return taxonomy
+
+
+def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tuple[Taxonomy, Codes]:
+    if MISSING_LABEL in taxonomy.nodes:
+        raise SchemaError(
+            f"Attribute '{attribute.name}' has a label '{MISSING_LABEL}' already.", "Rename that label."
+        )
+    labels = [*taxonomy.categories, MISSING_LABEL]
+    wider = Taxonomy.build([*taxonomy.edges(), Edge(MISSING_LABEL, taxonomy.nodes[0])], labels)
+    moved = np.array([wider.categories.index(label) for label in labels], np.int32)
+    return wider, moved[codes]  # code -1 takes the last entry: the missing label
+
+
+def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Codes) -> Codes:
+    declared = attribute.categories
+    if declared is None or declared.order is Order.MARGINALITY:
+        return marginality_order(distance)
+    if declared.order is Order.PATH:
+        return short_order(distance)
+    if declared.order is Order.FREQUENCY:
+        return frequency_order(codes[codes >= 0], len(taxonomy.categories))
+    listed = [*(declared.labels or ()), MISSING_LABEL]
+    return np.array(
+        [taxonomy.categories.index(label) for label in listed if label in taxonomy.categories], np.int32
+    )
+
+
+def _released(attribute: Attribute, labels: Sequence[str]) -> tuple[pa.Field, Callable[[Codes], pa.Array]]:
+    """The field of the release, and codes as its labels; our own label for missing is a null again."""
+    gaps = attribute.missing is Missing.OWN_CATEGORY
+    shown = [None if gaps and label == MISSING_LABEL else label for label in labels]
+    field = released_field(attribute, [label for label in shown if label is not None])
+    values = pa.array(shown, pa.string()).cast(field.type)
+    return field, lambda codes: values.take(pa.array(codes, mask=codes < 0) if gaps else pa.array(codes))

@@ -23,9 +23,8 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from coterie.errors import DataError
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Role, Schema, check_names
 from coterie.schema.dialect import DELIMITERS, Dialect
-from coterie.schema.names import check_names
 from coterie.table.columns.cells import is_number, without_marks
 
 _MARKS_OF_UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -191,8 +190,7 @@ def _content(path: Path, dialect: Dialect) -> Content:
         )
     if _holds(content, b"\0"):
         raise DataError(
-            f"{path} holds bytes that no CSV file has.",
-            "Check that it is text, not a spreadsheet.",
+            f"{path} holds bytes that no CSV file has.", "Check that it is text, not a spreadsheet."
         )
     if not start.removeprefix(_UTF8_MARK).strip():
         raise DataError(f"{path} is empty.", "Give a file with a header line and at least one row.")

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.errors import CoterieError, DataError, MissingExtra, OutputError, ParameterError, nearest
-from coterie.schema.names import check_names
+from coterie.schema.attributes import check_names
 from coterie.table.address import Address, TableName
-from coterie.table.columns.cells import stored
+from coterie.table.columns.cells import is_text, stored
 
 # One connection to PostgreSQL or SQLite through ADBC, with faults told in our own words.
 #
@@ -190,9 +190,8 @@ def _sqlite(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
 
 
 def _text(column: pa.ChunkedArray, declaration: str) -> tuple[pa.ChunkedArray, str] | None:
-    kind = column.type
-    textual = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return (pc.cast(column, pa.string()), declaration) if textual or pa.types.is_null(kind) else None
+    textual = is_text(column.type) or pa.types.is_null(column.type)
+    return (pc.cast(column, pa.string()), declaration) if textual else None
 
 
 # A table or a query of a database in, as Arrow.

@@ -94,6 +94,12 @@ def _joined(texts: pa.Array) -> bytes | pa.Buffer:
     return b"" if data is None else data.slice(int(ends[0]), int(ends[-1] - ends[0]))
 
 
+def file_sha256(path: Path) -> str:
+    """Of the bytes of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 # A release that is a folder of part files, as Spark writes them: one digest over all of them.
 
 
@@ -109,8 +115,7 @@ def folder_digest(folder: Path) -> str:
     parts = {}
     try:
         for path in folder.glob("*.parquet"):
-            with path.open("rb") as file:
-                parts[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+            parts[path.name] = file_sha256(path)
     except OSError as error:
         raise CertificateError(
             f"The released folder cannot be read ({error.strerror}).", "Check the path of the release."

@@ -17,8 +17,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from coterie.errors import DataError, MissingExtra, ParameterError
-from coterie.schema.attributes import Role, Schema
-from coterie.schema.names import check_names
+from coterie.schema.attributes import Role, Schema, check_names
 from coterie.table.columns.cells import stored
 
 Restore = Callable[[pa.Table, Container[str]], Any]  # the released table, and its columns that are untouched

@@ -33,15 +33,10 @@ def room_for_work(limit: int) -> int:
     if limit - used < _LEAST:
         raise ParameterError(
             f"The memory limit of {limit / 10**6:.0f} MB is too small: the program itself needs {used / 10**6:.0f} MB.",
-            # What is advised must be enough when it is tried: the next process may be a little larger.
-            f"Allow at least {_in_tens(used + _LEAST)} MB.",
+            # Enough when it is tried, the next ten but one: the next process may be a little larger.
+            f"Allow at least {((used + _LEAST) // 10**7 + 2) * 10} MB.",
         )
     return limit - used
-
-
-def _in_tens(size: int) -> int:
-    """Megabytes as --memory reads them, the next ten but one."""
-    return (size // 10**7 + 2) * 10
 
 
 def resident() -> int:

@@ -14,8 +14,8 @@ from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
-from coterie.table.checked import check
-from coterie.table.columns import categories, cells, numbers
+from coterie.table.checked import category_column, check, numeric_column, ordinal_column
+from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
@@ -159,13 +159,13 @@ def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) 
     if attribute.type.ranged:
         if attribute.type is AttributeType.INTEGER:
             attribute = attribute.model_copy(update={"type": AttributeType.CONTINUOUS})
-        found: Column = numbers.numeric_column(column, attribute)
+        found: Column = numeric_column(column, attribute)
         absent = np.isnan(found.values)  # type: ignore[union-attr]
     elif attribute.type is AttributeType.ORDINAL:
-        found = categories.ordinal_column(column, attribute)
+        found = ordinal_column(column, attribute)
         absent = np.isnan(found.values)
     else:
-        found = categories.category_column(column, attribute, schema.folder)
+        found = category_column(column, attribute, schema.folder)
         absent = found.codes < 0
     if absent.any():
         raise DataError(

@@ -18,8 +18,7 @@ from coterie.chain.sensitivity import cluster_sensitivity, list_sensitivity
 from coterie.chain.synthesis.marginal import Steps
 from coterie.schema.arrays import Codes, Floats, Whole
 from coterie.schema.attributes import Domain
-from coterie.schema.taxonomy.orders import decode
-from coterie.schema.taxonomy.semantics import cluster_counts, marginality, marginality_centroids
+from coterie.schema.taxonomy.semantics import cluster_counts, decode, marginality, marginality_centroids
 from coterie.table.columns.column import CategoryColumn, NumericColumn
 
 # Categories by meaning: marginality of every label in every cluster, exponential mechanism (Sánchez et al. 2016,

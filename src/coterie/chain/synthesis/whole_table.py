@@ -23,7 +23,7 @@ from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Missing
-from coterie.table.columns.categories import MISSING_LABEL
+from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
 MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own

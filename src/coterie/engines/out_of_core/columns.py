@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from coterie.errors import CoterieError, DataError, SchemaError
 from coterie.schema.arrays import Codes, Flags, Whole
-from coterie.schema.attributes import Attribute, Missing, Role, Schema
-from coterie.schema.names import check_names
-from coterie.table.checked import absent_in, column_of, filled, located, same_columns
-from coterie.table.columns import categories, cells, numbers
+from coterie.schema.attributes import Attribute, Missing, Role, Schema, check_names
+from coterie.table.checked import absent_in, column_of, filled, further_codes, inside, located, same_columns
+from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 
 BATCH = 1 << 17
@@ -134,7 +133,7 @@ class StreamedTable:
 
     def _column(self, column: pa.ChunkedArray, attribute: Attribute, like: Column | None) -> Column:
         if isinstance(like, CategoryColumn):
-            return replace(like, codes=categories.further_codes(column, like))
+            return replace(like, codes=further_codes(column, like))
         return column_of(column, attribute, self.schema)
 
     def _policies(self, column: Column, attribute: Attribute, first: int) -> Column:
@@ -147,7 +146,7 @@ class StreamedTable:
         if keep is not None:
             column = column.rows(keep)
         if isinstance(column, NumericColumn) and len(column.values):
-            return numbers.inside(column)[0]
+            return inside(column)[0]
         return column
 
     @cached_property

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from coterie.errors import CoterieError, OutputError, ParameterError
 from coterie.schema.arrays import Whole
 from coterie.table.address import is_database
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 _OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
 # Folders that this process has locked; the operating system lets go when it ends.

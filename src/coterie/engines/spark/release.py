@@ -32,9 +32,8 @@ from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.registry import outside_packages
-from coterie.schema.attributes import Role, Schema, Source
+from coterie.schema.attributes import Role, Schema, Source, check_names
 from coterie.schema.exact import Number
-from coterie.schema.names import check_names
 from coterie.table.address import without_credentials
 from coterie.table.checked import column_of, same_columns
 from coterie.table.columns.column import CategoryColumn, Column

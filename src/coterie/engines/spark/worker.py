@@ -18,8 +18,7 @@ from coterie.engines.out_of_core.chain import SamplerAt, content, filled_like, p
 from coterie.errors import CoterieError, DataError, OutputError
 from coterie.methods.recipe import Method
 from coterie.schema.attributes import Role, Schema
-from coterie.table.checked import column_of, located, with_policies
-from coterie.table.columns import categories
+from coterie.table.checked import column_of, further_codes, located, with_policies
 from coterie.table.columns.column import CategoryColumn, Column
 
 _FAULT = "COTERIE-FAULT "
@@ -96,7 +95,7 @@ def check_rows(
 def _read(table: pa.Table, like: Column, schema: Schema) -> Column:
     column = table.column(like.attribute.name)
     if isinstance(like, CategoryColumn):
-        return replace(like, codes=categories.further_codes(column, like))
+        return replace(like, codes=further_codes(column, like))
     return column_of(column, like.attribute, schema)
 
 

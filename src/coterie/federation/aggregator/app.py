@@ -1,12 +1,18 @@
-"""The web application: routes are in routes.py and status_page.py; here is what every request goes through."""
+"""The web application, and how it is served over TLS. Routes are in routes.py and status_page.py."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import AsyncIterator
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import OperationalError
@@ -15,11 +21,11 @@ from starlette.exceptions import HTTPException
 
 from coterie._version import __version__
 from coterie.federation.aggregator import routes, status_page
-from coterie.federation.aggregator.faults import Fault, fault_of
-from coterie.federation.aggregator.home import Aggregator
+from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.aggregator.scheduler import tend
 from coterie.federation.aggregator.service import Service
-from coterie.federation.errors import FederationError
+from coterie.federation.errors import Conflict, FederationError
+from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.studies import stages
 
@@ -58,8 +64,9 @@ def make_app(aggregator: Aggregator) -> FastAPI:
 
     @app.exception_handler(FederationError)
     async def _federation(request: Request, error: FederationError) -> Response:
-        fault = fault_of(error)
-        return service.answer(request, fault.content, fault.status)
+        status, word = (409, "conflict") if isinstance(error, Conflict) else (422, "unacceptable")
+        content = {"error": word, "problem": error.problem, "advice": error.advice}
+        return service.answer(request, content, status)
 
     @app.exception_handler(RequestValidationError)
     async def _parameters(request: Request, error: RequestValidationError) -> Response:
@@ -100,8 +107,8 @@ async def _tending(service: Service) -> None:
     while True:
         try:
             moved = await run_in_threadpool(tend, service.aggregator)
-            current = await run_in_threadpool(_studies, service)
-            if current != seen:
+            current = await run_in_threadpool(stages, service.aggregator.database)
+            if current != seen:  # what all owners of a study see of it
                 seen = current
                 service.bell.ring_all()
             if moved:
@@ -115,7 +122,60 @@ async def _tending(service: Service) -> None:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-def _studies(service: Service) -> object:
-    """What all owners of a study see of it: when this changes, they are told."""
-    with service.aggregator.database.reading() as connection:
-        return stages(connection)
+# Run the aggregator: uvicorn over TLS, with the certificate that `init` made.
+
+
+def serve(
+    aggregator: Aggregator, host: str, port: int, client_ca: Path | None, listening: Callable[[], None]
+) -> None:
+    """Until stopped; `listening` is called once owners can connect.
+
+    `client_ca`: also demand a TLS certificate of every caller (mutual TLS).
+    """
+    if client_ca is not None:
+        tls.authority_context(client_ca)  # says what is wrong with the file, before uvicorn meets it
+    config = uvicorn.Config(
+        make_app(aggregator),
+        ssl_keyfile=str(aggregator.folder / tls.KEY),
+        ssl_certfile=str(aggregator.folder / tls.CERTIFICATE),
+        ssl_ca_certs=str(client_ca) if client_ca else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if client_ca else ssl.CERT_NONE,
+        # Addresses and queries of owners are nobody's business; the diary has what counts.
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        ws="none",  # nobody speaks anything but HTTP here
+        h11_max_incomplete_event_size=32 * 1024,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+        limit_concurrency=2000,
+    )
+    with _bound(host, port) as listener:
+        _Server(config, listening).run(sockets=[listener])
+
+
+def tls_fingerprint(aggregator: Aggregator) -> str:
+    """SHA-256 of the TLS certificate, as browsers and openssl show it."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(aggregator.tls_certificate)).hexdigest()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, listening: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._listening()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    options: dict[str, Any] = {"family": socket.AF_INET6 if ":" in host else socket.AF_INET}
+    try:
+        return socket.create_server((host, port), backlog=2048, **options)
+    except OSError as error:
+        raise FederationError(
+            f"{host} port {port} cannot be listened on ({error.strerror or error}).",
+            "Stop what uses it, or give another --host or --port; ports below 1024 need a privilege.",
+        ) from None

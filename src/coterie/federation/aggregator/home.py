@@ -1,21 +1,54 @@
-"""The aggregator's folder: keys, TLS certificate, settings, received chunks, releases."""
+"""The aggregator's folder (keys, settings, chunks, releases), and what it says when it cannot do as asked."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from coterie.federation.aggregator.faults import Complaints
 from coterie.federation.errors import FederationError
-from coterie.federation.secrets import tls
+from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys, fingerprint, write_private
 from coterie.federation.storage.database import Database
 from coterie.federation.storage.parties import add_token
+
+# What the aggregator answers when it does not do as asked: a status, a word for programs, a sentence for people.
+
+
+class Fault(Exception):
+    def __init__(self, status: int, error: str, problem: str, advice: str = "", **extra: Any) -> None:
+        super().__init__(problem)
+        self.status = status
+        self.content: dict[str, Any] = {"error": error, "problem": problem, "advice": advice, **extra}
+
+
+# Complaints of the aggregator about its machine: in the log once a minute, not at each of many attempts.
+#
+# A log that repeats itself twice a second would fill the very disk that it says is full.
+
+_SECONDS = 60.0
+log = logging.getLogger("coterie.aggregator")
+
+
+@dataclass(frozen=True)
+class Complaints:
+    """What one aggregator complained about, and when."""
+
+    _last: dict[str, float] = field(default_factory=dict)
+
+    def say(self, text: str) -> None:
+        moment = time.monotonic()
+        if text not in self._last or moment - self._last[text] >= _SECONDS:
+            self._last[text] = moment
+            log.error(text)
+
 
 _SETTINGS, _DATABASE = "aggregator.json", "aggregator.sqlite"
 
@@ -38,11 +71,8 @@ class Aggregator:
     def tls_certificate(self) -> str:
         return (self.folder / tls.CERTIFICATE).read_text()
 
-    def chunk_folder(self, study: str, owner: int) -> Path:
-        return self.folder / "chunks" / study / str(owner)
-
     def chunk(self, study: str, owner: int, number: int) -> Path:
-        return self.chunk_folder(study, owner) / f"{number:05d}.parquet"
+        return self.folder / "chunks" / study / str(owner) / f"{number:05d}.parquet"
 
     def release(self, study: str) -> Path:
         return self.folder / "releases" / f"{study}.parquet"

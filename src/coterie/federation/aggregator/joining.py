@@ -9,11 +9,10 @@ when it runs again. The key is then erased.
 from __future__ import annotations
 
 import bisect
-import hashlib
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +25,18 @@ from numpy.typing import NDArray
 
 from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import Answer, Manifest
-from coterie.federation.documents.canonical import Signed
+from coterie.federation.documents.answers import Answer, Manifest, arrow_schema, require_domain, unpacked
 from coterie.federation.documents.certificate import KIND, certify
-from coterie.federation.documents.chunks import arrow_schema, require_domain, unpacked
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import ContributionState, StudyState
+from coterie.federation.documents.wire import ContributionState, Signed, StudyState
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import check_signature
 from coterie.schema.exact import as_text
-from coterie.table.hidden_files import put_file
+from coterie.table.digest import file_sha256
+from coterie.table.hidden_files import make_durable, put_file
 
 _PILE_BYTES = 48 * 1024 * 1024
 
@@ -89,12 +87,6 @@ def shuffled(
 # Step 7 of Del Vasto-Terrientes et al.: the parts of all owners as one stream of rows, in bounded memory.
 
 Part = Iterator[pa.Table]
-
-
-def concatenated(parts: Sequence[Part]) -> Part:
-    """Horizontal: D' = D'_1 ∪ … ∪ D'_m."""
-    for part in parts:
-        yield from part
 
 
 @dataclass
@@ -148,24 +140,17 @@ def joined(parts: Sequence[Part], schema: pa.Schema) -> Part:
 # ASSEMBLING → RELEASED: join, shuffle, write, certify. Interrupted anywhere, it gives the same bytes again.
 
 
-@dataclass(frozen=True)
-class Written:
-    rows: int
-    sha256: str
-    size: int
-
-
 def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> None:
     study = row.study
-    accepted = _in_roster_order(study, parts)
+    delivered = {part.name: part for part in parts if part.state is ContributionState.ACCEPTED}
+    accepted = [delivered[entry.owner] for entry in study.roster if entry.owner in delivered]
     columns = [a for a in study.attributes if any(a in study.asked_of(part.name) for part in accepted)]
     schema = arrow_schema(columns, pseudonymous=False)
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     manifests = {part.name: part.opened_manifest(keys[part.name]) for part in accepted}
     counts = [manifests[part.name].rows for part in accepted]
     streams = [_chunks(aggregator, study, part, keys[part.name]) for part in accepted]
-    names = [attribute.name for attribute in columns]
-    rows = joined(streams, schema) if study.vertical else concatenated(streams)
+    rows = joined(streams, schema) if study.vertical else chain.from_iterable(streams)  # D' = D'_1 ∪ … ∪ D'_m
     most = min(counts) if study.vertical else sum(counts)
     assert row.shuffle_key is not None
     workspace = aggregator.workspace(row.id)
@@ -173,8 +158,9 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
     workspace.mkdir(mode=0o700, parents=True)
     try:
         mixed = shuffled(rows, schema, most, bytes.fromhex(row.shuffle_key), workspace)
-        written = _write(workspace / "release.parquet", mixed, schema)
-        if written.rows < study.k:
+        path = workspace / "release.parquet"
+        count, digest = _write(path, mixed, schema)
+        if count < study.k:
             # How many there were is not said: a small overlap tells about single people.
             reason = "fewer people than k are held by every contributing owner"
             with aggregator.database.writing() as connection:
@@ -186,28 +172,24 @@ def assemble(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
             row.signed,
             answers,
             {name: Certificate.from_json(manifest.certificate) for name, manifest in manifests.items()},
-            written.rows,
-            tuple(names),
-            Digest(over="file bytes", value=written.sha256),
+            count,
+            tuple(schema.names),
+            Digest(over="file bytes", value=digest),
         )
-        put_file(workspace / "release.parquet", aggregator.release(row.id))
+        size = path.stat().st_size
+        put_file(path, aggregator.release(row.id))
         with aggregator.database.writing() as connection:
             move_study(
                 connection,
                 row,
                 StudyState.RELEASED,
                 certificate=Signed.of(certificate, KIND, aggregator.keys).text(),
-                release_sha256=written.sha256,
-                release_size=written.size,
+                release_sha256=digest,
+                release_size=size,
                 shuffle_key=None,
             )
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
-
-
-def _in_roster_order(study: Study, parts: list[Contribution]) -> list[Contribution]:
-    accepted = {part.name: part for part in parts if part.state is ContributionState.ACCEPTED}
-    return [accepted[entry.owner] for entry in study.roster if entry.owner in accepted]
 
 
 def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) -> Iterator[pa.Table]:
@@ -216,16 +198,14 @@ def _chunks(aggregator: Aggregator, study: Study, part: Contribution, key: str) 
         yield unpacked(aggregator.chunk(part.study, part.owner, number), claimed, schema)
 
 
-def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> Written:
+def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> tuple[int, str]:
     rows = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table.cast(schema))
             rows += table.num_rows
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Written(rows, digest, path.stat().st_size)
+    make_durable(path)
+    return rows, file_sha256(path)
 
 
 # Step 3 of Del Vasto-Terrientes et al. over the answers, and the content of what was delivered. Reasons name columns only.

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 from sqlalchemy import Connection, Select, insert, select
 
-from coterie.federation.aggregator.faults import Fault, not_found
-from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.documents.answers import Answer, Manifest, Parcel, Receipt, Step, opened_group_key
-from coterie.federation.documents.canonical import Signed, sha256, signed_from
+from coterie.federation.aggregator.home import Aggregator, Fault
+from coterie.federation.documents.answers import (
+    Answer,
+    ExchangeStep,
+    Manifest,
+    Parcel,
+    Receipt,
+    opened_group_key,
+)
 from coterie.federation.documents.wire import (
     SHOWN,
     STUDY,
     ContributionState,
+    Document,
+    Signed,
     StudyState,
     may_follow,
     now,
+    parsed,
+    sha256,
+    signed_from,
     stamp,
+    validated,
 )
-from coterie.federation.storage.parties import Owner, keep_parcel, owner_by_key, parcel_text
+from coterie.federation.storage.database import chunks
+from coterie.federation.storage.parties import Owner, keep_parcel, leave, owner_by_key, parcel_text
 from coterie.federation.storage.studies import (
     Contribution,
     StudyRow,
@@ -31,7 +40,7 @@ from coterie.federation.storage.studies import (
     set_group_key,
     study_row,
 )
-from coterie.federation.storage.tables import chunks
+from coterie.table.digest import file_sha256
 from coterie.table.hidden_files import write_whole
 
 _C = ContributionState
@@ -81,8 +90,15 @@ def group_key(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> 
     return {"state": "kept"}
 
 
-def progress(aggregator: Aggregator, owner: Owner, state: ContributionState, study: str) -> dict[str, str]:
+class ProgressReport(Document):
+    state: ContributionState
+
+
+def progress(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
     """RESERVED, COMPUTED or WITHDRAWN, as the owner reports them."""
+    state = validated(ProgressReport, parsed(body), "report").state
+    if state not in (_C.RESERVED, _C.COMPUTED, _C.WITHDRAWN):
+        raise Fault(422, "unacceptable", "Only RESERVED, COMPUTED and WITHDRAWN are reported.")
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
         if mine.state is state:
@@ -132,9 +148,11 @@ def chunk(aggregator: Aggregator, owner: Owner, body: bytes, study: str, number:
             422, "chunk", "The chunk is not the one that the manifest names.", "Send it again.", number=number
         )
     require_collecting(row)
-    _keep(aggregator.chunk(study, owner.id, number), body)
+    path = aggregator.chunk(study, owner.id, number)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(path, body)
     with aggregator.database.writing() as connection:
-        if not connection.execute(_chunk(mine, number)).first():
+        if not connection.execute(_there(mine).where(chunks.c.number == number)).first():
             connection.execute(insert(chunks).values(study=study, owner=owner.id, number=number))
     return {"number": number}
 
@@ -154,10 +172,8 @@ def seal(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str
     require_collecting(row)
     for number, claimed in enumerate(opened.chunks):
         # Read back from the disk: the receipt is about what is kept, not about what once arrived.
-        if (
-            number not in missing
-            and _file_sha256(aggregator.chunk(study, owner.id, number)) != claimed.sha256
-        ):
+        path = aggregator.chunk(study, owner.id, number)
+        if number not in missing and (not path.exists() or file_sha256(path) != claimed.sha256):
             missing.append(number)
     if missing:
         raise Fault(
@@ -185,7 +201,7 @@ def released(aggregator: Aggregator, owner: Owner, study: str) -> StudyRow:
     return row
 
 
-def close(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
+def closed(aggregator: Aggregator, owner: Owner, _: bytes, study: str) -> dict[str, str]:
     """After step 8, or after any other end: the owner knows it, and is not told again."""
     with aggregator.database.writing() as connection:
         row, mine = own_part(connection, owner, study)
@@ -200,7 +216,7 @@ def own_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow
     row = study_row(connection, study)
     mine = contribution(connection, study, owner.id)
     if row is None or mine is None or row.state is StudyState.DRAFT:
-        raise not_found()
+        raise Fault(404, "not found", "There is no such study for you.")
     return row, mine
 
 
@@ -214,37 +230,23 @@ def require_collecting(row: StudyRow) -> None:
         raise Fault(409, "conflict", f"The study is {row.state}; it does not collect.")
 
 
-def _chunk(mine: Contribution, number: int) -> Select[int]:
-    return select(chunks.c.number).where(
-        chunks.c.study == mine.study, chunks.c.owner == mine.owner, chunks.c.number == number
-    )
+def _there(mine: Contribution) -> Select[int]:
+    return select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
 
 
 def _missing(connection: Connection, mine: Contribution, count: int) -> list[int]:
-    query = select(chunks.c.number).where(chunks.c.study == mine.study, chunks.c.owner == mine.owner)
-    there = set(connection.execute(query).scalars())
+    there = set(connection.execute(_there(mine)).scalars())
     return [number for number in range(count) if number not in there]
 
 
-def _keep(path: Path, body: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(path, body)
-
-
-def _file_sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return ""
-
-
-def withdraw_all(aggregator: Aggregator, owner: Owner) -> None:
+def leave_all(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
     """An owner who leaves takes back what it has not delivered."""
     with aggregator.database.writing() as connection:
         for mine in contributions_by(connection, owner.id):
             if may_follow(mine.state, _C.WITHDRAWN):
                 move_contribution(connection, mine, _C.WITHDRAWN)
+        leave(connection, owner)
+    return {"owner": owner.name, "state": "left"}
 
 
 # Between two owners of a blinded study: the aggregator carries sealed parcels, and can neither read nor forge them.
@@ -253,14 +255,13 @@ _EXCHANGING = (ContributionState.APPROVED, ContributionState.RESERVED)
 
 
 def give(
-    aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: Step, number: int
+    aggregator: Aggregator, owner: Owner, body: bytes, study: str, step: ExchangeStep, number: int
 ) -> dict[str, object]:
     """One parcel for the other owner. Sending it again changes nothing."""
     signed = signed_from(body)
     parcel = signed.opened("parcel", Parcel, key=owner.key)
     with aggregator.database.writing() as connection:
-        row, contribution = own_part(connection, owner, study)
-        _require_blinded(row.study.blinded)
+        row, contribution = _blinded_part(connection, owner, study)
         place = (parcel.study, parcel.owner, parcel.to, parcel.step, parcel.number)
         expected = (study, owner.name, row.study.other(owner.name).owner, step, number)
         if place != expected or parcel.number >= parcel.count:
@@ -272,11 +273,12 @@ def give(
     return {"step": step.value, "number": number}
 
 
-def take(aggregator: Aggregator, owner: Owner, study: str, step: Step, number: int) -> dict[str, object]:
+def take(
+    aggregator: Aggregator, owner: Owner, study: str, step: ExchangeStep, number: int
+) -> dict[str, object]:
     """One parcel of the other owner."""
     with aggregator.database.reading() as connection:
-        row, _ = own_part(connection, owner, study)
-        _require_blinded(row.study.blinded)
+        row, _ = _blinded_part(connection, owner, study)
         other = owner_by_key(connection, row.study.other(owner.name).key)
         text = parcel_text(connection, study, other.id, step, number) if other else None
     if text is None:
@@ -284,6 +286,8 @@ def take(aggregator: Aggregator, owner: Owner, study: str, step: Step, number: i
     return signed_from(text).content()
 
 
-def _require_blinded(blinded: bool) -> None:
-    if not blinded:
+def _blinded_part(connection: Connection, owner: Owner, study: str) -> tuple[StudyRow, Contribution]:
+    row, mine = own_part(connection, owner, study)
+    if not row.study.blinded:
         raise Fault(409, "conflict", "The owners of this study exchange no parcels.")
+    return row, mine

@@ -4,54 +4,99 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from coterie._version import __version__
 from coterie.federation.aggregator import receiving
-from coterie.federation.aggregator import receiving as relaying
-from coterie.federation.aggregator.authentication import signed_by
-from coterie.federation.aggregator.faults import Fault
-from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.long_poll import desired
-from coterie.federation.aggregator.openapi import SIGNED, chunk_body, document_body, responses
-from coterie.federation.aggregator.service import Service, service_of
+from coterie.federation.aggregator.home import Fault
+from coterie.federation.aggregator.receiving import ProgressReport
+from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of, signed_by
 from coterie.federation.documents import wire
-from coterie.federation.documents.answers import Step
-from coterie.federation.documents.canonical import Document, Signed, parsed, validated
-from coterie.federation.documents.invitation import Enrolment
+from coterie.federation.documents.answers import Enrolment, ExchangeStep
 from coterie.federation.documents.wire import (
     LARGEST_CHUNK,
     LARGEST_DOCUMENT,
     LARGEST_ENROLMENT,
     MOST_CHUNKS,
     MOST_PARCELS,
-    ContributionState,
+    Signed,
+    parsed,
+    validated,
 )
-from coterie.federation.storage.parties import Owner, enrol, leave
+from coterie.federation.storage.parties import enrol
+
+# What the routes tell OpenAPI: bodies are read by hand (their bytes are signed), so they are described by hand.
+
+_HEADERS = {
+    wire.PROTOCOL: "protocol versions of the owner, such as 1 or 1-2",
+    wire.KEY: "the owner's Ed25519 public key, base64",
+    wire.TIME: "now, ISO 8601 with zone; at most two minutes off",
+    wire.NONCE: "16 to 64 characters, never used before",
+    wire.SIGNATURE: "Ed25519 over the request, base64 (docs/reference/protocol.md)",
+}
+_WORDS = {
+    401: "bad signature, reused nonce, unknown key (no detail); or clock off, with both times",
+    404: "no such study for this owner",
+    409: "the state does not allow it, or another process uses this key",
+    410: "the invitation was used or has expired",
+    413: "the body is too long",
+    422: "the document or chunk is not acceptable; the reason is given",
+    426: "no common protocol version; both ranges are given",
+    507: "the disk of the aggregator is full: try again later",
+}
+_FAULT = {
+    "type": "object",
+    "required": ["error", "problem", "advice"],
+    "properties": {name: {"type": "string"} for name in ("error", "problem", "advice")},
+}
+_SIGNED: dict[str, Any] = {
+    "parameters": [
+        {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+        for name, text in _HEADERS.items()
+    ]
+}
+_JSON, _BYTES, _PARQUET = "application/json", "application/octet-stream", "application/vnd.apache.parquet"
+_USUAL = (401, 404, 409, 413, 422, 426)
+_CHUNK = {"type": "string", "format": "binary", "maxLength": LARGEST_CHUNK}
 
 router = APIRouter(prefix="/v1")
 Serving = Annotated[Service, Depends(service_of)]
 StudyPath = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 ParcelNumber = Annotated[int, Path(ge=0, lt=MOST_PARCELS)]
+Route = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class Progress(Document):
-    state: ContributionState
+def _route(
+    place: str,
+    summary: str,
+    *codes: int,
+    body: type[BaseModel] | dict[str, Any] | None = None,
+    gives: str = _JSON,
+) -> Route:
+    """A route with the faults that it may answer; all are signed but the one that can have no fault."""
+    described: dict[str, Any] = dict(_SIGNED) if codes else {}
+    if isinstance(body, dict):
+        described["requestBody"] = {"required": True, "content": {_BYTES: {"schema": body}}}
+    elif body is not None:
+        schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        described["requestBody"] = {"required": True, "content": {_JSON: {"schema": schema}}}
+    answer: Any = {"schema": {} if gives == _JSON else {"type": "string"}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": "done", "content": {gives: answer}}}
+    for code in codes:
+        responses[code] = {"description": _WORDS[code], "content": {_JSON: {"schema": _FAULT}}}
+    verb, path = place.split()
+    extra = described or None
+    return router.api_route(path, methods=[verb], openapi_extra=extra, responses=responses, summary=summary)
 
 
-def _taking(model: type[Document], summary: str) -> dict[str, Any]:
-    """A route of one study that takes one document."""
-    codes = responses(401, 404, 409, 413, 422, 426)
-    return {"openapi_extra": document_body(model), "responses": codes, "summary": summary}
-
-
-@router.get(
-    "/protocol", responses=responses(), summary="Versions that are spoken here, and the aggregator's key"
-)
+@_route("GET /protocol", "Versions that are spoken here, and the aggregator's key")
 async def protocol(request: Request, service: Serving) -> Response:
     content = {
         "minimum": wire.PROTOCOL_MINIMUM,
@@ -62,18 +107,18 @@ async def protocol(request: Request, service: Serving) -> Response:
     return service.answer(request, content)
 
 
-@router.post(
-    "/enrol",
-    openapi_extra=document_body(Enrolment),
-    responses=responses(401, 409, 410, 413, 422, 426),
-    summary="Use an invitation: once, with the key that signs this request",
+@_route(
+    "POST /enrol",
+    "Use an invitation: once, with the key that signs this request",
+    *(401, 409, 410, 413, 422, 426),
+    body=Enrolment,
 )
 async def enrol_route(request: Request, service: Serving) -> Response:
     asked = await service.asked(request, LARGEST_ENROLMENT)
     key = await run_in_threadpool(signed_by, asked, service.aggregator)
     form = validated(Enrolment, parsed(asked.body), "enrolment")
     if form.key != key:
-        raise Fault(401, "unauthorised", "The request is not accepted.")
+        raise Fault(401, "unauthorised", NO_DETAIL)
 
     def enter() -> str | None:
         with service.aggregator.database.writing() as connection:
@@ -85,11 +130,10 @@ async def enrol_route(request: Request, service: Serving) -> Response:
     return service.answer(request, {"owner": name, "aggregator": service.aggregator.keys.public})
 
 
-@router.get(
-    "/desired",
-    openapi_extra=SIGNED,
-    responses=responses(401, 409, 422, 426),
-    summary="All that the aggregator wants of this owner; waits until it differs from version `after`",
+@_route(
+    "GET /desired",
+    "All that the aggregator wants of this owner; waits until it differs from version `after`",
+    *(401, 409, 422, 426),
 )
 async def desired_route(
     request: Request,
@@ -101,7 +145,7 @@ async def desired_route(
     acting = bool(request.headers.get(wire.SESSION))
     owner, _ = await service.speaker(request, 0, acting=acting)
     presence, mark = service.authentication.presence, (owner.id, request.headers.get(wire.SESSION, ""))
-    presence.open[mark] += 1
+    presence[mark] += 1
     gone = asyncio.create_task(_hung_up(request))
     try:
         end = time.monotonic() + wait
@@ -115,7 +159,7 @@ async def desired_route(
             heard.cancel()
     finally:
         gone.cancel()
-        presence.open[mark] -= 1
+        presence[mark] -= 1
 
 
 async def _hung_up(request: Request) -> None:
@@ -124,72 +168,56 @@ async def _hung_up(request: Request) -> None:
         pass
 
 
-@router.post(
-    "/studies/{study}/answer",
-    **_taking(Signed, "Approve (which attributes, whether the people are nowhere else) or refuse (why)"),
+def _acting(place: str, summary: str, body: type[BaseModel] | None = None) -> None:
+    """A route by which an owner does what `receiving` has under its name, with a document or nothing in its body."""
+    verb, name = place.split()
+    limit = 0 if body is None else LARGEST_DOCUMENT if body is Signed else LARGEST_ENROLMENT
+
+    async def act(request: Request, service: Serving, study: StudyPath) -> Response:
+        return await service.act(request, limit, getattr(receiving, act.__name__), study)
+
+    act.__name__ = name.replace("-", "_")
+    _route(f"{verb} /studies/{{study}}/{name}", summary, *_USUAL, body=body)(act)
+
+
+_acting(
+    "POST answer", "Approve (which attributes, whether the people are nowhere else) or refuse (why)", Signed
 )
-async def answer(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, LARGEST_DOCUMENT, receiving.answer, study)
+_acting("PUT group-key", "The lead owner's key for the pseudonyms, sealed to each other owner", Signed)
 
 
-@router.put(
-    "/studies/{study}/group-key",
-    **_taking(Signed, "The lead owner's key for the pseudonyms, sealed to each other owner"),
-)
-async def group_key(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, LARGEST_DOCUMENT, receiving.group_key, study)
-
-
-@router.put(
-    "/studies/{study}/parcels/{step}/{number}",
-    **_taking(
-        Signed, "Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing"
-    ),
+@_route(
+    "PUT /studies/{study}/parcels/{step}/{number}",
+    "Blinded ids for the other owner of a blinded study, sealed; sending it again changes nothing",
+    *_USUAL,
+    body=Signed,
 )
 async def give_parcel(
-    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+    request: Request, service: Serving, study: StudyPath, step: ExchangeStep, number: ParcelNumber
 ) -> Response:
-    return await service.act(request, LARGEST_DOCUMENT, relaying.give, study, step, number)
+    return await service.act(request, LARGEST_DOCUMENT, receiving.give, study, step, number)
 
 
-@router.get(
-    "/studies/{study}/parcels/{step}/{number}",
-    openapi_extra=SIGNED,
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="A parcel that the other owner of a blinded study sent",
+@_route(
+    "GET /studies/{study}/parcels/{step}/{number}",
+    "A parcel that the other owner of a blinded study sent",
+    *_USUAL,
 )
 async def take_parcel(
-    request: Request, service: Serving, study: StudyPath, step: Step, number: ParcelNumber
+    request: Request, service: Serving, study: StudyPath, step: ExchangeStep, number: ParcelNumber
 ) -> Response:
-    owner, _ = await service.speaker(request, 0, acting=False)
-    found = await run_in_threadpool(relaying.take, service.aggregator, owner, study, step, number)
-    return service.answer(request, found)
+    return service.answer(request, await service.look(request, receiving.take, study, step, number))
 
 
-@router.post("/studies/{study}/progress", **_taking(Progress, "RESERVED, COMPUTED or WITHDRAWN"))
-async def progress(request: Request, service: Serving, study: StudyPath) -> Response:
-    def report(aggregator: Aggregator, owner: Owner, body: bytes, study: str) -> dict[str, str]:
-        state = validated(Progress, parsed(body), "report").state
-        allowed = (ContributionState.RESERVED, ContributionState.COMPUTED, ContributionState.WITHDRAWN)
-        if state not in allowed:
-            raise Fault(422, "unacceptable", "Only RESERVED, COMPUTED and WITHDRAWN are reported.")
-        return receiving.progress(aggregator, owner, state, study)
-
-    return await service.act(request, LARGEST_ENROLMENT, report, study)
+_acting("POST progress", "RESERVED, COMPUTED or WITHDRAWN", ProgressReport)
+_acting("PUT manifest", "Which chunks will come; answers which are missing", Signed)
 
 
-@router.put(
-    "/studies/{study}/manifest", **_taking(Signed, "Which chunks will come; answers which are missing")
-)
-async def manifest(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, LARGEST_DOCUMENT, receiving.manifest, study)
-
-
-@router.put(
-    "/studies/{study}/chunks/{number}",
-    openapi_extra=chunk_body(),
-    responses=responses(401, 404, 409, 413, 422, 426, 507),
-    summary="One chunk; sending it again changes nothing",
+@_route(
+    "PUT /studies/{study}/chunks/{number}",
+    "One chunk; sending it again changes nothing",
+    *(*_USUAL, 507),
+    body=_CHUNK,
 )
 async def chunk(
     request: Request, service: Serving, study: StudyPath, number: Annotated[int, Path(ge=0, lt=MOST_CHUNKS)]
@@ -197,65 +225,41 @@ async def chunk(
     return await service.act(request, LARGEST_CHUNK, receiving.chunk, study, number)
 
 
-@router.post(
-    "/studies/{study}/seal",
-    openapi_extra=SIGNED,
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="Verify all chunks; answers with a signed receipt",
-)
-async def seal(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, 0, receiving.seal, study)
+_acting("POST seal", "Verify all chunks; answers with a signed receipt")
 
 
-@router.get(
-    "/studies/{study}/certificate",
-    openapi_extra=SIGNED,
-    responses=responses(401, 404, 409, 422, 426),
-    summary="The certificate of the joined release, signed by the aggregator",
+@_route(
+    "GET /studies/{study}/certificate",
+    "The certificate of the joined release, signed by the aggregator",
+    *(401, 404, 409, 422, 426),
 )
 async def certificate(request: Request, service: Serving, study: StudyPath) -> Response:
-    owner, _ = await service.speaker(request, 0, acting=False)
-    row = await run_in_threadpool(receiving.released, service.aggregator, owner, study)
-    assert row.certificate is not None
+    row = await service.look(request, receiving.released, study)
     return service.answer(request, parsed(row.certificate.encode()))
 
 
-@router.get(
-    "/studies/{study}/release",
-    openapi_extra=SIGNED,
-    responses=responses(401, 404, 409, 422, 426, content="application/vnd.apache.parquet"),
-    summary="The joined table (Parquet); its hash is on the certificate",
+@_route(
+    "GET /studies/{study}/release",
+    "The joined table (Parquet); its hash is on the certificate",
+    *(401, 404, 409, 422, 426),
+    gives=_PARQUET,
 )
 async def release(request: Request, service: Serving, study: StudyPath) -> Response:
-    owner, _ = await service.speaker(request, 0, acting=False)
-    await run_in_threadpool(receiving.released, service.aggregator, owner, study)
+    await service.look(request, receiving.released, study)
     path = service.aggregator.release(study)
-    return FileResponse(
-        path, media_type="application/vnd.apache.parquet", headers={"Cache-Control": "no-store"}
-    )
+    return FileResponse(path, media_type=_PARQUET, headers={"Cache-Control": "no-store"})
 
 
-@router.post(
-    "/studies/{study}/closed",
-    openapi_extra=SIGNED,
-    responses=responses(401, 404, 409, 413, 422, 426),
-    summary="The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
+_acting(
+    "POST closed",
+    "The owner knows how the study ended and holds its copy: `desired` leaves it out from now on",
 )
-async def closed(request: Request, service: Serving, study: StudyPath) -> Response:
-    return await service.act(request, 0, receiving.close, study)
 
 
-@router.post(
-    "/leave",
-    openapi_extra=SIGNED,
-    responses=responses(401, 409, 413, 426),
-    summary="Withdraw from everything that is not delivered; this key is not accepted again",
+@_route(
+    "POST /leave",
+    "Withdraw from everything that is not delivered; this key is not accepted again",
+    *(401, 409, 413, 426),
 )
 async def leave_route(request: Request, service: Serving) -> Response:
-    def go(aggregator: Aggregator, owner: Owner, _: bytes) -> dict[str, str]:
-        receiving.withdraw_all(aggregator, owner)
-        with aggregator.database.writing() as connection:
-            leave(connection, owner)
-        return {"owner": owner.name, "state": "left"}
-
-    return await service.act(request, 0, go)
+    return await service.act(request, 0, receiving.leave_all)

@@ -123,7 +123,7 @@ def _trouble(aggregator: Aggregator, study: str, kind: str) -> None:
 def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
     """Steps 1–3: enough owners approve, and their attributes fit together."""
     study = row.study
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     approved = [part for part in parts if part.state is _C.APPROVED]
     reason = disagreement(study, {part.name: part.signed_answer(keys[part.name])[1] for part in approved})
     reason = reason or _too_few(row, parts)
@@ -139,7 +139,7 @@ def _answers(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -
 def _collect(aggregator: Aggregator, row: StudyRow, parts: list[Contribution]) -> bool:
     """Steps 4–6 are the owners'. Look at what they delivered, and see whether that was all."""
     study = row.study
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     for part in parts:
         if part.state is _C.DELIVERED:
             wrong = wrong_content(aggregator, study, part, keys[part.name])

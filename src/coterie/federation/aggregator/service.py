@@ -1,22 +1,194 @@
-"""What the routes share: the aggregator, who speaks, limited bodies, and answers that are signed."""
+"""What the routes share: who speaks, limited bodies, signed answers, and the long poll that tells owners what is wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec
+import asyncio
+import json
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from coterie.federation.aggregator.authentication import Asked, Authentication, require_version
-from coterie.federation.aggregator.faults import Fault
-from coterie.federation.aggregator.home import Aggregator
-from coterie.federation.aggregator.long_poll import Bell
+from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.documents import wire
-from coterie.federation.documents.canonical import canonical
-from coterie.federation.storage.parties import Owner
+from coterie.federation.documents.wire import StudyState, canonical, sha256
+from coterie.federation.secrets.keys import fingerprint, verify
+from coterie.federation.storage.parties import (
+    Owner,
+    current_session,
+    fresh,
+    hold_session,
+    note,
+    owner_by_key,
+    parcels_there,
+)
+from coterie.federation.storage.studies import contributions_by, study_row
 
-P = ParamSpec("P")
+# Who speaks? Every request is signed; what is wrong with it is told to nobody but the diary.
+
+_NONCE = re.compile(r"[A-Za-z0-9_-]{16,64}")
+_SESSION = re.compile(r"[A-Za-z0-9_-]{16,64}|")
+_AUDITED_A_MINUTE = 60
+NO_DETAIL = "The request is not accepted."  # whoever guesses must not learn which part was wrong
+
+
+@dataclass(frozen=True)
+class SignedRequest:
+    """The parts of a request that count."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def require_version(headers: Mapping[str, str]) -> None:
+    offered = headers.get(wire.PROTOCOL, "")
+    if wire.common_version(offered) is None:
+        both = {"ours": f"{wire.PROTOCOL_MINIMUM}-{wire.PROTOCOL_MAXIMUM}", "yours": offered[:20]}
+        advice = "Install a Coterie that speaks one of ours."
+        raise Fault(426, "protocol", "There is no common protocol version.", advice, **both)
+
+
+def signed_by(asked: SignedRequest, aggregator: Aggregator) -> str:
+    """The key that signed this request, at about this time, to this aggregator. Says nothing about who has it."""
+    headers = asked.headers
+    sent = headers.get(wire.TIME, "")
+    try:
+        skew = abs((wire.moment(sent) - wire.now()).total_seconds())
+    except ValueError:
+        raise Fault(401, "unauthorised", NO_DETAIL) from None
+    if skew > wire.CLOCK_TOLERANCE_SECONDS:
+        both = {"yours": wire.stamp(wire.moment(sent)), "ours": wire.stamp(wire.now())}
+        problem = "Your clock and ours differ by more than two minutes."
+        raise Fault(401, "clock", problem, "Set the clock (NTP), then try again.", **both)
+    key, nonce, session = (headers.get(name, "") for name in (wire.KEY, wire.NONCE, wire.SESSION))
+    text = wire.request_text(
+        asked.method, asked.target, asked.body, nonce, sent, session, aggregator.keys.public
+    )
+    if (
+        not _NONCE.fullmatch(nonce)
+        or not _SESSION.fullmatch(session)
+        or not verify(key, "request", text, headers.get(wire.SIGNATURE, ""))
+    ):
+        raise Fault(401, "unauthorised", NO_DETAIL)
+    return key
+
+
+class Authentication:
+    """Knows the owners, their nonces and their processes."""
+
+    def __init__(self, aggregator: Aggregator) -> None:
+        self.aggregator = aggregator
+        # Requests open at this moment, by owner and process: someone who is on the line has not ended.
+        self.presence: Counter[tuple[int, str]] = Counter()
+        self._minute = (0, 0)
+
+    def owner(self, asked: SignedRequest) -> Owner:
+        try:
+            key = signed_by(asked, self.aggregator)
+            with self.aggregator.database.noting() as connection:
+                owner = owner_by_key(connection, key)
+                known = owner is not None and owner.left is None
+                if not known or not fresh(connection, key, asked.headers[wire.NONCE]):
+                    raise Fault(401, "unauthorised", NO_DETAIL)
+        except Fault as fault:
+            try:
+                shown = fingerprint(asked.headers.get(wire.KEY, ""))
+            except ValueError:
+                shown = "none"
+            self.turned_away(key=shown, method=asked.method, error=str(fault.content["error"]))
+            raise
+        assert owner is not None
+        return owner
+
+    def act(self, owner: Owner, headers: Mapping[str, str]) -> None:
+        """Only one process at a time may change anything for an owner."""
+        session, replaces = headers.get(wire.SESSION, ""), headers.get(wire.REPLACES, "")
+        database = self.aggregator.database
+        allowed = False
+        if session:
+            with database.noting() as connection:
+                current = current_session(connection, owner)
+                busy = current is not None and self.presence[owner.id, current] > 0
+                allowed = hold_session(connection, owner, session, replaces, busy=busy)
+        if not allowed:
+            with database.writing() as connection:
+                active = (current or "")[:8] if session else ""
+                note(connection, "second process", owner=owner.name, active=active, turned_away=session[:8])
+            raise Fault(
+                409,
+                "active elsewhere",
+                "Another process acts with this owner's key.",
+                "Stop one of them. If you know of none, the key was copied: leave, and join anew.",
+            )
+
+    def turned_away(self, **content: str) -> None:
+        """Into the diary; at most so many lines a minute, for strangers must not be able to fill the disk."""
+        minute, count = self._minute
+        this = int(time.monotonic() // 60)
+        self._minute = (this, count + 1 if minute == this else 1)
+        if self._minute[1] <= _AUDITED_A_MINUTE:
+            with self.aggregator.database.writing() as connection:
+                note(connection, "turned away", **content)
+
+
+# The long poll of owners: what is wanted of each, and the bell that wakes them when a contribution or a study moved.
+
+
+class Bell:
+    """With hundreds of owners, waking all of them at every chunk of one would be most of the work."""
+
+    def __init__(self) -> None:
+        self._events: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def ring(self, owner: int) -> None:
+        self._events.pop(owner, asyncio.Event()).set()
+
+    def ring_all(self) -> None:
+        for owner in list(self._events):
+            self.ring(owner)
+
+    async def heard(self, owner: int, seconds: float) -> None:
+        """Return at the next ring for this owner, or after so many seconds."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._events[owner].wait(), seconds)
+
+
+# What the aggregator wants of one owner: always the whole picture, never an event, so nothing can be missed.
+
+
+def desired(aggregator: Aggregator, owner: Owner) -> dict[str, Any]:
+    """Every study that this owner has not closed, with its state and what the aggregator holds of the contribution."""
+    found = []
+    with aggregator.database.reading() as connection:
+        for contribution in contributions_by(connection, owner.id):
+            row = study_row(connection, contribution.study)
+            if row is None or row.state is StudyState.DRAFT:
+                continue
+            found.append(
+                {
+                    "id": row.id,
+                    "study": row.signed.content(),
+                    "state": row.state.value,
+                    "reason": row.reason,
+                    "attention": row.attention,
+                    "contribution": contribution.state.value,
+                    "contribution_reason": contribution.reason,
+                    "parcels": parcels_there(connection, row.id) if row.study.blinded else None,
+                    "group_key": json.loads(row.group_key) if row.group_key else None,
+                    "receipt": json.loads(contribution.receipt) if contribution.receipt else None,
+                    "release": row.release,
+                }
+            )
+    content = {"owner": owner.name, "studies": found}
+    return {"version": sha256(canonical(content))[:32], **content}
 
 
 class Service:
@@ -25,17 +197,13 @@ class Service:
         self.authentication = Authentication(aggregator)
         self.bell = Bell()
 
-    async def asked(self, request: Request, limit: int) -> Asked:
+    async def asked(self, request: Request, limit: int) -> SignedRequest:
         """The request with its whole body, which may not be longer than `limit`."""
         require_version(request.headers)
-        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        raw = request.scope.get("raw_path")
-        if raw:
-            query = request.scope.get("query_string", b"")
-            target = raw.decode("ascii", "replace") + (
-                f"?{query.decode('ascii', 'replace')}" if query else ""
-            )
-        return Asked(request.method, target, request.headers, await body(request, limit))
+        query = request.scope.get("query_string", b"")
+        raw = (request.scope.get("raw_path") or request.url.path.encode()) + (b"?" + query if query else b"")
+        target = raw.decode("ascii", "replace")
+        return SignedRequest(request.method, target, request.headers, await body(request, limit))
 
     async def speaker(self, request: Request, limit: int, *, acting: bool) -> tuple[Owner, bytes]:
         asked = await self.asked(request, limit)
@@ -44,18 +212,15 @@ class Service:
             await run_in_threadpool(self.authentication.act, owner, request.headers)
         return owner, asked.body
 
-    async def act(
-        self,
-        request: Request,
-        limit: int,
-        do: Callable[Concatenate[Aggregator, Owner, bytes, P], Any],
-        /,
-        *parts: P.args,
-        **named: P.kwargs,
-    ) -> Response:
+    async def look(self, request: Request, do: Callable[..., Any], *parts: Any) -> Any:
+        """Something that an owner asks for, whichever of its processes."""
+        owner, _ = await self.speaker(request, 0, acting=False)
+        return await run_in_threadpool(do, self.aggregator, owner, *parts)
+
+    async def act(self, request: Request, limit: int, do: Callable[..., Any], *parts: Any) -> Response:
         """Something that an owner does: signed, by its one active process. Studies that it moves are seen by tending."""
         owner, content = await self.speaker(request, limit, acting=True)
-        result = await run_in_threadpool(do, self.aggregator, owner, content, *parts, **named)
+        result = await run_in_threadpool(do, self.aggregator, owner, content, *parts)
         self.bell.ring(owner.id)
         return self.answer(request, result)
 

@@ -15,9 +15,9 @@ from starlette.concurrency import run_in_threadpool
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
-from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import KIND, FederatedCertificate
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import PAGE_HEADERS, now, signed_from, stamp
+from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import entries, known_token
 from coterie.federation.storage.studies import (
     Contribution,
@@ -26,7 +26,6 @@ from coterie.federation.storage.studies import (
     contributions_of,
     study_row,
 )
-from coterie.federation.storage.tables import chunks
 from coterie.schema.exact import as_text
 
 
@@ -68,7 +67,7 @@ def _study(connection: Connection, row: StudyRow) -> dict[str, Any]:
         "attributes": [attribute.name for attribute in study.attributes],
         "deadline": study.deadline,
         "minimum": study.minimum,
-        "release": {"sha256": row.release_sha256, "size": row.release_size} if row.release_sha256 else None,
+        "release": row.release,
         "guarantee": guarantee,
         "owners": [_part(connection, row, part) for part in contributions_of(connection, row.id)],
     }
@@ -102,13 +101,6 @@ _pages = Environment(
     loader=FileSystemLoader(FilePath(__file__).parent / "templates"),
     autoescape=select_autoescape(default=True),
 )
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 @router.get("/")
@@ -137,14 +129,14 @@ async def sign_in(request: Request, service: Serving) -> Response:
     if not await run_in_threadpool(_known, service, token):
         await run_in_threadpool(lambda: service.authentication.turned_away(page="status", error="token"))
         return _page("sign_in.html", status=403, failed=True)
-    response = RedirectResponse("/", 303, headers=_HEADERS)
+    response = RedirectResponse("/", 303, headers=PAGE_HEADERS)
     response.set_cookie(_COOKIE, token, secure=True, httponly=True, samesite="strict", max_age=8 * 3600)
     return response
 
 
 @router.post("/sign-out")
 async def sign_out() -> Response:
-    response = RedirectResponse("/", 303, headers=_HEADERS)
+    response = RedirectResponse("/", 303, headers=PAGE_HEADERS)
     response.delete_cookie(_COOKIE)
     return response
 
@@ -162,4 +154,4 @@ def _known(service: Service, token: str) -> bool:
 
 
 def _page(name: str, status: int = 200, **content: Any) -> HTMLResponse:
-    return HTMLResponse(_pages.get_template(name).render(**content), status, _HEADERS)
+    return HTMLResponse(_pages.get_template(name).render(**content), status, PAGE_HEADERS)

@@ -1,23 +1,48 @@
-"""What owners and aggregator sign about a study: answers, group keys, parcels, manifests, receipts."""
+"""What owners and aggregator send each other: invitations, answers, group keys, parcels, manifests, chunks, receipts."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
-from coterie.federation.documents.canonical import Document, signed_from
-from coterie.federation.documents.study import AttributeName, Moment, OwnerName, Study, StudyId
+from coterie.federation.documents.study import (
+    AttributeName,
+    Moment,
+    OwnerName,
+    PublicKey,
+    Study,
+    StudyAttribute,
+    StudyId,
+)
 from coterie.federation.documents.wire import (
+    CHUNK_BYTES,
     LARGEST_CHUNK,
+    LARGEST_UNPACKED_CHUNK,
     MOST_CHUNKS,
     MOST_PARCELS,
     MOST_ROWS_IN_CHUNK,
     POINTS_IN_PARCEL,
+    Document,
+    parsed,
+    sha256,
+    signed_from,
+    validated,
 )
 from coterie.federation.errors import FederationError
-from coterie.promise.certificate import Promised
+from coterie.federation.secrets.blinding import COLUMN, LENGTH
+from coterie.promise.certificate import CertifiedPromise
+from coterie.schema.attributes import AttributeType
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Figure = Literal["requested", "remaining", "limit", "count"]
@@ -39,7 +64,7 @@ class Answer(Document):
     decision: Literal["approve", "refuse"]
     attributes: Annotated[tuple[AttributeName, ...], Field(max_length=1000)] = ()
     disjoint: bool = False
-    promise: Promised | None = None  # studies of protocol 2
+    promise: CertifiedPromise | None = None  # studies of protocol 2
     rows_public: bool = False
     reason: Text | None = None
     figures: dict[Figure, Annotated[str, Field(max_length=100)]] = Field(default_factory=dict)
@@ -82,7 +107,7 @@ class GroupKey(Document):
     sealed: Annotated[tuple[SealedKey, ...], Field(max_length=1000)]
 
 
-class Step(StrEnum):
+class ExchangeStep(StrEnum):
     BLINDED = "blinded"  # an owner's ids, blinded with its key, in ascending order
     RETURNED = "returned"  # the other owner's, blinded again, in the order in which they came
 
@@ -94,7 +119,7 @@ class Parcel(Document):
     study: StudyId
     owner: OwnerName
     to: OwnerName
-    step: Step
+    step: ExchangeStep
     number: Annotated[int, Field(ge=0, lt=MOST_PARCELS)]
     count: Annotated[int, Field(ge=1, le=MOST_PARCELS)]
     sealed: Annotated[str, Field(max_length=2 * 32 * POINTS_IN_PARCEL)]
@@ -142,3 +167,149 @@ def opened_group_key(text: str, study: Study) -> GroupKey:
     if lead is None:
         raise FederationError("The study has no lead owner.", "Ask the aggregator's administrator.")
     return signed_from(text).opened("group key", GroupKey, key=lead.key)
+
+
+# A one-time invitation: where the aggregator is, which keys to pin, and a secret that works once.
+
+_PREFIX = "coterie-invitation:"
+
+
+class Invitation(Document):
+    coterie_invitation: Literal[1] = 1
+    owner: OwnerName
+    url: Annotated[str, Field(pattern=r"^https://[^\s/]+$", max_length=300)]
+    aggregator: PublicKey
+    tls: Annotated[str, Field(max_length=5000)]  # the certificate to pin, PEM
+    token: Annotated[str, Field(min_length=20, max_length=100)]
+    expires: Moment
+
+    def to_text(self) -> str:
+        return _PREFIX + base64.urlsafe_b64encode(self.canonical()).decode().rstrip("=")
+
+    @classmethod
+    def from_text(cls, text: str) -> Invitation:
+        body = "".join(text.split())
+        if not body.startswith(_PREFIX) or len(body) > 20_000:
+            raise FederationError(
+                "This is not an invitation.",
+                "Give the text (or file) that `coterie aggregator invite` wrote.",
+            )
+        body = body.removeprefix(_PREFIX)
+        try:
+            raw = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+        except (binascii.Error, ValueError):
+            raise FederationError("The invitation is damaged.", "Copy it whole, or ask again.") from None
+        return validated(cls, parsed(raw), "invitation")
+
+
+class Enrolment(Document):
+    """What the owner sends once: the secret, and both public keys. The request is signed with the new key."""
+
+    token: Annotated[str, Field(min_length=20, max_length=100)]
+    key: PublicKey
+    sealing_key: PublicKey
+
+
+def token_hash(token: str) -> str:
+    """Tokens have 256 random bits, so one round of hashing is enough to store them by."""
+    return hashlib.sha256(b"coterie token\n" + token.encode()).hexdigest()
+
+
+# Contributions in pieces: tables to Parquet (zstd) of about 4 MB, and back with every claim checked.
+
+_TYPES = {
+    AttributeType.CONTINUOUS: pa.float64(),
+    AttributeType.INTEGER: pa.int64(),
+    AttributeType.DATE: pa.date32(),
+    AttributeType.TIMESTAMP: pa.timestamp("us", "UTC"),
+    AttributeType.ORDINAL: pa.string(),
+    AttributeType.CATEGORICAL: pa.string(),
+    AttributeType.BOOLEAN: pa.bool_(),
+}
+
+
+def arrow_schema(attributes: Sequence[StudyAttribute], *, pseudonymous: bool) -> pa.Schema:
+    """One type per attribute, whatever each owner's files use."""
+    fields = [pa.field(a.name, _TYPES[a.type], nullable=False) for a in attributes]
+    if pseudonymous:
+        fields.insert(0, pa.field(COLUMN, pa.binary(LENGTH), nullable=False))
+    return pa.schema(fields)
+
+
+def as_sent(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The released table in the types of the study."""
+    columns = []
+    for field in schema:
+        column, moment = table.column(field.name), pa.types.is_timestamp(field.type)
+        columns.append(pc.assume_timezone(column, "UTC") if moment else column.cast(field.type))
+    return pa.table(columns, schema=schema)
+
+
+def packed(table: pa.Table, target: int = CHUNK_BYTES) -> Iterator[tuple[Chunk, bytes]]:
+    """Pieces of about `target` bytes. Deterministic: the same table gives the same pieces."""
+    sample = table.slice(0, min(table.num_rows, 50_000))
+    per_row = max(len(_parquet(sample)) / sample.num_rows, 0.01)
+    rows = max(1, min(int(target / per_row), MOST_ROWS_IN_CHUNK))
+    for start in range(0, table.num_rows, rows):
+        part = table.slice(start, rows)
+        data = _parquet(part)
+        while len(data) > LARGEST_CHUNK and part.num_rows > 1:  # a part far denser than the first
+            yield from packed(part, target // 2)
+            break
+        else:
+            yield Chunk(sha256=sha256(data), size=len(data), rows=part.num_rows), data
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", write_page_index=False, store_schema=False)
+    return sink.getvalue()
+
+
+def unpacked(path: Path, claimed: Chunk, schema: pa.Schema) -> pa.Table:
+    """One received chunk. A hostile file is found by its header, before anything is unpacked."""
+    try:
+        file = pq.ParquetFile(path)
+        header = file.metadata
+        size = sum(header.row_group(group).total_byte_size for group in range(header.num_row_groups))
+        if size > LARGEST_UNPACKED_CHUNK or header.num_rows != claimed.rows:
+            raise _wrong_chunk("its header does not fit the manifest")
+        if file.schema_arrow.names != schema.names:
+            raise _wrong_chunk("its columns are not those of the study")
+        if [field.type for field in file.schema_arrow] != [field.type for field in schema]:
+            raise _wrong_chunk("a column has another type than the study says")
+        table = file.read()
+    except (pa.ArrowException, OSError):
+        raise _wrong_chunk("it is not a Parquet file that can be read") from None
+    if table.num_rows != claimed.rows or any(column.null_count for column in table.columns):
+        raise _wrong_chunk("it misses values or rows")
+    return table.cast(schema)
+
+
+def require_domain(table: pa.Table, attributes: Sequence[StudyAttribute]) -> None:
+    """Values that no owner who followed the protocol could send. Named by column only."""
+    for attribute in attributes:
+        column = table.column(attribute.name)
+        declared = attribute.as_attribute()
+        if declared.domain is not None:
+            numbers = _numbers(column)
+            low, high = pc.less(numbers, declared.domain.lower), pc.greater(numbers, declared.domain.upper)
+            outside = pc.or_(pc.or_(low, high), pc.is_nan(numbers))
+        elif attribute.labels is not None:
+            outside = pc.invert(pc.is_in(column, pa.array(attribute.labels, pa.string())))
+        else:
+            continue
+        if pc.any(outside).as_py():
+            raise _wrong_chunk(f"column '{attribute.name}' has values outside the declared domain")
+
+
+def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32()).cast(pa.float64())
+    if pa.types.is_timestamp(column.type):
+        return pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), 1e6)
+    return column.cast(pa.float64(), safe=False)
+
+
+def _wrong_chunk(reason: str) -> FederationError:
+    return FederationError(f"A chunk of the contribution is wrong: {reason}.", "Ask the owner what it sent.")

@@ -13,13 +13,12 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler, owner_seed
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.answers import Answer
-from coterie.federation.documents.canonical import Document, Signed
 from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import Document, Signed, now, stamp
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.certificate import Certificate, Digest, Promised
+from coterie.promise.certificate import Certificate, CertifiedPromise, Digest
 from coterie.promise.signing import check_signature
 from coterie.promise.terms import facts_of
 from coterie.schema.exact import as_text, parse_epsilon
@@ -58,24 +57,22 @@ _AT_ALL_OWNERS = (
 def nominal(study: Study, owners: Mapping[str, bool]) -> tuple[Fraction, str]:
     """ε of the whole for the owners that took part (name → signed disjointness), and the rule that gives it."""
     charges = [study.charge(owner) for owner in owners]
+    rule = "Σ ε_j: not every owner signed that its people are at no other owner"
     if study.vertical:
-        return sum(
-            charges, Fraction(0)
-        ), "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
-    if owners and all(owners.values()):
-        return (
-            max(charges),
-            "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all",
-        )
-    return (
-        sum(charges, Fraction(0)),
-        "Σ ε_j: not every owner signed that its people are at no other owner",
-    )
+        rule = "Σ ε_j: sequential composition (Del Vasto-Terrientes et al., Theorem 1)"
+    elif owners and all(owners.values()):
+        rule = "max ε_j: parallel composition (Del Vasto-Terrientes et al., Theorem 2), disjointness signed by all"
+        return max(charges), rule
+    return sum(charges, Fraction(0)), rule
 
 
 def composed(
-    study: Study, owners: Mapping[str, bool], promises: Mapping[str, Promised], *, membership: bool = True
-) -> Promised:
+    study: Study,
+    owners: Mapping[str, bool],
+    promises: Mapping[str, CertifiedPromise],
+    *,
+    membership: bool = True,
+) -> CertifiedPromise:
     """The guarantee of the joined table, from each owner's.
 
     `membership=False`: as certificates of version 1 had it, which did not state the condition where ε were added.
@@ -99,7 +96,7 @@ def composed(
     if study.vertical and weakest.scope != "the released rows":
         label += ". The join shows which records share groups across owners; no promise covers that"
     assumptions = dict.fromkeys(text for part in parts for text in part.assumptions)
-    return Promised(
+    return CertifiedPromise(
         model=weakest.model,
         value=value,
         status=status,
@@ -112,7 +109,7 @@ def composed(
     )
 
 
-def _parts(owners: Mapping[str, bool], promises: Mapping[str, Promised]) -> str:
+def _parts(owners: Mapping[str, bool], promises: Mapping[str, CertifiedPromise]) -> str:
     """What each owner promised: one sentence if all promised the same, else who promised what."""
     found: dict[str, list[str]] = {}
     for owner in owners:
@@ -153,7 +150,7 @@ class FederatedCertificate(Document):
     study: Signed
     epsilon: str
     rule: str
-    guarantee: Promised
+    guarantee: CertifiedPromise
     owners: tuple[OwnerPart, ...]
     absent: tuple[str, ...]
     rows: int
@@ -252,7 +249,7 @@ def verified(signed: Signed, aggregator: str) -> FederatedCertificate:
     """The certificate, if the aggregator with this key signed it, the owners signed theirs, and they fit together."""
     certificate = signed.opened(KIND, FederatedCertificate, key=aggregator)
     study = certificate.study.opened(STUDY, Study, key=aggregator)
-    keys = {entry.owner: entry.key for entry in study.roster}
+    keys = study.keys
     names = [part.owner for part in certificate.owners]
     if sorted([*names, *certificate.absent]) != sorted(keys):
         raise _wrong("it does not name every owner of the study once")
@@ -277,7 +274,7 @@ def _answer(part: OwnerPart, study: Study, key: str) -> Answer:
     return answer
 
 
-def _part(part: OwnerPart, answer: Answer, study: Study) -> Promised:
+def _part(part: OwnerPart, answer: Answer, study: Study) -> CertifiedPromise:
     """What this owner signed that its part promises."""
     charge = as_text(study.charge(part.owner))
     if part.epsilon != charge:
@@ -333,13 +330,13 @@ def part_guarantee(study: Study, owner: str, records: int) -> Guarantee:
     )
 
 
-def part_promise(study: Study, owner: str, records: int) -> Promised:
+def part_promise(study: Study, owner: str, records: int) -> CertifiedPromise:
     """Every entry that would differ for another number of rows is withheld, whichever method wrote it."""
     found = asdict(part_guarantee(study, owner, records))
     others = [asdict(part_guarantee(study, owner, number)) for number in (2 * study.k, 2 * records + study.k)]
     for other in others:
         found = _common(found, other)
-    return Promised.model_validate(found)
+    return CertifiedPromise.model_validate(found)
 
 
 def _common(one: Any, other: Any) -> Any:

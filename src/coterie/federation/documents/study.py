@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
@@ -11,8 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.canonical import Document, sha256
-from coterie.federation.documents.wire import moment
+from coterie.federation.documents.wire import Document, moment, sha256
 from coterie.federation.secrets.keys import raw_key
 from coterie.methods import WITHDRAWN, get_method
 from coterie.schema.attributes import (
@@ -20,7 +20,6 @@ from coterie.schema.attributes import (
     AttributeType,
     Categories,
     Domain,
-    Missing,
     Order,
     Outside,
     Role,
@@ -43,14 +42,14 @@ def _epsilon(text: str) -> str:
     return text
 
 
-def _time(text: str) -> str:
-    moment(text)
-    return text
+def _checked(check: Callable[[str], object]) -> AfterValidator:
+    """The text as it is, if the check does not raise ValueError."""
 
+    def same(text: str) -> str:
+        check(text)
+        return text
 
-def _key(text: str) -> str:
-    raw_key(text)
-    return text
+    return AfterValidator(same)
 
 
 def _plain_name(text: str) -> str:
@@ -60,8 +59,8 @@ def _plain_name(text: str) -> str:
 
 
 Epsilon = Annotated[str, Field(max_length=100), AfterValidator(_epsilon)]
-Moment = Annotated[str, Field(max_length=40), AfterValidator(_time)]
-PublicKey = Annotated[str, AfterValidator(_key)]
+Moment = Annotated[str, Field(max_length=40), _checked(moment)]
+PublicKey = Annotated[str, _checked(raw_key)]
 OwnerName = Annotated[str, AfterValidator(_plain_name)]
 StudyId = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 AttributeName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -110,18 +109,9 @@ class StudyAttribute(Document):
         domain = None
         if self.lower is not None:
             domain = Domain.model_validate({"lower": self.lower, "upper": self.upper})
-        return Attribute(
-            name=self.name,
-            type=self.type,
-            role=Role.PROTECT,
-            domain=domain,
-            categories=categories,
-            decimals=self.decimals,
-            unit=self.unit,
-            weight=parse_epsilon(self.weight, "weight"),
-            missing=Missing.ERROR,
-            outside=self.outside,
-        )
+        same = {name: getattr(self, name) for name in ("name", "type", "decimals", "unit", "outside")}
+        weight = parse_epsilon(self.weight, "weight")
+        return Attribute(**same, role=Role.PROTECT, domain=domain, categories=categories, weight=weight)
 
 
 class Rostered(Document):
@@ -206,6 +196,11 @@ class Study(Document):
         return sha256(self.canonical())
 
     @property
+    def keys(self) -> dict[str, str]:
+        """Of each owner, the key that it signs with."""
+        return {entry.owner: entry.key for entry in self.roster}
+
+    @property
     def due(self) -> datetime:
         return moment(self.deadline)
 
@@ -248,11 +243,9 @@ class Study(Document):
         The one place that owner, aggregator and reader of a certificate ask.
         """
         share = self.share(owner)
-        return (
-            share
-            if self.method in WITHDRAWN
-            else get_method(self.method).cost(share, len(self.asked_of(owner)))
-        )
+        if self.method in WITHDRAWN:
+            return share
+        return get_method(self.method).cost(share, len(self.asked_of(owner)))
 
     @property
     def part_k(self) -> int:

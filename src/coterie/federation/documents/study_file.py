@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import ParameterError, nearest
-from coterie.federation.documents.canonical import validated
 from coterie.federation.documents.study import Join, Study, StudyAttribute
-from coterie.federation.documents.wire import moment, now, stamp
+from coterie.federation.documents.wire import moment, now, stamp, validated
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
 from coterie.methods import get_method
@@ -47,22 +46,15 @@ def study_from(content: Mapping[str, Any], aggregator: str, find: Find) -> Study
     schema = Schema.load({"attributes": content["attributes"]})
     roster = _roster(content["owners"], find)
     document = {
-        "title": content["title"],
+        "minimum": len(roster),
+        "join": Join.GROUP_KEY if content["fragmentation"] == "vertical" else None,
+        **{name: value for name, value in content.items() if name != "owners"},
         "aggregator": aggregator,
         "created": stamp(now()),
-        "fragmentation": content["fragmentation"],
-        "method": content["method"],
         "epsilon": as_text(parse_epsilon(content["epsilon"])),
-        "k": content["k"],
         "attributes": [_attribute(attribute).content() for attribute in schema.attributes],
-        "identifier": content.get("identifier"),
-        "join": content.get("join", Join.GROUP_KEY if content["fragmentation"] == "vertical" else None),
-        "lead": content.get("lead"),
         "roster": roster,
-        "minimum": content.get("minimum", len(roster)),
         "deadline": _deadline(content["deadline"]),
-        "at_deadline": content.get("at_deadline", "expire"),
-        "seed": content.get("seed"),
     }
     try:
         return validated(Study, document, "study")
@@ -94,16 +86,12 @@ def _attribute(attribute: Attribute) -> StudyAttribute:
         )
     domain = attribute.domain if kind.ranged is False else attribute.bounds()
     return StudyAttribute(
-        name=attribute.name,
-        type=kind,
+        **{name: getattr(attribute, name) for name in ("name", "type", "decimals", "unit", "outside")},
         lower=shown_bound(domain.lower, kind) if domain else None,
         upper=shown_bound(domain.upper, kind) if domain else None,
         labels=declared.labels if declared else None,
         order=declared.order if declared else None,
-        decimals=attribute.decimals,
-        unit=attribute.unit,
         weight=as_text(attribute.weight),
-        outside=attribute.outside,
     )
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from coterie.errors import CertificateError
-from coterie.federation.documents.canonical import signed_from
 from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
+from coterie.federation.documents.wire import signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.signing import check_signature, require_signer
-from coterie.promise.verification import digest_like
+from coterie.promise.signing import check_signature, released_digest, require_signer
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 
 AnyCertificate = Certificate | StatisticsCertificate | FederatedCertificate
@@ -93,7 +92,7 @@ def verify(
     found, signer, digest = read_any(path)
     if key is not None:
         require_signer(signer, str(key))
-    if digest_like(str(released), table, digest) != digest.value:
+    if released_digest(str(released), table, digest) != digest.value:
         raise CertificateError(
             "The release and the certificate do not belong together: the digests differ.",
             "The file was changed after it was certified, or this is another release's certificate.",
@@ -123,9 +122,9 @@ def read_any(path: Path) -> tuple[AnyCertificate, str | None, Digest]:
     if isinstance(content, dict) and "coterie_statistics_certificate" in content:
         statistics = StatisticsCertificate.from_json(data)
         # Signatures are over `canonical()` bytes, which both kinds of certificate have.
-        return statistics, check_signature(cast(Certificate, statistics), None), statistics.digest
+        return statistics, check_signature(cast(Certificate, statistics)), statistics.digest
     rows = Certificate.from_json(data)
-    return rows, check_signature(rows, None), rows.release.digest
+    return rows, check_signature(rows), rows.release.digest
 
 
 def superseded(certificate: AnyCertificate) -> str | None:

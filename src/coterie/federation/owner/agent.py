@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
-from coterie.federation.documents.wire import STUDY, StudyState
-from coterie.federation.errors import Conflict, NotAccepted, Unreachable, Untrusted
-from coterie.federation.owner import answering
+from coterie.federation.documents.answers import opened_group_key
+from coterie.federation.documents.study import Study
+from coterie.federation.documents.wire import STUDY, ContributionState, Signed, StudyState, validated
+from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
+from coterie.federation.owner import answering, computing
 from coterie.federation.owner import client as delivering
+from coterie.federation.owner.answering import prepare_table
 from coterie.federation.owner.client import AnswerFault, Client
-from coterie.federation.owner.home import Home
-from coterie.federation.owner.refusal import Refusal
-from coterie.federation.owner.steps import Say, Steps
-from coterie.federation.secrets.keys import NO_ROOM
+from coterie.federation.owner.computing import Exchange
+from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.policy import OwnerSource, Refusal
+from coterie.federation.secrets.blinding import Pseudonyms, pseudonyms
+from coterie.federation.secrets.keys import NO_ROOM, unseal
 
-_S = StudyState
+_C, _S = ContributionState, StudyState
+Say = Callable[[str, str | None, str], None]  # event, study, text
 _SHORTEST, _LONGEST = 0.5, 30.0
 
 
 class Agent:
-    """`say` hears what happens: an event, the study, a sentence."""
+    """`say` hears what happens: an event, the study, a sentence. `waiting` names the studies that a person has to decide."""
 
-    def __init__(self, home: Home, client: Client, say: Say, *, unattended: bool = False) -> None:
+    def __init__(self, home: OwnerHome, client: Client, say: Say, *, unattended: bool = False) -> None:
         self.home = home
         self.client = client
         self.say = say
-        self._steps = Steps(home, client, say, unattended=unattended)
+        self.unattended = unattended
+        self.waiting: set[str] = set()
+        self._asked: set[str] = set()
+        self._closed: set[str] = set()
         self._refused: set[str] = set()
+        self._settled = False
 
     def run(self, *, once: bool = False, until_done: bool = False) -> None:
         """Until stopped; or once; or until every study that we know of has come to its end."""
@@ -39,7 +50,7 @@ class Agent:
         while True:
             try:
                 # Somebody may decide at any time while a study waits, so the poll is short then.
-                wait = 0 if once else 2 if self._steps.waiting else wire.LONGEST_POLL_SECONDS
+                wait = 0 if once else 2 if self.waiting else wire.LONGEST_POLL_SECONDS
                 content = self.client.get(f"/v1/desired?after={version}&wait={wait}", patience=wait + 30.0)
                 quiet = self.round(content)
                 version = content["version"] if quiet else ""
@@ -63,11 +74,11 @@ class Agent:
     def round(self, content: dict[str, Any]) -> bool:
         """One look at all studies. True when there is nothing more to do until something changes."""
         quiet = True
-        self._steps.waiting.clear()
+        self.waiting.clear()
         for wanted in content["studies"]:
             self.home.journal.see(wanted["id"], wanted)
             try:
-                quiet = not self._steps.take(wanted) and quiet
+                quiet = not self.take(wanted) and quiet
             except Refusal as refused:
                 quiet = not self._refuse(wanted, refused) and quiet
             except (Unreachable, Untrusted, NotAccepted, Conflict):
@@ -105,6 +116,139 @@ class Agent:
             not STUDY[_S(wanted["state"])] and (wanted["state"] != _S.RELEASED or copied(wanted["id"]))
             for wanted in told
         )
+
+    # The next step for one study: answer, compute, deliver, fetch the copy, close. Each can be repeated after a kill.
+
+    def take(self, wanted: dict[str, Any]) -> bool:
+        """One step for one study; True if something was done, so that the next step may be due."""
+        study, state, mine = wanted["id"], _S(wanted["state"]), _C(wanted["contribution"])
+        if state is _S.RELEASED and not delivering.copied(self.home, study):
+            certificate = delivering.fetch_release(self.home, self.client, study)
+            self.say("released", study, f"{certificate.rows} rows; {certificate.guarantee.label}.")
+            return True
+        if not STUDY[state]:
+            # The copy is here if there is one. Said once: an older aggregator goes on telling us.
+            known = study in self._closed
+            self._closed.add(study)
+            return not known and delivering.close(self.client, study)
+        if state not in (_S.PUBLISHED, _S.COLLECTING):
+            return False
+        if mine is _C.INVITED:
+            return self._answer(wanted)
+        if mine in (_C.APPROVED, _C.RESERVED, _C.COMPUTED, _C.UPLOADING):
+            return self._contribute(wanted, state, mine)
+        return False
+
+    def _answer(self, wanted: dict[str, Any]) -> bool:
+        study = answering.opened_study(self.home, wanted["id"], wanted["study"])
+        source = answering.decision(self.home, study, unattended=self.unattended)
+        if source is None:
+            self.waiting.add(study.id)
+            if study.id not in self._asked:  # a study may wait for days: one line is enough
+                self._asked.add(study.id)
+                self.say(
+                    "waiting",
+                    study.id,
+                    f"'{study.title}' waits for your decision: coterie owner inspect {study.id[:12]}",
+                )
+            return False
+        answer, _ = answering.approve(self.home, study, source)
+        if not self.home.journal.decision(study.id):
+            # A policy said yes: remember with which table, so that a later change of the policy changes nothing.
+            self.home.journal.decide(study.id, {"decision": "approve", "source": source.content()})
+        self.client.post(f"/v1/studies/{study.id}/answer", answer.content())
+        self.home.journal.note("approved", study=study.id)
+        self.say("approved", study.id, f"'{study.title}'")
+        return True
+
+    def _contribute(self, wanted: dict[str, Any], state: StudyState, mine: ContributionState) -> bool:
+        study = answering.opened_study(self.home, wanted["id"], wanted["study"])
+        said = self.home.journal.decision(study.id)
+        if said is not None and said["decision"] == "refuse":
+            return self._take_back(study.id, str(said["reason"]), mine)
+        source = self._source(study)
+        if not self._settled:
+            computing.settle_ledger(self.home, source)
+            self._settled = True
+        acted = False
+        if study.lead == self.home.owner and wanted["group_key"] is None:
+            signed = answering.sealed_group_key(self.home, study)
+            self.client.put(f"/v1/studies/{study.id}/group-key", signed.canonical())
+            acted = True
+        if state is not _S.COLLECTING:
+            return acted
+        manifest = computing.finished(self.home, study.id)
+        if manifest is None:
+            if study.lead is not None and wanted["group_key"] is None:
+                return acted
+            answering.require_budget(self.home, study, source)
+            prepared = prepare_table(study, self.home.owner, source)
+            names: Pseudonyms | None = None
+            if study.blinded:
+                exchange = Exchange(self.home, self.client, study, wanted["parcels"] or {})
+                if exchange.advance(prepared):
+                    return True
+                if not exchange.finished():
+                    return False
+                prepared, names = exchange.common(prepared)
+            elif study.vertical:
+                assert prepared.ids is not None
+                names = pseudonyms(prepared.ids, self._group_key(study, wanted["group_key"]), study.id)
+            computing.contribute(
+                self.home, study, source, prepared, names, lambda: self._report_reserved(study.id, mine)
+            )
+            manifest = computing.finished(self.home, study.id)
+            assert manifest is not None
+            self.say(
+                "computed", study.id, "protected and charged once; from now on only these bytes are sent."
+            )
+        self._deliver(study.id, manifest, mine)
+        return True
+
+    def _take_back(self, study: str, reason: str, mine: ContributionState) -> bool:
+        """A person changed its mind: refuse while nothing is drawn, withdraw what is."""
+        if mine in (_C.APPROVED, _C.RESERVED) and computing.finished(self.home, study) is None:
+            raise Refusal(reason)
+        delivering.report(self.client, study, _C.WITHDRAWN)
+        self.home.journal.note("withdrawn", study=study, reason=reason)
+        self.say("withdrawn", study, f"{reason}. What was charged stays charged.")
+        return True
+
+    def _deliver(self, study: str, manifest: Signed, mine: ContributionState) -> None:
+        # The reports may have been lost with the process that owed them: catch up in order.
+        if mine is _C.APPROVED:
+            delivering.report(self.client, study, _C.RESERVED)
+        if mine in (_C.APPROVED, _C.RESERVED):
+            delivering.report(self.client, study, _C.COMPUTED)
+        delivering.deliver(self.home, self.client, study, manifest)
+        self.say("delivered", study, "the aggregator signed a receipt.")
+
+    def _report_reserved(self, study: str, mine: ContributionState) -> None:
+        """While ε is held. If it does not get through, it is made up for after the computation.
+
+        A "no" ends it here, where ε can still be given back: the study was cancelled, or ended, while we read the table.
+        """
+        if mine is _C.APPROVED:
+            try:
+                delivering.report(self.client, study, _C.RESERVED)
+            except Unreachable:
+                return
+
+    def _source(self, study: Study) -> OwnerSource:
+        said = self.home.journal.decision(study.id)
+        if said is None or said["decision"] != "approve":
+            raise FederationError(
+                "The approval of this study is not in the journal.", "Approve or withdraw it."
+            )
+        return validated(OwnerSource, said["source"], "decision")
+
+    def _group_key(self, study: Study, envelope: Any) -> bytes:
+        own = self.home.study(study.id) / "group.key"
+        if study.lead == self.home.owner:
+            return own.read_bytes()
+        key = opened_group_key(json.dumps(envelope), study)
+        sealed = next((entry.sealed for entry in key.sealed if entry.owner == self.home.owner), "")
+        return unseal(sealed, self.home.keys.sealing, study.id)
 
 
 def _storage(error: OSError) -> tuple[str, str]:

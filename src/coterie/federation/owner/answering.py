@@ -4,63 +4,126 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from coterie.errors import BudgetExceeded, CoterieError, LedgerError
+import pyarrow as pa
+
+from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
 from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
-from coterie.federation.documents.canonical import Signed, validated
 from coterie.federation.documents.certificate import part_guarantee, part_promise
 from coterie.federation.documents.study import KIND, Study
-from coterie.federation.documents.wire import now, stamp
+from coterie.federation.documents.wire import Signed, now, stamp, validated
 from coterie.federation.errors import FederationError
-from coterie.federation.owner.home import Home
-from coterie.federation.owner.policy import Policy, Source, read_policy
-from coterie.federation.owner.refusal import Refusal, refusal
-from coterie.federation.owner.table import Prepared, prepare_table
-from coterie.federation.secrets.blinding import new_group_key
+from coterie.federation.owner.home import OwnerHome
+from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy
+from coterie.federation.secrets.blinding import checked_ids, new_group_key
 from coterie.federation.secrets.keys import keep_private, seal, write_private
-from coterie.promise.loss import Model
+from coterie.methods import get_method
+from coterie.promise.loss import LossModel
 from coterie.promise.terms import loss_of
 from coterie.publication.ledger import Ledger, Purpose
+from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.table.checked import check
+from coterie.table.reading import read_table
+
+# The owner's own table, read and looked at before anything is reserved. What is wrong with it is told here only.
 
 
-def opened_study(home: Home, study: str, envelope: Any) -> Study:
+@dataclass(frozen=True)
+class Prepared:
+    """Only the attributes that the study asks for, under its names; and the ids, which never leave the owner."""
+
+    table: pa.Table
+    schema: Schema
+    ids: tuple[str, ...] | None
+
+
+def prepare_table(study: Study, owner: str, source: OwnerSource) -> Prepared:
+    try:
+        return _prepared(study, owner, source)
+    except CoterieError as error:
+        raise Refusal(UNFIT) from error
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        # Its own text may hold values.
+        kind = DataError(
+            f"The table cannot be used ({type(error).__name__}).", "Check its columns and types."
+        )
+        raise Refusal(UNFIT) from kind
+
+
+def _prepared(study: Study, owner: str, source: OwnerSource) -> Prepared:
+    schema = study.schema_for(owner)
+    # The owner's own column names, and no column that the study does not ask for, decide how cells are read.
+    named = schema.model_copy(
+        update={
+            "attributes": tuple(
+                a.model_copy(update={"name": source.columns.get(a.name, a.name)}) for a in schema.attributes
+            ),
+            "dialect": source.dialect,
+        }
+    )
+    table = read_table(source.data, table=source.table, query=source.query, schema=named)
+    columns = {}
+    for attribute in schema.attributes:
+        columns[attribute.name] = _column(table, source.columns.get(attribute.name, attribute.name))
+    identifier = source.identifier or study.identifier or ""
+    id_column = _column(table, identifier) if study.vertical else None
+    chosen = pa.table(columns)
+    if chosen.num_rows < 2 * study.k:
+        raise DataError("The table has fewer than 2k rows.", "The study needs more records, or a smaller k.")
+    check(chosen, schema)
+    get_method(study.method).check_k(study.part_k, chosen.num_rows)
+    return Prepared(chosen, schema, None if id_column is None else checked_ids(id_column, identifier))
+
+
+def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
+    found = table.column_names.count(name)
+    if found != 1:
+        raise DataError(
+            f"The table has {'no' if not found else 'more than one'} column '{name}'.",
+            "Name your own column with `columns` (policy) or --column.",
+        )
+    return table.column(name)
+
+
+def opened_study(home: OwnerHome, study: str, envelope: Any) -> Study:
     """The study as the aggregator signed it. Anything wrong with it is a reason to refuse, not to fail."""
     try:
         signed = validated(Signed, envelope, "study")
         opened = signed.opened(KIND, Study, key=home.aggregator)
     except FederationError as error:
-        raise refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
+        raise Refusal(f"the study cannot be accepted: {error.problem.rstrip('.')}") from None
     if opened.id != study:
-        raise refusal("the study was tampered with: its content does not have the hash that is its name")
+        raise Refusal("the study was tampered with: its content does not have the hash that is its name")
     if opened.aggregator != home.aggregator:
-        raise refusal("the study names another aggregator than the one that this owner pinned")
+        raise Refusal("the study names another aggregator than the one that this owner pinned")
     entry = opened.entry(home.owner)
     if entry is None or entry.key != home.keys.public or entry.sealing_key != home.keys.sealing_public:
-        raise refusal("the roster does not hold this owner with its own keys")
+        raise Refusal("the roster does not hold this owner with its own keys")
     return opened
 
 
-def decision(home: Home, study: Study, *, unattended: bool) -> Source | None:
+def decision(home: OwnerHome, study: Study, *, unattended: bool) -> OwnerSource | None:
     """Where the data are if the answer is yes, a Refusal if it is no, None while nobody has decided."""
     said = home.journal.decision(study.id)
     if said is not None:
         if said["decision"] == "refuse":
-            raise refusal(str(said["reason"]))
-        return validated(Source, said["source"], "decision")
+            raise Refusal(str(said["reason"]))
+        return validated(OwnerSource, said["source"], "decision")
     policy = read_policy(home.policy_file)
     if policy is None:
         if unattended:
-            raise refusal("this owner runs unattended and has no policy")
+            raise Refusal("this owner runs unattended and has no policy")
         return None
     policy.require(study, home.owner)
     _require_lifetime(home, policy)
-    return Source(**{name: getattr(policy, name) for name in Source.model_fields})
+    return OwnerSource(**{name: getattr(policy, name) for name in OwnerSource.model_fields})
 
 
-def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]:
+def approve(home: OwnerHome, study: Study, source: OwnerSource) -> tuple[Signed, Prepared]:
     """Step 2 of Del Vasto-Terrientes et al.: look at the table and the budget, then say which attributes are shared."""
     # Budget first: whoever cannot pay says nothing about the table.
     require_budget(home, study, source)
@@ -78,7 +141,7 @@ def approve(home: Home, study: Study, source: Source) -> tuple[Signed, Prepared]
     return Signed.of(answer, "answer", home.keys), prepared
 
 
-def refuse(home: Home, study: str, reason: Refusal) -> Signed:
+def refuse(home: OwnerHome, study: str, reason: Refusal) -> Signed:
     answer = Answer(
         study=study,
         owner=home.owner,
@@ -90,7 +153,7 @@ def refuse(home: Home, study: str, reason: Refusal) -> Signed:
     return Signed.of(answer, "answer", home.keys)
 
 
-def sealed_group_key(home: Home, study: Study) -> Signed:
+def sealed_group_key(home: OwnerHome, study: Study) -> Signed:
     """The lead owner's part: one key per study, made once, kept here, sealed to every other owner."""
     path = home.study(study.id) / "group-key.json"
     key_path = home.study(study.id) / "group.key"
@@ -109,7 +172,7 @@ def sealed_group_key(home: Home, study: Study) -> Signed:
     return signed
 
 
-def require_budget(home: Home, study: Study, source: Source) -> None:
+def require_budget(home: OwnerHome, study: Study, source: OwnerSource) -> None:
     if study.seed is not None:
         return
     # Neither ε nor the status depends on the number of records, which is not known before the table is opened.
@@ -125,9 +188,9 @@ def require_budget(home: Home, study: Study, source: Source) -> None:
         balance = book.balance(source.population)
         left, limit = balance.remaining, balance.lifetime
         individual = balance.individual_remaining
-        if individual is not None and (purpose.loss.model is Model.IDP or individual < left):
+        if individual is not None and (purpose.loss.model is LossModel.IDP or individual < left):
             left, limit = individual, balance.terms.individual_lifetime or Fraction(0)
-        raise refusal(
+        raise Refusal(
             "the population's lifetime budget would be exceeded",
             requested=str(purpose.loss).removeprefix("ε "),
             remaining=as_text(left),
@@ -141,10 +204,10 @@ def _refuse_for(error: CoterieError) -> NoReturn:
     """What the ledger says is a reason to refuse; a full disk or a lock is not, for it will pass."""
     if isinstance(error.__cause__, sqlite3.OperationalError):
         raise error
-    raise refusal("the owner's ledger does not allow this study") from error
+    raise Refusal("the owner's ledger does not allow this study") from error
 
 
-def study_purpose(home: Home, study: Study, source: Source, records: int) -> Purpose:
+def study_purpose(home: OwnerHome, study: Study, source: OwnerSource, records: int) -> Purpose:
     """What the ledger will charge, and the guarantee's status, which follows from public facts before any noise."""
     guarantee = part_guarantee(study, home.owner, records)
     return Purpose(
@@ -157,7 +220,7 @@ def study_purpose(home: Home, study: Study, source: Source, records: int) -> Pur
     )
 
 
-def _require_lifetime(home: Home, policy: Policy) -> None:
+def _require_lifetime(home: OwnerHome, policy: Policy) -> None:
     """The first study of a population makes its account, with the lifetime that the policy promises."""
     if policy.lifetime is None:
         return

@@ -9,7 +9,6 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, NoReturn
 
 import httpx
@@ -17,8 +16,8 @@ import httpx
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Manifest, Receipt
-from coterie.federation.documents.canonical import Signed, canonical, parsed, sha256, validated
 from coterie.federation.documents.certificate import FederatedCertificate, verified
+from coterie.federation.documents.wire import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
     Conflict,
     FederationError,
@@ -28,10 +27,15 @@ from coterie.federation.errors import (
     Unreachable,
     Untrusted,
 )
-from coterie.federation.owner.computing import chunk_path
-from coterie.federation.owner.home import Home
-from coterie.federation.secrets.keys import Keys, keep_private, verify
-from coterie.federation.secrets.tls import authority_context, pinned_context, show_certificate
+from coterie.federation.owner.home import OwnerHome
+from coterie.federation.secrets.keys import (
+    Keys,
+    authority_context,
+    keep_private,
+    pinned_context,
+    show_certificate,
+    verify,
+)
 from coterie.table.hidden_files import write_whole
 
 _PATIENCE = httpx.Timeout(20.0, read=60.0)
@@ -139,9 +143,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self.close()
 
 
@@ -218,12 +220,12 @@ def _is_trust(error: BaseException | None) -> bool:
 # Send the finished bytes, as often as needed; fetch the joined release and check it.
 
 
-def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:
+def deliver(home: OwnerHome, client: Client, study: str, signed: Signed) -> None:
     """Manifest, missing chunks, seal; the receipt is kept. Every step may be repeated."""
     manifest = Manifest.model_validate(signed.document)
     missing = client.put(f"/v1/studies/{study}/manifest", signed.canonical())["missing"]
     for number in missing:
-        data = chunk_path(home, study, int(number)).read_bytes()
+        data = home.chunk(study, int(number)).read_bytes()
         client.put(f"/v1/studies/{study}/chunks/{int(number)}", data, "application/octet-stream")
     receipt = validated(Signed, client.post(f"/v1/studies/{study}/seal"), "receipt")
     opened = receipt.opened("receipt", Receipt, key=home.aggregator)
@@ -235,11 +237,11 @@ def deliver(home: Home, client: Client, study: str, signed: Signed) -> None:
     home.journal.note("delivered", study=study, receipt=sha256(receipt.canonical()))
 
 
-def copied(home: Home, study: str) -> bool:
+def copied(home: OwnerHome, study: str) -> bool:
     return (home.study(study) / "release.parquet").exists()
 
 
-def fetch_release(home: Home, client: Client, study: str) -> FederatedCertificate:
+def fetch_release(home: OwnerHome, client: Client, study: str) -> FederatedCertificate:
     """Step 8 of Del Vasto-Terrientes et al.: this owner's copy, kept only if its hash is on the signed certificate."""
     signed = validated(Signed, client.get(f"/v1/studies/{study}/certificate"), "certificate")
     try:
@@ -276,5 +278,5 @@ def close(client: Client, study: str) -> bool:
     return True
 
 
-def report(client: Client, study: str, state: str) -> Any:
-    return client.post(f"/v1/studies/{study}/progress", {"state": state})
+def report(client: Client, study: str, state: str) -> None:
+    client.post(f"/v1/studies/{study}/progress", {"state": state})

@@ -1,21 +1,114 @@
-"""The owner's folder: keys, the pinned aggregator, decisions, finished contributions, copies of releases."""
+"""The owner's folder and journal: keys, the pinned aggregator, decisions, finished contributions, copies of releases."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
 import re
 import secrets
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from coterie.federation.documents.invitation import Invitation
+from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.wire import canonical, now, stamp
 from coterie.federation.errors import Conflict, FederationError
-from coterie.federation.owner.journal import Journal
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
-from coterie.table.file_lock import FileLock
+from coterie.publication.ledger.book import first_broken, seal
+from coterie.table.hidden_files import FileLock, ensure_private
+
+# The owner's own memory: its decisions, and a diary whose lines are chained by hashes.
+
+GENESIS = hashlib.sha256(b"coterie owner's diary, version 1").hexdigest()
+_TABLES = """
+CREATE TABLE IF NOT EXISTS decisions (study TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS seen (study TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS diary (number INTEGER PRIMARY KEY, content TEXT NOT NULL, seal TEXT NOT NULL);
+"""
+
+
+class Journal:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if not path.exists():
+            ensure_private(path)
+        with self._open() as connection:
+            connection.executescript(_TABLES)
+
+    def decide(self, study: str, content: dict[str, Any]) -> None:
+        """The owner's word on a study, for the running process to find."""
+        text = canonical(content).decode()
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO decisions VALUES (?, ?)", (study, text))
+            _note(connection, "decided", study=study, decision=str(content["decision"]))
+
+    def decision(self, study: str) -> dict[str, Any] | None:
+        return self._one("decisions", study)
+
+    def see(self, study: str, content: dict[str, Any]) -> None:
+        """Remember what the aggregator last said about a study, so that it can be looked at offline."""
+        text = canonical(content).decode()
+        if self._one("seen", study) == content:
+            return
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (study, text))
+
+    def seen(self) -> dict[str, dict[str, Any]]:
+        with self._open() as connection:
+            rows = connection.execute("SELECT study, content FROM seen ORDER BY rowid").fetchall()
+        return {study: json.loads(content) for study, content in rows}
+
+    def note(self, event: str, **content: Any) -> None:
+        with self._writing() as connection:
+            _note(connection, event, **content)
+
+    def diary(self) -> list[dict[str, Any]]:
+        return [{"number": number, "seal": mark, **json.loads(text)} for number, text, mark in self._lines()]
+
+    def _lines(self) -> list[tuple[int, str, str]]:
+        with self._open() as connection:
+            return connection.execute("SELECT number, content, seal FROM diary ORDER BY number").fetchall()
+
+    def first_broken(self) -> int | None:
+        return first_broken(self._lines(), GENESIS)
+
+    def _one(self, table: str, study: str) -> dict[str, Any] | None:
+        query = f"SELECT content FROM {table} WHERE study = ?"  # the table's name is ours
+        with self._open() as connection:
+            row = connection.execute(query, (study,)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._open() as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """A full disk in the words of files, whoever met it; what was begun is rolled back."""
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+                yield connection
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path)) from None
+            raise
+
+
+def _note(connection: sqlite3.Connection, event: str, **content: Any) -> None:
+    last = connection.execute("SELECT number, seal FROM diary ORDER BY number DESC LIMIT 1").fetchone()
+    number, previous = last or (0, GENESIS)
+    text = canonical({"event": event, "at": stamp(now()), **content}).decode()
+    connection.execute("INSERT INTO diary VALUES (?, ?, ?)", (number + 1, text, seal(previous, text)))
+
 
 _SETTINGS, _SESSION, _LOCK = "owner.json", "session", "agent.lock"
 JOURNAL, _TLS_CLIENT = "journal.sqlite", "tls-client.pem"
@@ -23,7 +116,7 @@ _STUDY = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
-class Home:
+class OwnerHome:
     """An opened home. `study()` is the only way from a study's id to a path, and takes nothing but a hash."""
 
     folder: Path
@@ -59,8 +152,11 @@ class Home:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
+    def chunk(self, study: str, number: int) -> Path:
+        return self.study(study) / f"chunk-{number:05d}.parquet"
+
     @classmethod
-    def open(cls, folder: Path) -> Home:
+    def open(cls, folder: Path) -> OwnerHome:
         try:
             settings = json.loads((folder / _SETTINGS).read_bytes())
             owner, url, aggregator, pinned = (

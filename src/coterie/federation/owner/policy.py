@@ -1,4 +1,4 @@
-"""A written policy: what this owner agrees to without being asked. Everything that is not allowed is refused."""
+"""A written policy: what this owner agrees to without being asked. Everything else is refused, and so is told why."""
 
 from __future__ import annotations
 
@@ -9,14 +9,35 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.canonical import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
-from coterie.federation.errors import FederationError
-from coterie.federation.owner.refusal import refusal
+from coterie.federation.documents.wire import Document, validated
+from coterie.federation.errors import FederationError, Refused
 from coterie.federation.secrets.keys import fingerprint
 from coterie.schema.attributes import Outside
 from coterie.schema.dialect import Dialect
 from coterie.schema.exact import as_text, parse_epsilon
+
+# A refusal: the reason and the figures that go to the aggregator, signed. Nothing in it depends on the data.
+#
+# What was wrong with the table is the `__cause__`: it is told on this machine only.
+
+# One sentence for every table, whatever is wrong with it: a second one would be an answer about the data.
+UNFIT = "the owner's table could not be protected under this study's description"
+
+
+class Refusal(Refused):
+    def __init__(self, reason: str, **figures: str) -> None:
+        shown = ", ".join(f"{name} {value}" for name, value in figures.items())
+        super().__init__(
+            f"Refused: {reason}{f' ({shown})' if shown else ''}.", "Nothing was computed or charged."
+        )
+        self.reason = reason
+        self.figures = figures
+
+    @property
+    def told_here(self) -> str | None:
+        """For the people at this owner: may name a path, a column, a row."""
+        return str(self.__cause__) if isinstance(self.__cause__, CoterieError) else None
 
 
 def _epsilon(text: str) -> str:
@@ -58,7 +79,7 @@ def _by_name(content: object) -> object:
     return {name: {} for name in content} if isinstance(content, list | tuple) else content
 
 
-class Source(Document):
+class OwnerSource(Document):
     """Where the owner's own table is, and whose budget it uses. Never leaves the owner's machine."""
 
     data: str
@@ -69,7 +90,7 @@ class Source(Document):
     identifier: str | None = None  # the owner's own name of the id column (vertical)
     columns: dict[str, str] = Field(
         default_factory=dict
-    )  # attribute of the study → the owner's own name of that column
+    )  # attribute of the study → the owner's own name of it
     dialect: Dialect = Dialect()  # how the owner's own text file writes its cells
     # Signed with the answer: these people are at no other owner, and who is here does not depend on the attributes.
     disjoint: bool = False
@@ -77,7 +98,7 @@ class Source(Document):
     rows_public: bool = False
 
 
-class Policy(Source):
+class Policy(OwnerSource):
     maximum_epsilon: Exact
     minimum_k: Annotated[int, Field(ge=3)]
     attributes: Annotated[dict[str, Declared], BeforeValidator(_by_name), Field(min_length=1)]
@@ -92,31 +113,31 @@ class Policy(Source):
         cost = study.charge(owner)
         limit = parse_epsilon(self.maximum_epsilon)
         if fingerprint(study.aggregator) not in self.aggregators:
-            raise refusal("the policy does not allow this aggregator's key")
+            raise Refusal("the policy does not allow this aggregator's key")
         if study.method not in self.methods:
-            raise refusal(
+            raise Refusal(
                 f"the policy does not allow method '{study.method}'", limit=", ".join(self.methods)[:100]
             )
         if study.k < self.minimum_k:
-            raise refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
+            raise Refusal("k is too small", requested=str(study.k), limit=str(self.minimum_k))
         if cost > limit:
-            raise refusal(
+            raise Refusal(
                 "epsilon is above the policy's maximum", requested=as_text(cost), limit=as_text(limit)
             )
         asked = study.asked_of(owner)
         unknown = [attribute.name for attribute in asked if attribute.name not in self.attributes]
         if unknown:
-            raise refusal(f"the policy does not allow {_listed(unknown)}")
+            raise Refusal(f"the policy does not allow {_listed(unknown)}")
         # Otherwise a study could ask by its bounds where the values lie, and read the answer from yes or no.
         narrow = [a.name for a in asked if not self.attributes[a.name].admits(a)]
         if narrow:
-            raise refusal(
+            raise Refusal(
                 f"the study does not take all values that the policy declares possible for {_listed(narrow)}"
             )
         if study.blinded and not self.blinded:
-            raise refusal("the policy does not allow that another owner finds out which people are in common")
+            raise Refusal("the policy does not allow that another owner finds out which people are in common")
         if study.seed is not None and not self.seeded:
-            raise refusal("the study names a seed: its noise would protect nobody")
+            raise Refusal("the study names a seed: its noise would protect nobody")
 
 
 def _listed(names: list[str]) -> str:

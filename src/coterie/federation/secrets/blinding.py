@@ -127,13 +127,11 @@ def checked_ids(column: pa.ChunkedArray, name: str) -> tuple[str, ...]:
     ids = tuple(normalised(text) for text in pc.fill_null(column.cast(pa.string()), "").to_pylist())
     if not all(ids):
         raise DataError(
-            f"Identifier column '{name}' has missing values.",
-            "Every row needs an id: drop or fill them.",
+            f"Identifier column '{name}' has missing values.", "Every row needs an id: drop or fill them."
         )
     if len(set(ids)) < len(ids):
         raise DataError(
-            f"Identifier column '{name}' has ids that appear more than once.",
-            "Give one row per person.",
+            f"Identifier column '{name}' has ids that appear more than once.", "Give one row per person."
         )
     return ids
 

@@ -1,21 +1,145 @@
-"""Open the database: SQLite in WAL by default, PostgreSQL by URL; brought up to date by Alembic."""
+"""The database and its tables: SQLite in WAL by default, PostgreSQL by URL; brought up to date by Alembic."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    ForeignKey,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    update,
+)
 from sqlalchemy.exc import OperationalError
 
 from coterie.federation.errors import FederationError
-from coterie.federation.storage.tables import VERSION, clock
 from coterie.table.address import without_credentials
 from coterie.table.hidden_files import ensure_private
+
+# The tables, as SQLAlchemy sees them.
+
+metadata = MetaData()
+# Which version of these tables a database has, in the table that Alembic keeps it in.
+versions = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+
+# One row. Every change of state raises it, under its row lock: writers are ordered, readers see that something moved.
+clock = Table(
+    "clock", metadata, Column("id", Integer, primary_key=True), Column("ticks", BigInteger, nullable=False)
+)
+
+owners = Table(
+    "owners",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(40), nullable=False, unique=True),
+    Column("key", String(44), nullable=False, unique=True),
+    Column("sealing_key", String(44), nullable=False),
+    Column("enrolled", String(40), nullable=False),
+    Column("left", String(40)),
+    Column("session", String(64)),
+    Column("session_seen", String(40)),
+)
+invitations = Table(
+    "invitations",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    Column("name", String(40), nullable=False),
+    Column("expires", String(40), nullable=False),
+    Column("used_by", String(44)),
+)
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("signed", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created", String(40), nullable=False),
+    Column("changed", String(40), nullable=False),
+    Column("reason", Text),
+    Column("group_key", Text),  # sealed to the owners; the aggregator cannot open it
+    Column("shuffle_key", String(64)),  # drawn when assembling begins, erased when the release is out
+    Column("certificate", Text),
+    Column("release_sha256", String(64)),
+    Column("release_size", BigInteger),
+    # How often the aggregator itself failed in the present state; and, after too many, what to tell people.
+    Column("faults", Integer, nullable=False, server_default="0"),
+    Column("attention", Text),
+)
+contributions = Table(
+    "contributions",
+    metadata,
+    Column("study", String(64), ForeignKey("studies.id"), primary_key=True),
+    Column("owner", Integer, ForeignKey("owners.id"), primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("changed", String(40), nullable=False),
+    Column("answer", Text),
+    Column("reason", Text),
+    Column("manifest", Text),
+    Column("receipt", Text),
+    Column(
+        "closed", String(40)
+    ),  # when the owner said that it knows the end, and holds its copy if there is one
+)
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("study", String(64), primary_key=True),
+    Column("owner", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+)
+# What two owners of a blinded study send each other, sealed: the aggregator carries it and forgets it.
+parcels = Table(
+    "parcels",
+    metadata,
+    Column("study", String(64), primary_key=True),
+    Column("owner", Integer, primary_key=True),  # who sent it
+    Column("step", String(20), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("count", Integer, nullable=False),
+    Column("signed", Text, nullable=False),
+)
+nonces = Table(
+    "nonces",
+    metadata,
+    Column("key", String(44), primary_key=True),
+    Column("nonce", String(64), primary_key=True),
+    Column("seen", BigInteger, nullable=False, index=True),
+)
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    Column("label", String(100), nullable=False),
+)
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("content", Text, nullable=False),
+    Column("seal", String(64), nullable=False),
+    UniqueConstraint("seal"),
+)
+
 
 _WAIT_SECONDS = 30
 _SCRUB_PATIENCE_MILLISECONDS = 100  # a look of the service lasts a few
@@ -87,18 +211,47 @@ class Database:
         self.engine.dispose()
 
     def _migrate(self) -> None:
+        """A new database has today's tables; an older one gets what was added since."""
         with self.reading() as connection:
-            made = inspect(connection).has_table("alembic_version")
-            if made and connection.scalar(text("SELECT version_num FROM alembic_version")) == VERSION:
+            if _version(connection) == VERSION:
                 return
-        from alembic import command  # slow to import, and almost always all is up to date
-        from alembic.config import Config
+        from alembic.migration import MigrationContext  # slow to import, and almost always all is up to date
+        from alembic.operations import Operations
 
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self.engine.connect().execution_options(coterie_writes=True) as connection, connection.begin():
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            found = _version(connection)
+            if found is None:
+                metadata.create_all(connection)
+                versions.create(connection)
+                connection.execute(insert(clock).values(id=1, ticks=0))
+            else:
+                change = Operations(MigrationContext.configure(connection))
+                for version in _ADDED:
+                    if found < version:
+                        _ADDED[version](change)
+                connection.execute(versions.delete())
+            connection.execute(insert(versions).values(version_num=VERSION))
+
+
+def _version(connection: Connection) -> str | None:
+    return connection.scalar(select(versions)) if inspect(connection).has_table(versions.name) else None
+
+
+def _attention_and_parcels(change: Any) -> None:
+    """Studies that the aggregator could not move on wait for a person; owners of blinded studies exchange parcels."""
+    for name in ("faults", "attention"):
+        change.add_column("studies", studies.c[name]._copy())
+    parcels.create(change.get_bind())
+
+
+def _closed(change: Any) -> None:
+    """Owners close studies that have ended, so that they are not told of them for ever."""
+    change.add_column("contributions", contributions.c.closed._copy())
+
+
+# What each version added to the tables of the one before.
+_ADDED: dict[str, Callable[[Any], None]] = {"0002": _attention_and_parcels, "0003": _closed}
+VERSION = max(_ADDED)
 
 
 @contextmanager
@@ -107,8 +260,8 @@ def _full_told() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        text = str(error.orig).lower()
-        if "full" in text or "no space" in text:
+        said = str(error.orig).lower()
+        if "full" in said or "no space" in said:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
         raise
 

@@ -11,20 +11,20 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from coterie.federation.documents.answers import Parcel, Step
-from coterie.federation.documents.canonical import Signed, canonical
-from coterie.federation.documents.invitation import token_hash
+from coterie.federation.documents.answers import ExchangeStep, Parcel, token_hash
 from coterie.federation.documents.wire import (
     CLOCK_TOLERANCE_SECONDS,
     SESSION_SECONDS,
+    Signed,
     StudyState,
+    canonical,
     is_final,
     moment,
     now,
     stamp,
 )
 from coterie.federation.errors import Conflict
-from coterie.federation.storage.tables import audit, invitations, nonces, owners, parcels, studies, tokens
+from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
 from coterie.publication.ledger.book import seal
 
 # The aggregator's diary: who did what to which study, each line sealed with the hash of the one before.
@@ -50,17 +50,6 @@ def entries(connection: Connection, *, study: str | None = None, last: int = 200
         if study is None or content.get("study") == study:
             found.append({"number": row.number, "seal": row.seal, **content})
     return found[:last][::-1]
-
-
-def first_broken(connection: Connection) -> int | None:
-    """The number of the first line that does not fit the one before it, or None."""
-    previous = GENESIS
-    rows = connection.execute(select(audit).order_by(audit.c.number))
-    for expected, row in enumerate(rows, start=1):
-        if row.number != expected or seal(previous, row.content) != row.seal:
-            return expected
-        previous = row.seal
-    return None
 
 
 @dataclass(frozen=True)
@@ -200,7 +189,9 @@ def keep_parcel(connection: Connection, owner: int, signed: Signed, parcel: Parc
     )
 
 
-def parcel_text(connection: Connection, study: str, owner: int, step: Step, number: int) -> str | None:
+def parcel_text(
+    connection: Connection, study: str, owner: int, step: ExchangeStep, number: int
+) -> str | None:
     query = select(parcels.c.signed).where(
         parcels.c.study == study,
         parcels.c.owner == owner,

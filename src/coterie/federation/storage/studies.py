@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
 from coterie.federation.documents.answers import Answer, Manifest
-from coterie.federation.documents.canonical import Signed, signed_from
 from coterie.federation.documents.study import KIND, Study
-from coterie.federation.documents.wire import ContributionState, StudyState, may_follow, now, stamp
+from coterie.federation.documents.wire import (
+    ContributionState,
+    Signed,
+    StudyState,
+    may_follow,
+    now,
+    signed_from,
+    stamp,
+)
 from coterie.federation.errors import Conflict
+from coterie.federation.storage.database import Database, contributions, owners, parcels, studies
 from coterie.federation.storage.parties import note
-from coterie.federation.storage.tables import clock, contributions, owners, parcels, studies
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,11 @@ class StudyRow:
     changed: str
     faults: int
     attention: str | None
+
+    @property
+    def release(self) -> dict[str, Any] | None:
+        """What everybody may know of the joined file, once it is there."""
+        return {"sha256": self.release_sha256, "size": self.release_size} if self.release_sha256 else None
 
 
 @dataclass(frozen=True)
@@ -181,16 +193,12 @@ def set_group_key(connection: Connection, study: str, lead: str, signed: Signed)
     note(connection, "group key", study=study, owner=lead)
 
 
-def stages(connection: Connection) -> tuple[tuple[str, int, bool, int], ...]:
-    """Id and version of every study, whether its group key is there, and how many parcels are."""
-    counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study))
-    carried = {study: int(number) for study, number in counted}
-    query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None)).order_by(studies.c.id)
-    return tuple((row[0], row[1], bool(row[2]), carried.get(row[0], 0)) for row in connection.execute(query))
-
-
-def ticks(connection: Connection) -> int:
-    return int(connection.execute(select(clock.c.ticks)).scalar_one())
+def stages(database: Database) -> object:
+    """What owners see of all studies: when this changes, they are told. Version, group key, and how many parcels."""
+    with database.reading() as connection:
+        counted = connection.execute(select(parcels.c.study, func.count()).group_by(parcels.c.study)).all()
+        query = select(studies.c.id, studies.c.version, studies.c.group_key.is_not(None))
+        return set(counted), set(connection.execute(query).all())
 
 
 def _contributions(connection: Connection, condition: Any) -> list[Contribution]:
@@ -200,21 +208,7 @@ def _contributions(connection: Connection, condition: Any) -> list[Contribution]
         .where(condition)
         .order_by(contributions.c.study, owners.c.id)
     )
-    return [
-        Contribution(
-            row.study,
-            row.owner,
-            row.name,
-            ContributionState(row.state),
-            row.version,
-            row.changed,
-            row.answer,
-            row.reason,
-            row.manifest,
-            row.receipt,
-        )
-        for row in rows
-    ]
+    return [Contribution(**_named(Contribution, row, state=ContributionState(row.state))) for row in rows]
 
 
 @lru_cache(maxsize=256)
@@ -226,22 +220,12 @@ def _opened(text: str) -> tuple[Signed, Study]:
 
 def _study(row: Any) -> StudyRow:
     signed, study = _opened(row.signed)
-    return StudyRow(
-        row.id,
-        signed,
-        study,
-        StudyState(row.state),
-        row.version,
-        row.reason,
-        row.group_key,
-        row.shuffle_key,
-        row.certificate,
-        row.release_sha256,
-        row.release_size,
-        row.changed,
-        row.faults,
-        row.attention,
-    )
+    return StudyRow(**_named(StudyRow, row, signed=signed, study=study, state=StudyState(row.state)))
+
+
+def _named(kind: type, row: Any, **given: Any) -> dict[str, Any]:
+    """The fields of a dataclass: as given, else the columns of their names."""
+    return {field.name: row._mapping[field.name] for field in fields(kind) if field.name not in given} | given
 
 
 def _once(changed: int) -> None:

@@ -20,10 +20,10 @@ the kernel took from it (`files`); whoever opens the ledger next finishes or giv
 """
 
 from coterie.publication.ledger.account import Balance, Terms
-from coterie.publication.ledger.book import BEFORE_UNITS, Book, Entry, Purpose, State, loss_event
+from coterie.publication.ledger.book import BEFORE_UNITS, Book, Entry, Purpose, ReleaseState, loss_event
 from coterie.publication.ledger.charge import Charge, Recovered
-from coterie.publication.ledger.files import StagedRecord
 from coterie.publication.ledger.ledger import Ledger
+from coterie.publication.staging import StagedRecord
 from coterie.table.address import without_credentials
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
     "Ledger",
     "Purpose",
     "Recovered",
+    "ReleaseState",
     "StagedRecord",
-    "State",
     "Terms",
     "loss_event",
     "without_credentials",

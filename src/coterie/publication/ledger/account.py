@@ -22,7 +22,7 @@ from functools import lru_cache
 from math import lcm
 
 from coterie.errors import BudgetExceeded, LedgerError, ParameterError
-from coterie.promise.loss import ROW, Loss, Model, Relation, epsilon_at, for_unit, under
+from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation, epsilon_at, for_unit, under
 from coterie.schema.exact import as_text, brief
 
 
@@ -33,7 +33,7 @@ class Terms:
     population: str
     lifetime: Fraction
     delta: Fraction | None = None
-    relation: Relation = Relation.REPLACE_ONE
+    relation: NeighbourRelation = NeighbourRelation.REPLACE_ONE
     unit: str = ROW
     rows_per_unit: int = 1
     individual_lifetime: Fraction | None = None  # of the total of individual differential privacy
@@ -53,7 +53,7 @@ class Terms:
 
     def counted(self, loss: Loss) -> Counted:
         """What a release counts in the two totals of this account; None where it has no place."""
-        if loss.model is Model.NONE:
+        if loss.model is LossModel.NONE:
             return None, None
         if self.delta is None and (loss.rho is not None or loss.delta is not None):
             raise LedgerError(
@@ -62,7 +62,7 @@ class Terms:
                 "with `coterie ledger init … --delta 1e-6`.",
             )
         here = for_unit(under(loss, self.relation), self.unit, self.rows_per_unit)
-        return (here if here.model is Model.DP else None), here
+        return (here if here.model is LossModel.DP else None), here
 
     def __str__(self) -> str:
         rows = f" of at most {self.rows_per_unit} rows" if self.rows_per_unit > 1 else ""
@@ -172,7 +172,7 @@ def _total(epsilon: Fraction, rho: Fraction, all_as_rho: Fraction, delta: Fracti
     return min(epsilon + epsilon_at(rho, delta), epsilon_at(all_as_rho, delta))
 
 
-class Account:
+class LedgerAccount:
     """Two totals, each of what is charged and of what is charged or held."""
 
     __slots__ = ("_all", "_spent", "terms")
@@ -220,15 +220,16 @@ class Account:
         """The balance while this release is under way, or a refusal."""
         counted = self.terms.counted(loss)
         before = self.balance()
-        after = self.copy()
+        after = deepcopy(self)
         for tally, part in zip(after._all, counted, strict=True):
             if part is None:
                 continue
             tally.add(part)
-            if self.terms.delta is not None and not tally.delta.within(self.terms.delta):
-                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
-            if self.terms.delta is not None and tally.rho.value and tally.delta.value == self.terms.delta:
-                raise self._refusal("delta", self.terms.delta, Fraction(0), loss)
+            lifetime = self.terms.delta
+            if lifetime is not None and (
+                not tally.delta.within(lifetime) or (tally.rho.value and tally.delta.value == lifetime)
+            ):
+                raise self._refusal("delta", lifetime, Fraction(0), loss)
         balance = after.balance()
         if counted[0] is not None and balance.remaining < 0:
             raise self._refusal("epsilon", before.lifetime, before.remaining, loss, before.held)
@@ -237,19 +238,12 @@ class Account:
             raise self._refusal("individual epsilon", limit, left, loss, before.individual_held)
         return balance
 
-    def copy(self) -> Account:
-        return deepcopy(self)
-
     def _refusal(
         self, what: str, limit: Fraction, left: Fraction, loss: Loss, held: Fraction = Fraction(0)
     ) -> BudgetExceeded:
         counted = self.terms.counted(loss)[1]
         asks = f"this release asks for {_asked(loss)}"
-        if counted is not None and (counted.epsilon, counted.delta, counted.rho) != (
-            loss.epsilon,
-            loss.delta,
-            loss.rho,
-        ):
+        if counted is not None and _asked(counted) != _asked(loss):
             asks += f", which counts {_asked(counted)} here ({self.terms})"
         held_words = f" ({as_text(held)} is held by releases under way)" if held else ""
         has = (

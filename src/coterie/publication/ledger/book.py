@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -17,9 +18,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from coterie.errors import LedgerError, ParameterError, nearest
 from coterie.methods.guarantee import Status
-from coterie.promise.loss import ROW, Loss, Model, Relation
-from coterie.publication.ledger.account import Account, Balance, Counted, Terms
-from coterie.publication.ledger.files import StagedRecord
+from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
+from coterie.publication.ledger.account import Balance, Counted, LedgerAccount, Terms
+from coterie.publication.staging import StagedRecord
 from coterie.schema.exact import as_text, parse_epsilon
 
 Event: TypeAlias = Mapping[str, Any]
@@ -62,6 +63,15 @@ def verified(
         yield event, last
 
 
+def first_broken(rows: Iterable[tuple[int, str, str]], last: str) -> int | None:
+    """The number of the first line of a sealed diary that does not fit the one before it, or None."""
+    for expected, (number, content, claimed) in enumerate(rows, start=1):
+        last = seal(last, content)
+        if number != expected or last != claimed:
+            return expected
+    return None
+
+
 def broken(number: int) -> LedgerError:
     return LedgerError(
         f"The ledger is damaged: its event {number} was changed, removed or cannot be read.",
@@ -75,7 +85,7 @@ def broken(number: int) -> LedgerError:
 BEFORE_UNITS = "recorded before units were kept"
 
 
-class State(StrEnum):
+class ReleaseState(StrEnum):
     RESERVED = "reserved"
     READY = "ready"
     RELEASED = "released"
@@ -84,20 +94,20 @@ class State(StrEnum):
 
     @property
     def final(self) -> bool:
-        return self not in (State.RESERVED, State.READY)
+        return self not in (ReleaseState.RESERVED, ReleaseState.READY)
 
     @property
     def charged(self) -> bool:
-        return self in (State.READY, State.RELEASED, State.LOST)
+        return self in (ReleaseState.READY, ReleaseState.RELEASED, ReleaseState.LOST)
 
 
 # What each event leads from and to. `staging` only names temporary files; the state stays.
 _STEPS = {
-    "staging": (State.RESERVED, State.RESERVED),
-    "ready": (State.RESERVED, State.READY),
-    "abandoned": (State.RESERVED, State.ABANDONED),
-    "released": (State.READY, State.RELEASED),
-    "lost": (State.READY, State.LOST),
+    "staging": (ReleaseState.RESERVED, ReleaseState.RESERVED),
+    "ready": (ReleaseState.RESERVED, ReleaseState.READY),
+    "abandoned": (ReleaseState.RESERVED, ReleaseState.ABANDONED),
+    "released": (ReleaseState.READY, ReleaseState.RELEASED),
+    "lost": (ReleaseState.READY, ReleaseState.LOST),
 }
 
 
@@ -119,7 +129,7 @@ class Purpose:
 
     @property
     def proved(self) -> bool:
-        return self.loss.model is not Model.NONE and self.status in _PROOFS
+        return self.loss.model is not LossModel.NONE and self.status in _PROOFS
 
 
 _PROOFS = frozenset(status.value for status in Status if status.proof)
@@ -130,7 +140,7 @@ class Entry(NamedTuple):
 
     release: str
     purpose: Purpose
-    state: State
+    state: ReleaseState
     reserved_at: str
     changed_at: str
     temporaries: tuple[str, ...] = ()
@@ -146,7 +156,7 @@ class Book:
     def __init__(self) -> None:
         self.seals = [GENESIS]
         self.entries: dict[str, Entry] = {}
-        self._accounts: dict[str, list[Account]] = {}
+        self._accounts: dict[str, list[LedgerAccount]] = {}
         self._refusing: set[str] = set()  # populations that take no release without a proof
         # What each release under way counts in each account of its population.
         self._unfinished: dict[str, list[Counted]] = {}
@@ -164,7 +174,7 @@ class Book:
         other = Book()
         other.seals = self.seals.copy()
         other.entries = self.entries.copy()
-        other._accounts = {name: [a.copy() for a in accounts] for name, accounts in self._accounts.items()}
+        other._accounts = {name: deepcopy(accounts) for name, accounts in self._accounts.items()}
         other._refusing = self._refusing.copy()
         other._unfinished = self._unfinished.copy()
         return other
@@ -201,7 +211,7 @@ class Book:
         refusing = population in self._refusing
         return [account.balance(refuses_unproved=refusing) for account in self._of(population)]
 
-    def _of(self, population: str) -> list[Account]:
+    def _of(self, population: str) -> list[LedgerAccount]:
         if population not in self._accounts:
             raise LedgerError(
                 f"The ledger has no population '{population}'.",
@@ -248,7 +258,7 @@ class Book:
 
     def _promise(self, terms: Terms) -> None:
         self.require_new(terms)
-        self._accounts.setdefault(terms.population, []).append(Account(terms))
+        self._accounts.setdefault(terms.population, []).append(LedgerAccount(terms))
 
     def _decide(self, population: str, refuse_unproved: object) -> None:
         if population not in self._accounts or not isinstance(refuse_unproved, bool):
@@ -267,7 +277,7 @@ class Book:
         counted = [account.terms.counted(loss) for account in accounts]
         for account, parts in zip(accounts, counted, strict=True):
             account.hold(parts)
-        self.entries[release] = Entry(release, purpose, State.RESERVED, at, at)
+        self.entries[release] = Entry(release, purpose, ReleaseState.RESERVED, at, at)
         self._unfinished[release] = counted
 
     def _advance(self, release: str, kind: str, event: Event, at: str) -> None:
@@ -290,23 +300,12 @@ class Book:
                 del self._unfinished[release]
         self.entries[release] = Entry(release, purpose, after, since, changed, temporaries, staged)
 
-    def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[Account, Counted]]:
+    def _counted(self, release: str, purpose: Purpose) -> Iterable[tuple[LedgerAccount, Counted]]:
         return zip(self._accounts[purpose.population], self._unfinished[release], strict=True)
 
 
 # How a loss and the terms of an account are written in events. Texts are exact; what is absent has its default.
-_FIELDS = (
-    "model",
-    "relation",
-    "status",
-    "epsilon",
-    "delta",
-    "rho",
-    "unit",
-    "rows_per_unit",
-    "policy",
-    "scope",
-)
+_FIELDS = tuple(field.name for field in fields(Loss))
 
 
 def loss_event(loss: Loss) -> dict[str, object]:
@@ -320,21 +319,11 @@ def loss_event(loss: Loss) -> dict[str, object]:
 
 # The same few texts come again and again. Typed: `true` must not pass for the 1 that was read before it.
 @lru_cache(maxsize=1024, typed=True)
-def _loss(
-    model: str,
-    relation: str,
-    status: str,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
-    unit: str,
-    rows_per_unit: int,
-    policy: str | None,
-    scope: str | None,
-) -> Loss:
-    one, two, three = (None if text is None else parse_epsilon(text) for text in (epsilon, delta, rho))
-    kind, rows = (Model(model), Relation(relation)), _count(rows_per_unit)
-    loss = Loss(*kind, status, one, two, three, unit, rows, policy or "", scope or "")
+def _loss(*content: Any) -> Loss:
+    model, relation, status, *texts, unit, rows, policy, scope = content
+    epsilon, delta, rho = (None if text is None else parse_epsilon(text) for text in texts)
+    kind = LossModel(model), NeighbourRelation(relation)
+    loss = Loss(*kind, status, epsilon, delta, rho, unit, _count(rows), policy or "", scope or "")
     require_whole(loss)
     return loss
 
@@ -348,7 +337,7 @@ def _recorded(epsilon: str) -> Loss:
 def require_whole(loss: Loss) -> None:
     """ε, or ρ, or ε with δ; nothing needs to be known of a release without a proof."""
     given = loss.epsilon is not None, loss.delta is not None, loss.rho is not None
-    if loss.model is not Model.NONE and given not in (
+    if loss.model is not LossModel.NONE and given not in (
         (True, False, False),
         (True, True, False),
         (False, False, True),
@@ -387,7 +376,7 @@ def terms_of(event: Event) -> Terms:
         event["population"],
         parse_epsilon(event["lifetime"]),
         delta,
-        Relation(event.get("relation", Relation.REPLACE_ONE)),
+        NeighbourRelation(event.get("relation", NeighbourRelation.REPLACE_ONE)),
         event.get("unit", ROW),
         _count(event.get("rows_per_unit", 1)),
         individual,

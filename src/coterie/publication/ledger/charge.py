@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import CoterieError, LedgerError, ParameterError
-from coterie.publication.ledger.book import Entry, State
-from coterie.publication.ledger.files import (
-    Outcome,
-    StagedRecord,
-    new_file_mode,
-    own,
-    sweep,
-)
+from coterie.publication.ledger.book import Entry, ReleaseState
 from coterie.publication.ledger.storage import Storage
-from coterie.publication.staging import Staged
-from coterie.table.file_lock import FileLock
-from coterie.table.hidden_files import make_durable, remove_any
+from coterie.publication.staging import Staged, StagedRecord
+from coterie.table.hidden_files import FileLock, make_durable, remove_any
+
+# The files of a ledger's releases: locks that tell who lives, and parts that are written but not yet visible.
+
+# Is the process that reserved a release still alive? The kernel knows: it drops a lock with its holder.
+#
+# Safety never rests on the lock alone: each step also checks the state in the ledger, so a removed lock file can at worst
+# cost a release its reservation, never publish an uncharged one. A lock file is removed when its release is in a final
+# state: whoever still opens it then reads that state and leaves it alone.
+
+
+def own(ledger: Path, release: str) -> FileLock | None:
+    """The lock of a release, held for as long as it is under way; None while another process holds it."""
+    try:
+        return FileLock.take(ledger.parent / f".{ledger.name}.{release}.lock", make=0o666)
+    except OSError as error:
+        raise LedgerError(
+            f"A lock file beside the ledger '{ledger}' cannot be opened ({error.strerror}).",
+            "Give yourself write permission on the directory of the ledger.",
+        ) from error
+
+
+def sweep(ledger: Path, under_way: Container[str]) -> None:
+    """Remove lock files that belong to no release under way. Call inside a ledger transaction: reservations
+    take their lock inside one too, so no lock of a reservation that is just being written can be swept."""
+    # Exactly 32 hex digits: a ledger 'a' must not sweep the locks of a ledger 'a.b'.
+    ours = re.compile(re.escape(f".{ledger.name}.") + r"([0-9a-f]{32})\.lock")
+    for path in ledger.parent.iterdir():
+        match = ours.fullmatch(path.name)
+        if match and match[1] not in under_way:
+            path.unlink(missing_ok=True)
 
 
 class Charge:
@@ -37,7 +60,7 @@ class Charge:
         A text is an address, which the ledger cannot reach: it is told to the steward.
         """
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], State.RESERVED)
+            self._require(book.entries[self.release], ReleaseState.RESERVED)
             names = [name if isinstance(name, str) else str(name.absolute()) for name in temporaries]
             self._storage.append("staging", release=self.release, temporaries=names)
 
@@ -68,9 +91,10 @@ class Charge:
         if not staged:
             raise ParameterError("A release without a file cannot be charged.", "Stage its parts first.")
         self._staged = staged
-        records = [StagedRecord.of(part, new_file_mode(self._lock)) for part in staged]
+        # The permissions of a new file, read off the lock file: asking for the umask means setting it, for all threads.
+        records = [StagedRecord.of(part, self._lock.mode & 0o666) for part in staged]
         with self._storage.transaction() as book:
-            self._require(book.entries[self.release], State.RESERVED)
+            self._require(book.entries[self.release], ReleaseState.RESERVED)
             self._storage.append(
                 "ready", release=self.release, staged=[record._asdict() for record in records]
             )
@@ -78,11 +102,11 @@ class Charge:
 
     def released(self) -> None:
         """Everything is in place."""
-        self._end("released", State.RELEASED)
+        self._end(ReleaseState.RELEASED)
 
     def lost(self) -> None:
         """The staged parts are gone; the charge stays, because somebody may have seen them."""
-        self._end("lost", State.LOST)
+        self._end(ReleaseState.LOST)
 
     def settle(self) -> None:
         """Leave the release in a clean state; the ledger, not this object, says which one it reached.
@@ -90,33 +114,33 @@ class Charge:
         An interrupt may come just after a commit and before we learnt of it, so nothing remembered here is
         trusted.
         """
-        state = State.READY
+        state = ReleaseState.READY
         try:
             with suppress(LedgerError):  # a locked ledger: recovery will do the same later
                 with self._storage.transaction() as book:
                     entry = book.entries.get(self.release)
-                    state = entry.state if entry else State.ABANDONED  # the reservation itself failed
-                    if entry and state in (State.RESERVED, State.ABANDONED):
+                    state = entry.state if entry else ReleaseState.ABANDONED  # the reservation itself failed
+                    if entry and state in (ReleaseState.RESERVED, ReleaseState.ABANDONED):
                         # First the files, then the event: a kill in between is repeated by recovery.
                         for part in self._staged:
                             part.discard()
                         remove(entry.temporaries)
-                    if state is State.RESERVED:
+                    if state is ReleaseState.RESERVED:
                         self._storage.append("abandoned", release=self.release)
-                if state is State.RESERVED:
-                    state = State.ABANDONED
+                if state is ReleaseState.RESERVED:
+                    state = ReleaseState.ABANDONED
         finally:
             self._lock.let_go(remove=state.final)
 
-    def _end(self, event: str, state: State) -> None:
+    def _end(self, state: ReleaseState) -> None:
         with self._storage.transaction() as book:
             entry = book.entries[self.release]
             if entry.state is state:
                 return  # finished by another process that took us for dead
-            self._require(entry, State.READY)
-            self._storage.append(event, release=self.release)
+            self._require(entry, ReleaseState.READY)
+            self._storage.append(state, release=self.release)
 
-    def _require(self, entry: Entry, state: State) -> None:
+    def _require(self, entry: Entry, state: ReleaseState) -> None:
         if entry.state is not state:
             raise LedgerError(
                 f"Release {self.release} is '{entry.state}' in the ledger, not '{state}'.",
@@ -171,14 +195,14 @@ def _settle(storage: Storage, release: str) -> str:
     try:
         with storage.transaction() as book:
             entry = book.entries[release]  # read again: its owner may have finished before we took the lock
-            if entry.state is State.RESERVED:
+            if entry.state is ReleaseState.RESERVED:
                 remove(entry.temporaries)
                 storage.append("abandoned", release=release)
                 far = [name for name in entry.temporaries if "://" in name]
                 return "was interrupted before anything was published; its epsilon was given back." + "".join(
                     f" Remove {name}, if it is there: it may hold parts of that release." for name in far
                 )
-        return _finish(storage, entry) if entry.state is State.READY else ""
+        return _finish(storage, entry) if entry.state is ReleaseState.READY else ""
     except OSError as error:
         return f"was interrupted and cannot be settled yet: {error.strerror or error}."
 
@@ -192,11 +216,11 @@ def _finish(storage: Storage, entry: Entry) -> str:
                 "Run the same command again: it finishes the release without a new charge."
             )
         outcome = part.finish()
-        if outcome is Outcome.ELSEWHERE:
+        if outcome == "elsewhere":
             return f"is charged; the directory of '{part.target}' is missing. Mount it, then try again."
-        if outcome is Outcome.OCCUPIED:
+        if outcome == "occupied":
             return f"is charged; '{part.target}' was written by someone else since. Move it, then try again."
-        if outcome is Outcome.GONE:
+        if outcome == "gone":
             remove([other.temporary for other in entry.staged if other.kind != "table"])
             _end(storage, entry, "lost")
             return (
@@ -210,5 +234,5 @@ def _finish(storage: Storage, entry: Entry) -> str:
 
 def _end(storage: Storage, entry: Entry, event: str) -> None:
     with storage.transaction() as book:
-        if book.entries[entry.release].state is State.READY:
+        if book.entries[entry.release].state is ReleaseState.READY:
             storage.append(event, release=entry.release)

@@ -3,35 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 
 from coterie.errors import LedgerError, ParameterError
-from coterie.promise.loss import ROW, Relation, epsilon_of
+from coterie.promise.loss import ROW, NeighbourRelation, epsilon_of
 from coterie.publication.ledger.account import Balance, Terms
 from coterie.publication.ledger.book import (
     Book,
     Entry,
     Purpose,
-    State,
+    ReleaseState,
     loss_event,
     require_whole,
     terms_event,
 )
-from coterie.publication.ledger.charge import Charge, Recovered, recover
-from coterie.publication.ledger.files import own
+from coterie.publication.ledger.charge import Charge, Recovered, own, recover
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
 from coterie.table.address import without_credentials
-from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
+from coterie.table.hidden_files import FileLock
 
 
 class Ledger:
@@ -95,11 +93,8 @@ class Ledger:
     @staticmethod
     def inspect(path: str | PathLike[str]) -> Book:
         """What the ledger says, changing nothing."""
-        storage = Storage.open(_resolved(path))
-        try:
+        with closing(Storage.open(_resolved(path))) as storage:
             return storage.book()
-        finally:
-            storage.close()
 
     @staticmethod
     def add_population(
@@ -108,7 +103,7 @@ class Ledger:
         lifetime: Number,
         *,
         delta: Number | None = None,
-        relation: str = Relation.REPLACE_ONE,
+        relation: str = NeighbourRelation.REPLACE_ONE,
         unit: str = ROW,
         rows_per_unit: int = 1,
         individual_lifetime: Number | None = None,
@@ -159,11 +154,18 @@ class Ledger:
         >>> account.remaining
         Fraction(3, 1)
         """
+        try:
+            kind = NeighbourRelation(relation)
+        except ValueError:
+            raise ParameterError(
+                f"There is no neighbour relation '{relation}'.",
+                f"Choose one of {', '.join(NeighbourRelation)}.",
+            ) from None
         terms = Terms(
             population,
             parse_epsilon(lifetime, "lifetime"),
             None if delta is None else parse_epsilon(delta, "delta"),
-            _relation(relation),
+            kind,
             unit,
             rows_per_unit,
             parse_epsilon(
@@ -177,29 +179,23 @@ class Ledger:
                 "The name of a population must be printable text without spaces around it.",
                 "Choose a name such as patients-2026.",
             )
-        storage = Storage.create(_resolved(path))
-        try:
+        with closing(Storage.create(_resolved(path))) as storage:
             with storage.transaction() as book:
                 book.require_new(terms)
                 storage.append("population", **terms_event(terms))
                 if refuse_unproved:
                     storage.append("policy", population=population, refuse_unproved=True)
             return storage.book().balances(population)[-1]
-        finally:
-            storage.close()
 
     @staticmethod
     def set_policy(path: str | PathLike[str], population: str, *, refuse_unproved: bool) -> Balance:
         """From now on refuse releases without a proof, or take them again. The ledger keeps every change."""
-        storage = Storage.open(_resolved(path))
-        try:
+        with closing(Storage.open(_resolved(path))) as storage:
             storage.require_writable()
             with storage.transaction() as book:
                 if book.balance(population).refuses_unproved != refuse_unproved:
                     storage.append("policy", population=population, refuse_unproved=refuse_unproved)
             return storage.book().balance(population)
-        finally:
-            storage.close()
 
     def book(self) -> Book:
         """What the ledger says now; it does not change with later charges."""
@@ -220,18 +216,14 @@ class Ledger:
             Which library's frame to make.
         """
         entries = list(self._storage.book().entries.values())
-        columns = {
-            "release": [entry.release for entry in entries],
-            "population": [entry.purpose.population for entry in entries],
-            "method": [entry.purpose.method for entry in entries],
-            "status": [str(entry.purpose.status) for entry in entries],
-            "state": [str(entry.state) for entry in entries],
-            "target": [entry.purpose.target for entry in entries],
-            "cost": [str(entry.purpose.loss) for entry in entries],
-        }
-        return to_kind(
-            pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}), kind
-        )
+        cells = [
+            (e.release, p.population, p.method, str(p.status), str(e.state), p.target, str(p.loss))
+            for e in entries
+            for p in (e.purpose,)
+        ]
+        names = ("release", "population", "method", "status", "state", "target", "cost")
+        columns = {name: pa.array([row[i] for row in cells], pa.string()) for i, name in enumerate(names)}
+        return to_kind(pa.table(columns), kind)
 
     def balance(self, population: str) -> Balance:
         """What is spent, held and left of a population's lifetime budget."""
@@ -269,7 +261,7 @@ class Ledger:
         for entry in (recovered.entry for recovered in self.recovered):
             # Status and loss are filled in when the release is computed; the fingerprint tells the request.
             same = replace(entry.purpose, status=wanted.status, loss=wanted.loss) == wanted
-            if entry.state is State.RELEASED and same:
+            if entry.state is ReleaseState.RELEASED and same:
                 return entry
         return None
 
@@ -278,7 +270,10 @@ class Ledger:
         wanted = without_credentials(target)
         for entry in self._storage.book().unfinished():
             purpose = entry.purpose
-            if entry.state is State.READY and (purpose.population, purpose.target) == (population, wanted):
+            if entry.state is ReleaseState.READY and (purpose.population, purpose.target) == (
+                population,
+                wanted,
+            ):
                 return entry
         return None
 
@@ -297,9 +292,7 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *fault: object) -> None:
         self.close()
 
     def _own(self, release: str) -> FileLock:
@@ -315,12 +308,3 @@ class Ledger:
 def _resolved(path: str | PathLike[str]) -> Path:
     """One name for one file, so that all processes use the same lock files."""
     return Path(path).resolve()
-
-
-def _relation(relation: str) -> Relation:
-    try:
-        return Relation(relation)
-    except ValueError:
-        raise ParameterError(
-            f"There is no neighbour relation '{relation}'.", f"Choose one of {', '.join(Relation)}."
-        ) from None

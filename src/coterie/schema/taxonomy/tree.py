@@ -98,17 +98,14 @@ class Taxonomy:
             )
         return cls.build((Edge(child, parent) for child, parent in nodes.items()), categories)
 
-    def with_categories(self, categories: Iterable[str]) -> Taxonomy:
-        """The same tree with another domain: some of the leaves, or inner concepts as well."""
+    def edges(self) -> list[Edge]:
         links = zip(self.nodes, self.parents, strict=True)
-        edges = (Edge(label, self.nodes[place] if place >= 0 else None) for label, place in links)
-        return Taxonomy.build(edges, categories)
+        return [Edge(label, self.nodes[place] if place >= 0 else None) for label, place in links]
 
     def to_dict(self) -> dict[str, Any]:
-        above = [None if place < 0 else self.nodes[place] for place in self.parents]
         return {
             "coterie_taxonomy": TAXONOMY_VERSION,
-            "nodes": dict(zip(self.nodes, above, strict=True)),
+            "nodes": {edge.child: edge.parent for edge in self.edges()},
             "categories": list(self.categories),
         }
 

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from coterie.methods.guarantee import Status
-from coterie.promise.loss import Loss, Model, Relation, rho_for
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation, rho_for
 from coterie.schema.exact import as_text
 from coterie.statistics.specification.specification import Budget, Notion, Specification
 
@@ -57,8 +57,8 @@ def loss_of(specification: Specification, status: Status) -> Loss:
     """
     budget = specification.budget
     return Loss(
-        Model.DP if status.proof else Model.NONE,
-        Relation(specification.neighbours.value),
+        LossModel.DP if status.proof else LossModel.NONE,
+        NeighbourRelation(specification.neighbours.value),
         status,
         budget.epsilon,
         budget.delta,

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from coterie._version import __version__
 from coterie.errors import CertificateError
 from coterie.methods.guarantee import CHOSEN_BLIND, Guarantee, Status
-from coterie.promise.certificate import Bounds, Digest, Promised, Signature
+from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signature
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
 from coterie.statistics.planning.plan import Plan
@@ -56,7 +56,7 @@ class StatisticsCertificate(_Frozen):
     request: str  # a hash of what was asked; no function of the data
     budget: str
     ledger_epsilon: str | None  # of a pure budget; older certificates turned ρ into ε at δ = 1e-9
-    guarantee: Promised
+    guarantee: CertifiedPromise
     bounds: dict[str, Bounds]
     measurements: tuple[CertifiedMeasurement, ...]
     expected_from: str
@@ -220,7 +220,7 @@ def certify_statistics(
         request=request,
         budget=str(specification.budget),
         ledger_epsilon=_pure(specification.budget),
-        guarantee=Promised.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
+        guarantee=CertifiedPromise.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
         bounds=bounds,
         measurements=measurements,
         expected_from=specification.expected_from,

@@ -12,7 +12,7 @@ from coterie.errors import OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import sign
 from coterie.publication.ledger import Ledger, Purpose
-from coterie.publication.placing import publish_files
+from coterie.publication.publishing import publish_files
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT

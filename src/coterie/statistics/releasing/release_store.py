@@ -22,13 +22,13 @@ import pyarrow as pa
 
 from coterie._version import __version__
 from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
-from coterie.publication.ledger import Ledger, Purpose, State
+from coterie.publication.ledger import Ledger, Purpose, ReleaseState
 from coterie.publication.staging import stage_bytes
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
-from coterie.table.file_lock import FileLock
 from coterie.table.frames import to_kind
+from coterie.table.hidden_files import FileLock
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def in_ledger(
         if entry.purpose.fingerprint != purpose.fingerprint:
             raise changed(specification)
         earlier = Path(entry.purpose.target)
-        found = on_disk(earlier, request, specification) if entry.state is State.RELEASED else None
+        found = on_disk(earlier, request, specification) if entry.state is ReleaseState.RELEASED else None
         if found is None:
             raise LedgerError(
                 f"Release '{specification.release}' was charged, but its file {earlier} is gone or changed.",

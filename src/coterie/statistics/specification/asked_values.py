@@ -10,11 +10,11 @@ from pathlib import Path
 
 from coterie.errors import SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Schema
-from coterie.schema.moments import as_number, typed_bound
+from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value
 from coterie.statistics.specification.specification import Specification
-from coterie.table.columns.categories import MISSING_LABEL
+from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.cells import canonical_number as canonical
 
 MISSING = "\x00missing"  # no text of a file or a filter

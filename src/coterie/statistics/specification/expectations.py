@@ -14,7 +14,7 @@ from coterie.statistics.specification.filters import Condition, Filter, OneOf
 from coterie.statistics.specification.ranges import Range
 from coterie.statistics.specification.shape import Shape, normal, uniform_around
 from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
-from coterie.table.columns.numbers import step_of
+from coterie.table.checked import step_of
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from coterie.statistics import Plan, Specification, plan, read_specification, re
 from coterie.statistics.planning.by_hand import BY_HAND, moved
 from coterie.statistics.planning.plan import split_text
 from coterie.studio.project import Project, Stale
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 EVEN = "uniform"
 _MOST_PLANS = 8

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coterie.errors import BudgetExceeded, OutputError, ParameterError
 from coterie.publication.ledger import Balance, Book, Ledger, Purpose, Terms
-from coterie.publication.ledger.account import Account
+from coterie.publication.ledger.account import LedgerAccount
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Published, allocators, release
@@ -27,7 +27,7 @@ from coterie.statistics.specification.specification import Specification
 from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
-from coterie.table.file_lock import FileLock
+from coterie.table.hidden_files import FileLock
 
 ENDINGS = (".csv", ".json")
 
@@ -142,7 +142,7 @@ def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
             "Give the lifetime budget of these people below: it can never be changed later.",
         )
     terms = _terms(asked.population, form.text("lifetime"), form.text("delta") or None)
-    Account(terms).afford(asked.loss)
+    LedgerAccount(terms).afford(asked.loss)
     return path, terms
 
 
@@ -164,7 +164,7 @@ def balances_of(desk: Desk, paying: Paying) -> tuple[Balance, Balance | None] | 
         return None
     asked = purpose(desk.specification())
     if not _known(paying):
-        account = Account(_terms(paying.population, paying.lifetime or "", paying.delta))
+        account = LedgerAccount(_terms(paying.population, paying.lifetime or "", paying.delta))
         return account.balance(), account.afford(asked.loss)
     book = Ledger.inspect(paying.ledger)
     now = book.balance(paying.population)

@@ -19,8 +19,7 @@ from coterie.studio.pages import step_page
 from coterie.studio.project import Project, Stale
 from coterie.studio.steps import description_files
 from coterie.studio.steps.description_files import known_taxonomies, same_lines
-from coterie.table.checked import same_columns
-from coterie.table.columns.categories import category_column
+from coterie.table.checked import category_column, same_columns
 
 router = APIRouter()
 router.include_router(description_files.router)

@@ -12,8 +12,7 @@ from starlette.responses import JSONResponse
 from coterie.errors import CoterieError, DataError
 from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import Schema
-from coterie.schema.taxonomy.adult import ADULT_ATTRIBUTES
-from coterie.schema.taxonomy.loading import load_taxonomy
+from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
 from coterie.studio.asking import Opened
 from coterie.studio.project import Project
 from coterie.studio.same_in_code import given_options, source_of

@@ -17,7 +17,7 @@ from coterie.studio.project import Origin, Project
 from coterie.studio.same_in_code import SHOWN, loading_lines
 from coterie.studio.table_cache import is_untyped, stamp
 from coterie.table.address import is_database
-from coterie.table.excel_reading import read_sheet
+from coterie.table.formats import read_sheet
 from coterie.table.reading import READERS, ending
 
 router = APIRouter()

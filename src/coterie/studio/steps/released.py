@@ -11,8 +11,7 @@ from starlette.responses import FileResponse
 from coterie.errors import CertificateError, CoterieError, ParameterError
 from coterie.promise.certificate import Certificate
 from coterie.promise.posterior import odds_in_words
-from coterie.promise.signing import check_signature
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import check_signature, released_digest
 from coterie.publication.ledger import without_credentials
 from coterie.studio.asking import Opened
 from coterie.studio.forms import Form
@@ -94,7 +93,10 @@ def _checked(entry: Released, address: str) -> tuple[Certificate | None, Coterie
         return None, error
     try:
         check_signature(certificate, None)
-        if released_digest(address, entry.table, certificate) != certificate.release.digest.value:
+        if (
+            released_digest(address, entry.table, certificate.release.digest)
+            != certificate.release.digest.value
+        ):
             raise CertificateError(
                 "The released data were changed since they were certified: the digests differ.",
                 "Do not pass them on.",

@@ -17,7 +17,7 @@ from coterie.auditing.audit import QuotedPromise, chosen
 from coterie.auditing.auditing_release import audit
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
-from coterie.promise.verification import released_digest
+from coterie.promise.signing import released_digest
 from coterie.publication.protect import protect
 from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
@@ -74,7 +74,10 @@ def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Au
         raise CertificateError(
             f"The certificate {path} cannot be read ({error.strerror}).", "Put it back, then try again."
         ) from None
-    if released_digest(entry.data, entry.table, certificate) != certificate.release.digest.value:
+    if (
+        released_digest(entry.data, entry.table, certificate.release.digest)
+        != certificate.release.digest.value
+    ):
         raise CertificateError(
             "The released data were changed since they were certified.", "Put the original file back."
         )

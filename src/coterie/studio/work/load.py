@@ -15,8 +15,7 @@ from coterie.schema.draft import draft_schema
 from coterie.studio.project import Loaded, Project
 from coterie.studio.table_cache import keep, stamp
 from coterie.table.demo_population import demo_population, demo_schema
-from coterie.table.dialect_guess import guess_dialect
-from coterie.table.reading import read_table
+from coterie.table.reading import guess_dialect, read_table
 
 Tell = Callable[[float | None, str], None]
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"

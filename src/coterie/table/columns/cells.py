@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from coterie.errors import DataError
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType
-from coterie.table.columns.cell_text import EXACT as EXACT
-from coterie.table.columns.cell_text import canonical_number as canonical_number
-from coterie.table.columns.cell_text import text_of as text_of
+from coterie.table.columns.column import EXACT as EXACT
+from coterie.table.columns.column import canonical_number as canonical_number
+from coterie.table.columns.column import text_of as text_of
 
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
@@ -53,7 +53,9 @@ def stored(name: str, cells: Sequence[Any]) -> pa.ChunkedArray:
         if kinds in _STORED:
             try:
                 if dt.date in kinds and dt.datetime in kinds:
-                    return _chunked(pa.array([_at_midnight(cell) for cell in cells], kind))
+                    midnight = dt.time()
+                    moments = [dt.datetime.combine(c, midnight) if type(c) is dt.date else c for c in cells]
+                    return _chunked(pa.array(moments, kind))
                 return _chunked(pa.array(cells, kind))
             except (pa.ArrowException, OverflowError):
                 pass  # beyond int64, or an integer that no double carries
@@ -65,10 +67,6 @@ def stored(name: str, cells: Sequence[Any]) -> pa.ChunkedArray:
         "Correct that cell, or make the column one kind: numbers (with None for missing ones) or text.",
         detail=_at(next((row for row, cell in enumerate(cells, 1) if not _has_text(cell)), None)),
     )
-
-
-def _at_midnight(cell: Any) -> dt.datetime | None:
-    return dt.datetime.combine(cell, dt.time()) if type(cell) is dt.date else cell
 
 
 def _has_text(cell: Any) -> bool:
@@ -331,9 +329,8 @@ def _name(kind: pa.DataType) -> str:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    )
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(holds(kind) for holds in kinds)
 
 
 def without_marks(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:

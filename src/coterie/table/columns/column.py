@@ -1,18 +1,22 @@
-"""The two kinds of column that the chain works on."""
+"""The two kinds of column that the chain works on, the type each is released as, and how far a released one has moved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime as dt
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from decimal import Decimal
+from typing import Any, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Codes, Floats
-from coterie.schema.attributes import Attribute, Domain
-from coterie.schema.taxonomy.orders import encode
+from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing
+from coterie.schema.taxonomy.semantics import encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
 
@@ -58,3 +62,148 @@ class CategoryColumn:
 
 
 Column: TypeAlias = NumericColumn | CategoryColumn
+
+
+# One cell as text: how a number, a date or a truth value would stand in a CSV file.
+
+EXACT = 2**53  # integers beyond it are not exact as doubles
+# A number as labels may be written: 1.0 and 1.00 are 1, and 0.50 is 0.5; 01 is no number here but a code with its zero.
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?")
+_LONGEST = 400  # digits: no double has more before or after its point
+
+
+def text_of(value: Any) -> str | None:
+    """One cell as it would stand in a CSV file; None for a missing one. ValueError where it has no text."""
+    if value is None or type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, str):
+        return value
+    if isinstance(value, np.datetime64):
+        value = None if np.isnat(value) else value.astype("datetime64[us]").item()
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if value is None or (isinstance(value, float | Decimal | dt.datetime) and value != value):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        if value.bit_length() > 4 * _LONGEST:
+            raise ValueError("beyond the range of numbers")
+        return str(value)
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) <= EXACT
+        return str(int(value)) if whole else canonical_number(repr(value))
+    if isinstance(value, Decimal):
+        small = value.is_finite() and abs(value.adjusted()) < _LONGEST
+        return canonical_number(format(value, "f")) if small else str(value)
+    if isinstance(value, dt.datetime):
+        if value.tzinfo is None and value.time() == dt.time():
+            return value.date().isoformat()
+        return dt.datetime.isoformat(value, sep=" ")  # pandas' own has nanoseconds
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    raise ValueError("neither number, text, date nor truth value")
+
+
+def canonical_number(text: str) -> str:
+    """The shortest way to write the same plain number; any other text as it stands."""
+    if not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+# The door out: which type a released column has, from the schema alone.
+#
+# How the input stored the column plays no part: one cell with another decimal place, a gap or a fraction would change that,
+# and the release would show the cell without noise. Only a column whose gaps are a category of their own may hold nulls.
+
+_TYPES = {
+    AttributeType.CONTINUOUS: pa.float64(),
+    AttributeType.INTEGER: pa.int64(),
+    AttributeType.DATE: pa.date32(),
+    AttributeType.TIMESTAMP: pa.timestamp("us"),
+    AttributeType.BOOLEAN: pa.bool_(),
+}
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as int64 writes it: 007 and -0 stay text
+
+
+def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field:
+    """Name, type and nullability of a protected column; `labels` are all labels of its domain."""
+    nullable = attribute.missing is Missing.OWN_CATEGORY
+    of_labels = pa.int64() if all(map(_WHOLE.fullmatch, labels)) else pa.string()
+    return pa.field(attribute.name, _TYPES.get(attribute.type) or of_labels, nullable=nullable)
+
+
+# How far a released column is from the original: squared error, variance and semantic distance.
+#
+# Measures of utility and the internal figures of a release read these, so they agree to the last digit.
+
+_ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it
+
+
+def squared_error(original: Floats, released: Floats) -> float:
+    """Mean over the records, in variances of the original (Soria-Comas et al., Eq. (4)–(5), with σ for σ²)."""
+    error = np.mean((released - original) ** 2)
+    return float(in_variances(error, float(variance(original)), rounding(original)))
+
+
+def variance_change(original: Floats, released: Floats) -> float:
+    """|σ² − σ'²| / σ² (Sánchez et al. 2016, §4.2)."""
+    after = np.where(alike(released), 0.0, variance(released))
+    return float(relative_change(variance(original), after))
+
+
+def semantic_distance(column: CategoryColumn, released: Codes) -> float:
+    """Mean of δ over the records (Sánchez et al. 2016, Eq. (3))."""
+    return float(np.mean(column.distance[column.codes, released]))
+
+
+def in_label_order(column: CategoryColumn, codes: Codes) -> Codes:
+    return codes[np.argsort(encode(codes, column.order))]
+
+
+def variance(values: Floats) -> Floats:
+    """Along the last axis (Soria-Comas et al., Eq. (5), Del Vasto-Terrientes et al., Eq. (5)). The rounded mean of
+    equal decimals would leave 1e-34 of it."""
+    return np.where(same(values), 0.0, np.var(values, axis=-1, ddof=1))
+
+
+def same(values: Floats) -> NDArray[np.bool_]:
+    """Whether all values along the last axis are equal."""
+    return np.asarray(values.min(axis=-1) == values.max(axis=-1))
+
+
+def alike(values: Floats) -> NDArray[np.bool_]:
+    """Whether all *released* values along the last axis are equal but for rounding: group means of a constant 0.1 are."""
+    low, high = values.min(axis=-1), values.max(axis=-1)
+    return np.asarray(high - low <= _ROUNDING * np.maximum(np.abs(low), np.abs(high)))
+
+
+def rounding(values: Floats) -> Floats:
+    """Up to which squared error a constant column counts as unchanged; the column's values lie along the last axis."""
+    return np.asarray((_ROUNDING * values[..., 0]) ** 2, dtype=np.float64)
+
+
+def in_variances(
+    error: Floats | np.floating, variance: Floats | float, rounding: Floats | float = 0.0
+) -> Floats:
+    """A constant attribute has no variance to measure by: any error beyond `rounding` counts as 1."""
+    constant = np.asarray(variance) <= 0
+    if not constant.any():
+        return np.asarray(error / variance, np.float64)
+    return np.asarray(
+        np.where(constant, error > rounding, error / np.where(constant, 1.0, variance)), np.float64
+    )
+
+
+def relative_change(before: Floats, after: Floats) -> Floats:
+    """A constant attribute that is constant no more counts as a change of 1."""
+    constant = before <= 0
+    if not constant.any():
+        return np.asarray(np.abs(before - after) / before, dtype=np.float64)
+    changed = np.abs(before - after) / np.where(constant, 1.0, before)
+    return np.asarray(np.where(constant, after > 0, changed), dtype=np.float64)

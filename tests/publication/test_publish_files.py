@@ -10,8 +10,8 @@ import pytest
 from coterie import Ledger
 from coterie.errors import OutputError
 from coterie.promise.loss import Loss
-from coterie.publication.ledger import Purpose, State
-from coterie.publication.placing import publish_files
+from coterie.publication.ledger import Purpose, ReleaseState
+from coterie.publication.publishing import publish_files
 from coterie.publication.staged_files import StagedFile
 
 
@@ -66,7 +66,7 @@ def test_killed_after_its_charge_it_is_finished_by_whoever_comes_next(
             publish_files(lambda: files, ledger=ledger, purpose=purpose(tmp_path / "data"))
     with Ledger.open(book) as ledger:
         [entry] = ledger.book().releases(fingerprint="one request")
-        assert entry.state is State.RELEASED
+        assert entry.state is ReleaseState.RELEASED
         assert ledger.balance("people").spent == 1
     assert {path: path.read_bytes() for path in files} == files
     assert not list(tmp_path.glob(".*.tmp"))
