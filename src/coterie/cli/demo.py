@@ -5,22 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.progress import Progress
 from rich.table import Table
+from typer import Option
 
+from coterie.cli.options import AsJson
 from coterie.cli.output import console, print_json, styled_status
 from coterie.report.demo import caption, write_demo
 
+Output = Annotated[Path, Option("--output", "-o", help="Folder for releases and figures.")]
+
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path(
-        "demo"
-    ),
-    epsilon: Annotated[str, typer.Option(help="Total privacy budget.")] = "1",
-    k: Annotated[int, typer.Option(help="Records per group.")] = 10,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    output: Output = Path("demo"),
+    epsilon: Annotated[str, Option(help="Total privacy budget.")] = "1",
+    k: Annotated[int, Option(help="Records per group.")] = 10,
+    force: Annotated[bool, Option("--force", help="Overwrite an earlier demo.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Protect an invented population of 5,000 people by every method, and look at the difference.
 
@@ -49,11 +50,10 @@ def demo_command(
 
 def _table(rows: list[dict[str, Any]], caption: str) -> Table:
     table = Table(title="Every method on the demo population", caption=caption)
-    table.add_column("method", style="bold")
-    table.add_column("guarantee")
-    table.add_column("of what")
-    table.add_column("error (variances)", justify="right")
-    table.add_column("time", justify="right")
+    for heading in ("method", "guarantee", "of what"):
+        table.add_column(heading, style="bold" if heading == "method" else None)
+    for heading in ("error (variances)", "time"):
+        table.add_column(heading, justify="right")
     for row in rows:
         table.add_row(
             row["method"],

@@ -1,4 +1,4 @@
-"""What `coterie aggregator` and `coterie owner` print: guides, studies, events, and the certificate of a joined release."""
+"""What `coterie aggregator` and `coterie owner` print: guides, studies and events."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 
-from coterie.cli.output import console, print_json, styled_status
-from coterie.federation.documents.certificate import FederatedCertificate
-from coterie.federation.documents.verification import superseded
+from coterie.cli.output import console
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -58,7 +54,6 @@ late to decide · 17 your table or budget does not fit · 19 not reachable.
 
 # How studies and events look on a terminal: the same for aggregators and owners.
 
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _GOOD, _BAD = {"RELEASED", "ACCEPTED"}, {"FAILED", "EXPIRED", "CANCELLED", "REFUSED", "REJECTED", "WITHDRAWN"}
 
 
@@ -148,37 +143,3 @@ def log_lines(*, as_json: bool) -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
         for logger, level in before.items():
             logger.setLevel(level)
-
-
-# The certificate of a joined release (several owners), for `coterie certificate verify` and `show`.
-
-
-def show_joined(certificate: FederatedCertificate, signer: str | None, *, as_json: bool) -> None:
-    promise = certificate.guarantee
-    if as_json:
-        print_json(certificate.content())
-        return
-    asked = certificate.study.document
-    lines = [
-        ("Study", f"{asked['title']}: {asked['fragmentation']}, {asked['method']}, k = {asked['k']}"),
-        ("Promise", promise.label),
-        ("Covers", promise.scope),
-        ("Neighbours", promise.neighbours),
-        ("Budget", f"ε = {certificate.epsilon} in all; {certificate.rule}"),
-        *(
-            ("Owner", f"{part.owner}: ε = {part.epsilon}{'' if part.rows is None else f', {part.rows} rows'}")
-            for part in certificate.owners
-        ),
-        ("Absent", ", ".join(certificate.absent) or "nobody"),
-        ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
-        ("Signed by", f"aggregator {signer}"),
-        *(("Assumes", assumption) for assumption in promise.assumptions),
-        *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
-        *(("Note", note) for note in certificate.notes),
-        *(("Today", note) for note in [superseded(certificate)] if note),
-    ]
-    text = "\n".join(
-        f"[bold]{heading:11}[/] {f'{styled_status(promise.status)}: ' if heading == 'Promise' else ''}{escape(content)}"
-        for heading, content in lines
-    )
-    console.print(Panel(text, title=f"Certificate of {escape(certificate.issued)}", expand=False))

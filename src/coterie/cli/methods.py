@@ -7,15 +7,16 @@ from typing import Annotated
 import typer
 from rich.panel import Panel
 from rich.table import Table
+from typer import Argument
 
 import coterie
+from coterie.cli.options import AsJson
 from coterie.cli.output import console, print_json, styled_status
 
 app = typer.Typer(
     help="What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
     invoke_without_command=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -53,7 +54,7 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 def show_method(
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="NAME", help="A method's name, for example dp-synthetic.", autocompletion=complete_method
         ),
     ],

@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
-from coterie.cli.output import console, errors, print_json
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, errors, note, print_json
 from coterie.errors import DataError, OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
@@ -20,12 +22,12 @@ from coterie.papers.data import available
 def reproduce_command(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME…", help="Experiments such as sanchez-2016-table1; 'all'; or 'list'."),
+        Argument(metavar="NAME…", help="Experiments such as sanchez-2016-table1; 'all'; or 'list'."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")
-    ] = Path("reproduced"),
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    output: Annotated[Path, Option("--output", "-o", help="Folder for figures, data and findings.")] = Path(
+        "reproduced"
+    ),
+    as_json: AsJson = False,
 ) -> None:
     """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
 
@@ -77,7 +79,7 @@ def reproduce_command(
     )
     if not_run:
         for advice in dict.fromkeys(error.advice for error in not_run):
-            console.print(f"[#E69F00]Not run for want of data:[/] {escape(advice)}")
+            note(advice, before="Not run for want of data")
         raise typer.Exit(not_run[0].exit_code)
 
 

@@ -75,12 +75,7 @@ class Asked:
         k = None if without_k else Sent({"k": [self.k]}).whole("k", "k")
         epsilon = self.epsilon if recipe.adds_noise else ""
         return Choice(
-            method=method,
-            epsilon=epsilon,
-            k=k,
-            grouping=self.grouping,
-            shuffle=self.shuffle,
-            clip=self.clip,
+            method=method, epsilon=epsilon, k=k, grouping=self.grouping, shuffle=self.shuffle, clip=self.clip
         )
 
 

@@ -46,12 +46,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         draft, new, gone = fitted(project.schema(), Schema.load(draft))
     project.change(loaded=loaded, schema=draft)
     columns = [_column(name, table[name]) for name in table.column_names]
-    return {
-        "columns": columns,
-        "new": new,
-        "gone": gone,
-        "guessed": _guessed(Schema.load(draft).dialect),
-    }
+    return {"columns": columns, "new": new, "gone": gone, "guessed": _guessed(Schema.load(draft).dialect)}
 
 
 def _declared_dialect(project: Project) -> Dialect | None:
