@@ -27,7 +27,7 @@ from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.pair import bring_together
 from coterie.methods import all_methods
 from coterie.publication.staging import stage
-from coterie.report.counting import shared_edges
+from coterie.report.figures import shared_edges
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema
 from coterie.studio.home import Home
 from coterie.studio.jobs import key_of

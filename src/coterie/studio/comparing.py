@@ -10,7 +10,7 @@ from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
 from coterie.report.charts import Figure, Lines, RiskPoint, Series, lines, risk_utility_map
-from coterie.report.comparison_figures import GROUP_SIZE
+from coterie.report.figures import GROUP_SIZE
 from coterie.report.ranking import MEAN_LEVEL, UNITS
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio.forms import Sent

@@ -18,17 +18,16 @@ style.
 
 from coterie.report.charts.distributions import histogram, label_bars, side_by_side
 from coterie.report.charts.figure import STATIC, Figure
-from coterie.report.charts.heatmap import Grid, correlation_matrix, heatmap
-from coterie.report.charts.intervals import Interval, intervals
+from coterie.report.charts.heatmap import FieldGrid, correlation_matrix, heatmap
 from coterie.report.charts.lines import Lines, Series, lines
-from coterie.report.charts.risk_utility import RiskPoint, risk_utility_map
+from coterie.report.charts.marks import IntervalRow, RiskPoint, intervals, risk_utility_map
 from coterie.report.charts.scale import number, percent
 
 __all__ = [
     "STATIC",
+    "FieldGrid",
     "Figure",
-    "Grid",
-    "Interval",
+    "IntervalRow",
     "Lines",
     "RiskPoint",
     "Series",

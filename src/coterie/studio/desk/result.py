@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import CoterieError
-from coterie.report.charts import Figure, Interval, intervals
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.schema.exact import as_text
 from coterie.statistics import Plan
 from coterie.statistics.allocators import DEFAULT
@@ -199,7 +199,7 @@ def figures_of(result: Result) -> list[Figure]:
             families.setdefault(base, []).append(value)
     return [
         intervals(
-            [Interval(_label(value.name), value.value, value.lower, value.upper) for value in values],
+            [IntervalRow(_label(value.name), value.value, value.lower, value.upper) for value in values],
             axis=base,
             caption=f"{base}, as released, with the 95 % interval of each group.",
             first="Group",

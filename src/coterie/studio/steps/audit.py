@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.audit_figure import AREA, attacks_figure
-from coterie.report.charts import Figure, Interval
+from coterie.report.audit_page import AREA, attacks_figure
+from coterie.report.charts import Figure, IntervalRow
 from coterie.studio.asking import Opened, Running
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
@@ -122,7 +122,7 @@ def _stale(project: Project, last: dict[str, Any] | None) -> bool:
 def _figure(findings: list[dict[str, Any]]) -> Figure | None:
     shown = [finding for finding in findings if finding["drawn"] and finding["bar"][0] is not None]
     rows = [
-        Interval(f"{finding['title']}{f' ({AREA})' if finding['area'] else ''}", *finding["bar"])
+        IntervalRow(f"{finding['title']}{f' ({AREA})' if finding['area'] else ''}", *finding["bar"])
         for finding in shown
     ]
     return attacks_figure(rows, [finding["level"] for finding in shown])

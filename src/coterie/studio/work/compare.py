@@ -11,8 +11,7 @@ from coterie.comparison.compare import compare
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import left_out
 from coterie.report.examples import example_releases, risk_points
-from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic
-from coterie.report.verdict import verdict
+from coterie.report.ranking import Best, best_cells, errors_by, is_synthetic, verdict
 from coterie.schema.exact import as_text
 from coterie.studio.project import Project
 from coterie.studio.sampling import RUNS, SEED, drawn_sample

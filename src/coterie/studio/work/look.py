@@ -13,7 +13,7 @@ from coterie.evaluation.pair import Pair, bring_together
 from coterie.methods import get_method
 from coterie.publication.protect import protect
 from coterie.report.charts import number
-from coterie.report.counting import counted
+from coterie.report.figures import counted
 from coterie.report.ranking import UNITS, WORDS
 from coterie.studio.project import Choice, Project
 from coterie.studio.sampling import SEED, drawn_sample
