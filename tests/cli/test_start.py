@@ -54,7 +54,7 @@ def test_the_methods_are_listed_without_a_compiler() -> None:
 
 
 def test_the_studio_opens_without_a_compiler() -> None:
-    loaded = loaded_by("import coterie.studio.serving; from coterie.studio.steps import statistics")
+    loaded = loaded_by("import coterie.studio.app; from coterie.studio.steps import statistics")
     assert "fastapi" in loaded
     assert not loaded & {"numba", "scipy", "sklearn", "polars", "pandas", "resvg_py"}
 

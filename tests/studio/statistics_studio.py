@@ -18,9 +18,8 @@ import uvicorn
 import yaml
 
 from coterie.studio.app import make_app
-from coterie.studio.auth import COOKIE
+from coterie.studio.auth import COOKIE, StudioHome
 from coterie.studio.desk.desk import Desk
-from coterie.studio.home import Home
 from coterie.studio.project import Loaded, Origin, Project
 from coterie.studio.table_cache import keep
 
@@ -37,7 +36,7 @@ DESCRIBED = {**SCHEMA, "attributes": {**SCHEMA["attributes"], **_LABELS}}
 class Bench:
     """The pages of one project, asked as a browser asks them."""
 
-    def __init__(self, home: Home, client: httpx.Client) -> None:
+    def __init__(self, home: StudioHome, client: httpx.Client) -> None:
         self.home, self.client = home, client
         self.project = Project.new(self.home.projects, "People.csv", Origin(kind="demo", shown="people"))
         digest = keep(population(), self.project.table_path)
@@ -85,7 +84,7 @@ class Bench:
 @contextmanager
 def working(folder: Path) -> Iterator[Bench]:
     """A studio that listens, and a client that comes from its own pages, with its cookie."""
-    home = Home(folder / "home")
+    home = StudioHome(folder / "home")
     listening = socket.create_server(("127.0.0.1", 0))
     root = f"http://127.0.0.1:{listening.getsockname()[1]}"
     app = make_app(home, listening.getsockname()[1], "boot", largest_upload=10**6)

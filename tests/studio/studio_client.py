@@ -16,17 +16,16 @@ import uvicorn
 
 from coterie.schema.attributes import Schema
 from coterie.studio.app import make_app
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
+from coterie.studio.auth import COOKIE, StudioHome
 from coterie.studio.project import Choice, Loaded, Origin, Project
 from coterie.studio.table_cache import keep
 from coterie.table.demo_population import demo_population, demo_schema
 
 
 @contextmanager
-def visiting(folder: Path) -> Iterator[tuple[httpx.Client, Home]]:
+def visiting(folder: Path) -> Iterator[tuple[httpx.Client, StudioHome]]:
     """The studio on a port of its own, and a browser that is let in."""
-    home = Home(folder)
+    home = StudioHome(folder)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
     app = make_app(home, port, home.announce(port), largest_upload=10**6)
@@ -52,7 +51,10 @@ def visiting(folder: Path) -> Iterator[tuple[httpx.Client, Home]]:
 
 
 def made_project(
-    home: Home, table: pa.Table | None = None, schema: Schema | None = None, choice: Choice | None = None
+    home: StudioHome,
+    table: pa.Table | None = None,
+    schema: Schema | None = None,
+    choice: Choice | None = None,
 ) -> Project:
     """A loaded and described table; without one, invented people."""
     table = demo_population() if table is None else table

@@ -16,10 +16,9 @@ import pytest
 from studio_client import made_project, visiting
 from test_release_killed import Machine
 
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
+from coterie.studio.auth import COOKIE, StudioHome
 
-World = tuple[httpx.Client, Home]
+World = tuple[httpx.Client, StudioHome]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def stranger(world: World) -> Iterator[httpx.Client]:
         yield client
 
 
-def token(home: Home) -> str:
+def token(home: StudioHome) -> str:
     running = home.running
     assert running is not None
     return home.token(running["boot"])
@@ -210,12 +209,12 @@ def test_no_page_loads_anything_from_elsewhere(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    machine = Machine(Home(tmp_path_factory.mktemp("machine") / "home"))
+    machine = Machine(StudioHome(tmp_path_factory.mktemp("machine") / "home"))
     yield machine
     machine.end(signal.SIGKILL)
 
 
-def printed(home: Home, *more: str) -> Any:
+def printed(home: StudioHome, *more: str) -> Any:
     words = [sys.executable, "-c", "from coterie.cli import main; main()", "studio", "--no-browser", "--json"]
     return subprocess.run(
         [*words, "--home", str(home.folder), *more], capture_output=True, text=True, timeout=300, check=False
@@ -278,7 +277,7 @@ def test_a_fault_inside_is_told_by_its_kind_only(
     def broken(*_: object) -> object:
         raise ValueError("salary 91,234 of Jane")
 
-    monkeypatch.setattr("coterie.studio.front.Project.all", broken)
+    monkeypatch.setattr("coterie.studio.steps.load.Project.all", broken)
     answer = world[0].get("/")
     assert answer.status_code == 500
     assert "ValueError" in answer.text

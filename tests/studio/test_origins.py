@@ -17,12 +17,12 @@ from studio_client import made_project, visiting
 from coterie import Schema, protect
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.schema.draft import draft_schema
+from coterie.studio.auth import StudioHome
 from coterie.studio.describing import row_of
-from coterie.studio.home import Home
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised
 
-Visit = tuple[httpx.Client, Home]
+Visit = tuple[httpx.Client, StudioHome]
 
 TABLE = pa.table(
     {

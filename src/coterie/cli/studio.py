@@ -40,8 +40,8 @@ def studio_command(
     Example: coterie studio people.csv
     """
     try:
-        from coterie.studio.home import Home, default_folder
-        from coterie.studio.serving import address, serve
+        from coterie.studio.auth import StudioHome, default_folder
+        from coterie.studio.app import address, serve
     except ImportError:
         raise MissingExtra.named("studio", "The studio") from None
 
@@ -55,7 +55,7 @@ def studio_command(
         if browser:
             webbrowser.open(opened)
 
-    place = Home(home or default_folder())
+    place = StudioHome(home or default_folder())
     if not place.take():
         running = place.running
         if running is None or port not in (None, running["port"]):

@@ -26,7 +26,7 @@ from coterie.table.columns import cells
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class ChoicePromise:
     recipe: Method
     guarantee: Guarantee
     k: int
@@ -45,7 +45,7 @@ class Promised:
         return f"A ledger counts {loss}{where}."
 
 
-def promised(choice: Choice, schema: Schema, records: int) -> Promised:
+def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
     """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
     recipe = get_method(choice.method).grouped(choice.grouping)
     budget = Budget.of(choice.epsilon or None, schema, recipe)
@@ -66,7 +66,7 @@ def promised(choice: Choice, schema: Schema, records: int) -> Promised:
     warnings = (
         () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k, guarantee)
     )
-    return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
+    return ChoicePromise(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
 
 
 def usable_records(project: Project) -> int:

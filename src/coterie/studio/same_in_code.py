@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from coterie.studio.plan import Plan
-from coterie.studio.project import Choice, Project, Released
+from coterie.studio.planning import ReleasePlan
+from coterie.studio.project import Choice, PastRelease, Project
 from coterie.studio.sampling import RUNS, SEED
 
 SHOWN = 20  # rows of a first look
@@ -191,26 +191,13 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
 # The release of a plan as a command and as Python lines: what runs is the same, and so is what comes out.
 
 
-def release_command(project: Project, plan: Plan | Released) -> str:
+def release_ways(project: Project, plan: ReleasePlan | PastRelease) -> list[tuple[str, str]]:
     source, named = source_of(project)
-    words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
-    words += choice_options(plan.choice)
+    schema = str(project.schema_path)
+    words = ["coterie", "protect", source, *named, "--schema", schema, *choice_options(plan.choice)]
     words += ["--output", plan.data]
     if plan.table:
         words += ["--output-table", plan.table, "--certificate", plan.certificate]
-    for option, value in (
-        ("--internal", plan.internal),
-        ("--sign", plan.key),
-        ("--ledger", plan.ledger),
-        ("--population", plan.population),
-    ):
-        if value:
-            words += [option, value]
-    return wrapped(words)
-
-
-def release_python(project: Project, plan: Plan | Released) -> str:
-    source, named = source_of(project)
     places = {
         "output_table": plan.table,
         "certificate": plan.certificate,
@@ -219,23 +206,24 @@ def release_python(project: Project, plan: Plan | Released) -> str:
         "ledger": plan.ledger,
         "population": plan.population,
     }
-    given = [f"    {name}={value!r}," for name, value in places.items() if value]
-    return "\n".join(
-        [
-            "import coterie",
-            "",
-            "written = coterie.publish(",
-            f"    {source!r},",
-            f"    {str(project.schema_path)!r},",
-            f"    {plan.data!r},",
-            f"    {arguments(plan.choice)}{given_options(named)},",
-            *given,
-            ")",
-            "print(written)",
-        ]
-    )
+    given = {name: value for name, value in places.items() if value}
+    for name in ("internal", "sign", "ledger", "population"):
+        words += [f"--{name}", given[name]] if name in given else []
+    python = [
+        "import coterie",
+        "",
+        "written = coterie.publish(",
+        f"    {source!r},",
+        f"    {schema!r},",
+        f"    {plan.data!r},",
+        f"    {arguments(plan.choice)}{given_options(named)},",
+        *(f"    {name}={value!r}," for name, value in given.items()),
+        ")",
+        "print(written)",
+    ]
+    return [("Command", wrapped(words)), ("Python", "\n".join(python))]
 
 
-def verify_command(entry: Released) -> str:
+def verify_command(entry: PastRelease) -> str:
     named = ["--table", entry.table] if entry.table else []
     return shlex.join(["coterie", "certificate", "verify", entry.data, entry.certificate, *named])

@@ -11,10 +11,9 @@ from starlette.responses import FileResponse, RedirectResponse
 from coterie.errors import CoterieError, ParameterError
 from coterie.report.audit_page import AREA, attacks_figure
 from coterie.report.charts import Figure, IntervalRow
-from coterie.studio.asking import Opened, Running
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, Running, step_page
 from coterie.studio.project import Project
 from coterie.studio.same_in_code import audit_lines
 from coterie.studio.sampling import ROWS

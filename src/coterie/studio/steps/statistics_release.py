@@ -11,7 +11,6 @@ from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.exact import as_text
-from coterie.studio.asking import Opened
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned, purpose
@@ -19,7 +18,7 @@ from coterie.studio.desk.result import figures_of, read_result, shown
 from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, step_page
 from coterie.studio.project import Project, Stale
 
 router = APIRouter()
