@@ -49,7 +49,9 @@ def _account(balance: Balance, entries: Iterable[Entry]) -> dict[str, Any]:
         "population": terms.population,
         "terms": str(terms) + (f", δ = {brief(terms.delta)}" if terms.delta is not None else ""),
         **{name: readable(getattr(balance, name)) for name in ("lifetime", "spent", "held", "remaining")},
-        "individual": readable(individual[0] + individual[1]) if alone else "",  # individual differential privacy
+        "individual": readable(individual[0] + individual[1])
+        if alone
+        else "",  # individual differential privacy
         "refuses_unproved": balance.refuses_unproved,
         "lines": [_line(entry, terms) for entry in entries],
     }

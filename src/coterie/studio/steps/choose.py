@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
@@ -18,7 +17,7 @@ from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import parse_epsilon
 from coterie.studio import words as sliders
 from coterie.studio.forms import Form, Sent
-from coterie.studio.pages import Opened, Running, page, step_page
+from coterie.studio.pages import Opened, Running, go, page, step_page
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import FIRMNESS, ChoicePromise, firmness, promised, usable_records
 from coterie.studio.same_in_code import protect_lines
@@ -114,9 +113,9 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     except CoterieError as problem:
         return _shown(project, asked, problem)
     if form.text("then") != "look":
-        return RedirectResponse(f"/p/{project.id}/choose", 303)
+        return go(project, "choose")
     start_looking(project, jobs)
-    return RedirectResponse(f"/p/{project.id}/look", 303)
+    return go(project, "look")
 
 
 def _reasoned(schema: Schema, because: str) -> Schema:

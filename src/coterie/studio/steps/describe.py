@@ -21,7 +21,7 @@ from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
 from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
-from coterie.studio.same_in_code import given_options, source_of
+from coterie.studio.same_in_code import given_options, source_of, ways
 from coterie.table.checked import same_columns
 from coterie.table.columns.categories import category_column
 
@@ -252,10 +252,8 @@ def same_lines(project: Project) -> list[tuple[str, str]]:
         shlex.join(["coterie", "schema", "check", schema]),
     ]
     python = [
-        "import coterie",
-        "",
         f"draft = coterie.Schema.draft({source!r}{given})",
         f"schema = coterie.Schema.load({schema!r})",
         f"table = coterie.read_table({source!r}{given}, schema=schema)",
     ]
-    return [("Command", "\n".join(command)), ("Python", "\n".join(python))]
+    return ways("\n".join(command), python)
