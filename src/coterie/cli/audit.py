@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 from typer import Argument, Option
 from typer.core import TyperGroup
 
@@ -15,7 +14,7 @@ import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
 from coterie.cli.options import AsJson, Force, OriginalTable, Query
-from coterie.cli.output import console, note, print_json, spinner, styled_status
+from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
 from coterie.report.writing import refuse_existing_audit
@@ -149,28 +148,26 @@ def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
     if as_json:
         print_json(audit.to_dict())
         return
-    console.print(_table(audit))
+    rows = (
+        (
+            finding.attack,
+            f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]",
+            shown(finding.estimate, finding.unit),
+            shown(finding.baseline, finding.unit),
+        )
+        for finding in audit.findings
+    )
+    title, caption = f"Audit of the {audit.subject}", f"{audit.people:,} people, {audit.seconds:.1f} s"
+    headings = ("attack", "found", "measured (95 % interval)", "baseline")
+    console.print(table_of(rows, headings, whole=("attack",), title=title, caption=caption))
     for words in audit.notes:
         note(words)
     for missed in audit.not_run:
         note(f"{missed.attack}: {missed.reason}.", before="Not run")
     if audit.promised:
-        console.print(f"Promise: {styled_status(audit.promised.status)}. {escape(audit.promised.label)}.")
+        console.print(promise_line(audit.promised.status, audit.promised.label))
         console.print(escape(audit.promised.odds))
     console.print(f"[{LEVEL_STYLE[audit.level]}]{audit.level.value.capitalize()}.[/] {escape(audit.verdict)}")
     if audit.correction:
         console.print(escape(audit.correction))
     console.print(f"The page is [bold]{output}/audit.html[/] [bold #D55E00](do not publish)[/].")
-
-
-def _table(audit: Audit) -> Table:
-    table = Table(
-        title=f"Audit of the {audit.subject}", caption=f"{audit.people:,} people, {audit.seconds:.1f} s"
-    )
-    for column in ("attack", "found", "measured (95 % interval)", "baseline"):
-        table.add_column(column, no_wrap=column == "attack")
-    for finding in audit.findings:
-        level = f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]"
-        measured, baseline = shown(finding.estimate, finding.unit), shown(finding.baseline, finding.unit)
-        table.add_row(finding.attack, level, measured, baseline)
-    return table

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.progress import Progress
-from rich.table import Table
 from typer import Option
 
 from coterie.cli.options import AsJson
-from coterie.cli.output import console, print_json, styled_status
+from coterie.cli.output import console, print_json, styled_status, table_of
 from coterie.report.demo import caption, write_demo
 
 Output = Annotated[Path, Option("--output", "-o", help="Folder for releases and figures.")]
@@ -39,27 +38,21 @@ def demo_command(
     if as_json:
         print_json({"output": str(output), "methods": rows})
         return
-    console.print(_table(rows, caption(epsilon, k)))
-    console.print(
-        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate."
-    )
-    console.print(
-        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
-    )
-
-
-def _table(rows: list[dict[str, Any]], caption: str) -> Table:
-    table = Table(title="Every method on the demo population", caption=caption)
-    for heading in ("method", "guarantee", "of what"):
-        table.add_column(heading, style="bold" if heading == "method" else None)
-    for heading in ("error (variances)", "time"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(
-            row["method"],
+    lines = (
+        (
+            f"[bold]{row['method']}[/]",
             styled_status(row["status"]),
             row["model"],
             f"{row['mean_squared_error']:.3g}",
             f"{row['seconds']:.2f} s",
         )
-    return table
+        for row in rows
+    )
+    headings = ("method", "guarantee", "of what", "error (variances)", "time")
+    title = "Every method on the demo population"
+    console.print(
+        table_of(lines, headings, right=headings[3:], title=title, caption=caption(epsilon, k)),
+        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate.",
+        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first.",
+        sep="\n",
+    )

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from rich.markup import escape
-from rich.table import Table
 
-from coterie.cli.output import console
+from coterie.cli.output import console, table_of
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -66,11 +65,8 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
     if not studies:
         console.print("There is no study yet.")
         return
-    table = Table(title="Studies", title_justify="left")
-    for heading in ("id", "title", "state", "kind", "method", "ε", "k", "deadline"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("id", "state"))
-    for study in studies:
-        table.add_row(
+    rows = (
+        (
             study["id"][:12],
             escape(study["title"]),
             styled(study["state"]) + (" needs attention" if study["attention"] else ""),
@@ -80,7 +76,10 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
             str(study["k"]),
             study["deadline"],
         )
-    console.print(table)
+        for study in studies
+    )
+    headings = ("id", "title", "state", "kind", "method", "ε", "k", "deadline")
+    console.print(table_of(rows, headings, whole=("id", "state"), title="Studies", title_justify="left"))
 
 
 def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None) -> None:
@@ -93,21 +92,25 @@ def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None
         f"  {study['fragmentation']} · {escape(study['method'])} · ε {study['epsilon']} · k {study['k']} · "
         f"deadline {study['deadline']} · at least {study['minimum']} owners"
     )
-    table = Table()
-    for heading in ("owner", "state", "ε", "received", "reason"):
-        table.add_column(heading, overflow="fold")
-    for part in study["owners"]:
-        table.add_row(
+    rows = (
+        (
             escape(part["owner"]),
             styled(part["state"]),
             part["epsilon"],
             f"{part['received_percent']} %",
             escape(part["reason"] or ""),
         )
-    console.print(table)
-    for entry in reversed(diary or []):
-        known = {"number", "at", "event", "seal", "study"}
-        rest = " · ".join(f"{name} {value}" for name, value in entry.items() if name not in known)
+        for part in study["owners"]
+    )
+    console.print(table_of(rows, ("owner", "state", "ε", "received", "reason")))
+    print_diary(reversed(diary or []), "study")
+
+
+def print_diary(entries: Iterable[dict[str, Any]], *known: str) -> None:
+    """`known`: what need not be said of every entry."""
+    hidden = {"number", "at", "event", "seal", *known}
+    for entry in entries:
+        rest = " · ".join(f"{name} {value}" for name, value in entry.items() if name not in hidden)
         console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from coterie.cli.options import AsJson
-from coterie.cli.output import STATUS_STYLE, console, note, print_json, say, styled_status, warn
+from coterie.cli.output import STATUS_STYLE, console, note, print_json, say, styled_status, table_of, warn
 from coterie.errors import LedgerError
 from coterie.promise.loss import ROW, Loss, Model, Relation
 from coterie.publication.ledger import BEFORE_UNITS, Balance, Book, Entry, Ledger, State, Terms, loss_event
@@ -199,23 +199,18 @@ def check_command(
 def account_table(balance: Balance) -> Table:
     """What one account promises, and what is left of it: a line for each total."""
     terms = balance.terms
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    for number, heading in enumerate(("", "lifetime ε", "spent", "held", "left")):
-        table.add_column(heading, justify="right" if number else "left", header_style="dim")
     at = f" at δ = {brief(terms.delta)}" if terms.delta is not None else ""
     numbers = (terms.lifetime, balance.spent, balance.held, balance.remaining)
-    table.add_row(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")
+    rows = [(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")]
     limit, left = terms.individual_lifetime, balance.individual_remaining
     alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
     if limit not in (None, terms.lifetime) or alone:
-        table.add_row(
-            "individual DP, with the above",
-            "no limit" if limit is None else brief(limit),
-            brief(balance.individual_spent),
-            brief(balance.individual_held),
-            "" if left is None else brief(left),
-        )
-    return table
+        used = map(brief, (balance.individual_spent, balance.individual_held))
+        most, rest = "no limit" if limit is None else brief(limit), "" if left is None else brief(left)
+        rows.append(("individual DP, with the above", most, *used, rest))
+    headings = ("", "lifetime ε", "spent", "held", "left")
+    look: dict[str, Any] = {"box": None, "padding": (0, 2), "pad_edge": True, "header_style": "dim"}
+    return table_of(rows, headings, right=headings[1:], **look)
 
 
 def print_population(book: Book, population: str) -> None:
@@ -266,18 +261,13 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
             styled_status(status) if status in STATUS_STYLE else escape(status)
             for status in (entry.purpose.status for entry in entries)
         ],
-        "state": [str(entry.state) for entry in entries]
-        if {e.state for e in entries} != {State.RELEASED}
-        else [],
+        "state": [str(e.state) for e in entries] if {e.state for e in entries} != {State.RELEASED} else [],
         "file": [escape(Path(entry.purpose.target).name) for entry in entries],
     }
     shown = {heading: cells for heading, cells in columns.items() if cells}
-    table = Table(box=None, padding=(0, 1), pad_edge=True)
-    for heading in shown:
-        table.add_column(heading, overflow="fold", header_style="dim", no_wrap=heading != "file")
-    for row in zip(*shown.values(), strict=True):
-        table.add_row(*row)
-    return table
+    rows = zip(*shown.values(), strict=True)
+    whole = shown.keys() - {"file"}
+    return table_of(rows, [*shown], whole=whole, box=None, padding=(0, 1), pad_edge=True, header_style="dim")
 
 
 def _cost(loss: Loss, terms: Terms) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
+from rich.table import Table
 
 from coterie.errors import CoterieError
 
@@ -71,6 +72,28 @@ def warn(words: str) -> None:
 def listed(text: str) -> list[str]:
     """Words separated by commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def table_of(
+    rows: Iterable[Sequence[str]],
+    headings: Sequence[str],
+    *,
+    whole: Collection[str] = (),
+    right: Collection[str] = (),
+    **settings: Any,
+) -> Table:
+    """Columns that are `whole` never wrap; those on the `right` hold numbers."""
+    table = Table(**settings)
+    for heading in headings:
+        justify: Literal["right", "left"] = "right" if heading in right else "left"
+        table.add_column(escape(heading), justify=justify, no_wrap=heading in whole, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def promise_line(status: str, label: str) -> str:
+    return f"Promise: {styled_status(status)}. {escape(label)}."
 
 
 def print_certificate(issued: str, status: str, lines: Iterable[tuple[str, str]]) -> None:

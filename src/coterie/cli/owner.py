@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from typer import Argument, Option
 
-from coterie.cli.federation_output import OWNER, styled
+from coterie.cli.federation_output import OWNER, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
 from coterie.cli.options import AsJson, DatabaseTable, Query
 from coterie.cli.output import console, errors, print_json, say
@@ -321,9 +321,7 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         return
     for name in names:
         print_population(book, name)
-    for entry in diary:
-        rest = " · ".join(f"{n} {v}" for n, v in entry.items() if n not in ("number", "at", "event", "seal"))
-        console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")
+    print_diary(diary)
     if diary:
         console.print(f"Seal: {diary[-1]['seal']}")
 

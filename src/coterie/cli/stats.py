@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from typer import Argument, Option
 import coterie
 from coterie import statistics
 from coterie.cli.options import AsJson, DatabaseTable, LedgerToCharge, NoiseSeed, SignWith
-from coterie.cli.output import console, note, print_json, say, spinner, styled_status, warn
+from coterie.cli.output import console, note, print_json, promise_line, say, spinner, table_of, warn
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.report.plan_figure import UNITS, plan_figure
@@ -130,7 +131,7 @@ def verify_command(
     say(
         {"match": True, "signer": found.signer, "guarantee": promise.model_dump(mode="json")},
         "[bold #009E73]They belong together.[/]",
-        f"Promise: {styled_status(promise.status)}. {escape(promise.label)}.",
+        promise_line(promise.status, promise.label),
         as_json=as_json,
     )
 
@@ -138,16 +139,16 @@ def verify_command(
 @app.command("allocators")
 def allocators_command(as_json: AsJson = False) -> None:
     """List the ways of splitting a budget."""
+    known = statistics.allocators().values()
     if as_json:
-        print_json(
-            [{"name": a.name, "title": a.title, "source": a.source} for a in statistics.allocators().values()]
-        )
+        print_json([{"name": a.name, "title": a.title, "source": a.source} for a in known])
         return
-    shown = Table("allocator", "what it does", "source", box=None, pad_edge=False)
-    for allocator in statistics.allocators().values():
-        mark = " (default)" if allocator.name == DEFAULT else ""
-        shown.add_row(f"[bold]{allocator.name}[/]{mark}", allocator.title, allocator.source)
-    console.print(shown)
+    rows = ((f"[bold]{a.name}[/]{' (default)' * (a.name == DEFAULT)}", a.title, a.source) for a in known)
+    console.print(_table(rows, "allocator", "what it does", "source"))
+
+
+def _table(rows: Iterable[Sequence[str]], *headings: str, whole: Collection[str] = ()) -> Table:
+    return table_of(rows, headings, whole=whole, box=None, pad_edge=False)
 
 
 def _asks_to_solve(solve: str | None) -> bool:
@@ -192,30 +193,30 @@ def _show_split(chosen: Plan) -> None:
     specification, design = chosen.specification, chosen.design
     unit = currency(specification.budget)
     console.print(f"\n[bold]The split[/]: what is measured, and the {unit} it gets")
-    table = Table("measured", unit, "noise", "scale", "sensitivity", box=None, pad_edge=False)
-    for m, budget, quantity in zip(
-        design.measurements, chosen.budgets, design.metric.quantities, strict=True
-    ):
-        sensitivity = m.bound.nominal(specification.neighbours, m.where.everyone)
-        table.add_row(
+    rows = (
+        (
             escape(m.name),
             f"{float(budget):.5g}",
             quantity.family.value,
             f"{chosen.scales[m.name]:.4g}",
-            f"{sensitivity:.4g}",
+            f"{m.bound.nominal(specification.neighbours, m.where.everyone):.4g}",
         )
-    console.print(table)
+        for m, budget, quantity in zip(
+            design.measurements, chosen.budgets, design.metric.quantities, strict=True
+        )
+    )
+    console.print(_table(rows, "measured", unit, "noise", "scale", "sensitivity"))
 
 
 def _show_errors(chosen: Plan) -> None:
     console.print(
         "\n[bold]Errors to expect[/]: |released − true|, its mean, and what half and 95 % of releases keep"
     )
-    table = Table("target", "mean error", "± s.e.", "median", "95 %", "how", box=None, pad_edge=False)
-    for error in chosen.errors:
-        numbers = (f"{n:.4g}" for n in (error.mean, error.standard_error, error.median, error.p95))
-        table.add_row(escape(error.name), *numbers, error.basis.value)
-    console.print(table)
+    rows = (
+        (escape(e.name), *(f"{n:.4g}" for n in (e.mean, e.standard_error, e.median, e.p95)), e.basis.value)
+        for e in chosen.errors
+    )
+    console.print(_table(rows, "target", "mean error", "± s.e.", "median", "95 %", "how"))
     if any(error.between_tables for error in chosen.errors):
         console.print(
             "[dim]For quantiles the standard error covers how tables of the same shape differ around the quantile.[/]"
@@ -234,16 +235,14 @@ def _show_comparison(chosen: Plan) -> None:
     )
     worst = any(row.worst_score is not None for row in chosen.rows)
     shown = _that_fit([error.name for error in chosen.errors], console.width - (38 if worst else 29))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("allocator", "score", *(["worst"] if worst else []), *shown):
-        table.add_column(escape(heading), no_wrap=True)
+    rows = []
     for row in chosen.rows:
-        if row.not_applicable:
-            continue
-        by_name = {error.name: error.mean for error in row.errors}
-        extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
-        table.add_row(row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown))
-    console.print(table)
+        if not row.not_applicable:
+            by_name = {error.name: error.mean for error in row.errors}
+            extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
+            rows.append((row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown)))
+    headings = ("allocator", "score", *(["worst"] if worst else []), *shown)
+    console.print(_table(rows, *headings, whole=headings))
     left = len(chosen.errors) - len(shown)
     if left > 0:
         console.print(f"[dim]and {left} more targets; --json lists all[/]")
@@ -287,9 +286,7 @@ def report_release(published: Published, as_json: bool) -> None:
         note(f"{published.outdated}.")
     _show_values(published)
     console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
-    console.print(
-        f"Promise: {styled_status(certificate.guarantee.status)}. {escape(certificate.guarantee.label)}."
-    )
+    console.print(promise_line(certificate.guarantee.status, certificate.guarantee.label))
     for words in certificate.notes:
         note(words)
     if published.warning:
@@ -298,11 +295,10 @@ def report_release(published: Published, as_json: bool) -> None:
 
 
 def _show_values(published: Published) -> None:
-    rows = published.values
-    table = Table("released", "value", "95 % interval", box=None, pad_edge=False)
-    for row in rows[:MOST_VALUES]:
-        value, lower, upper = (float(row[key]) for key in ("value", "lower_95", "upper_95"))
-        table.add_row(escape(str(row["name"])), f"{value:.6g}", f"{lower:.6g} to {upper:.6g}")
-    console.print(table)
-    if len(rows) > MOST_VALUES:
-        console.print(f"[dim]and {len(rows) - MOST_VALUES} more in the file[/]")
+    rows = []
+    for row in published.values[:MOST_VALUES]:
+        value, lower, upper = (f"{float(row[key]):.6g}" for key in ("value", "lower_95", "upper_95"))
+        rows.append((escape(str(row["name"])), value, f"{lower} to {upper}"))
+    console.print(_table(rows, "released", "value", "95 % interval"))
+    if len(published.values) > MOST_VALUES:
+        console.print(f"[dim]and {len(published.values) - MOST_VALUES} more in the file[/]")

@@ -40,8 +40,8 @@ def studio_command(
     Example: coterie studio people.csv
     """
     try:
-        from coterie.studio.auth import StudioHome, default_folder
         from coterie.studio.app import address, serve
+        from coterie.studio.auth import StudioHome, default_folder
     except ImportError:
         raise MissingExtra.named("studio", "The studio") from None
 
