@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.options import AsJson, Force, OriginalTable, Query
+from coterie.cli.options import AsJson, Force, OriginalTable, Query, asked
 from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
@@ -56,7 +56,7 @@ Seed = Annotated[int, Option(help="For the attackers' samples: the same seed giv
 def release_command(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
     released: Annotated[str, Argument(metavar="RELEASED", help="The released table.")],
-    schema_file: Annotated[Path, Option("--schema", "-s", help="The schema of the original.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="The schema of the original.")],
     output: Output,
     table: OriginalTable = None,
     query: Query = None,
@@ -74,40 +74,29 @@ def release_command(
         Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists.")
     ] = None,
     seconds: Seconds = None,
-    attack: Only = None,
+    attacks: Only = None,
     seed: Seed = 1,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
+    given = asked(locals(), "output", "force")
     refuse_existing_audit(output, force=force)
     with spinner("Reading", quiet=as_json) as tell:
-        audit = coterie.audit(
-            original,
-            released,
-            schema_file,
-            control=control,
-            known=known,
-            order=order,
-            certificate=certificate,
-            seconds=seconds,
-            seed=seed,
-            attacks=attack,
-            table=table,
-            query=query,
-            progress=tell,
-        )
+        audit = coterie.audit(**given, progress=tell)
     _write(audit, output, force=force, as_json=as_json)
 
 
 @app.command("method")
 def method_command(
-    name: Annotated[str, Argument(metavar="NAME", help="A method (`coterie methods`).")],
+    method: Annotated[str, Argument(metavar="NAME", help="A method (`coterie methods`).")],
     epsilon: Annotated[str, Option("--epsilon", "-e", help="Total privacy budget.")],
     output: Output,
     k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
-    data: Annotated[str | None, Option(help="A population to try it on; else the demo's.")] = None,
-    schema_file: Annotated[Path | None, Option("--schema", "-s", help="The schema of --data.")] = None,
+    population: Annotated[
+        str | None, Option("--data", help="A population to try it on; else the demo's.")
+    ] = None,
+    schema: Annotated[Path | None, Option("--schema", "-s", help="The schema of --data.")] = None,
     shuffle: Annotated[bool, Option("--shuffle", help="Rows are released in random order.")] = False,
     neighbours: Annotated[
         tuple[str, str] | None, Option(help="Two tables that differ in one record, for the empirical ε.")
@@ -115,31 +104,18 @@ def method_command(
     runs: Annotated[int, Option(help="Runs on each neighbour for the empirical ε.")] = 1000,
     known: Known = 0.04,
     seconds: Seconds = None,
-    attack: Only = None,
+    attacks: Only = None,
     seed: Seed = 1,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
+    given = asked(locals(), "output", "force")
     refuse_existing_audit(output, force=force)
-    if (data is None) != (schema_file is None):
+    if (population is None) != (schema is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
     with spinner("Reading", quiet=as_json) as tell:
-        audit = coterie.audit_method(
-            name,
-            epsilon=epsilon,
-            k=k,
-            population=data,
-            schema=schema_file,
-            shuffle=shuffle,
-            known=known,
-            runs=runs,
-            neighbours=neighbours,
-            seconds=seconds,
-            seed=seed,
-            attacks=attack,
-            progress=tell,
-        )
+        audit = coterie.audit_method(**given, progress=tell)
     _write(audit, output, force=force, as_json=as_json)
 
 

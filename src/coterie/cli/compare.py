@@ -22,7 +22,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Bins, Query
+from coterie.cli.options import AsJson, Bins, Query, asked
 from coterie.cli.output import console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
@@ -43,14 +43,14 @@ _BAR = (
 
 def compare_command(
     data: Annotated[str, Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file.")],
-    schema_file: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
     methods: Annotated[
         str, Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
     ],
     epsilon: Annotated[str, Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
     output: Annotated[Path, Option("--output", "-o", help="Folder for results, figures and report.")],
     k: Annotated[str, Option("--k", "-k", help="Records per group, separated by commas.")] = "",
-    table_name: Annotated[
+    table: Annotated[
         str | None,
         Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
     ] = None,
@@ -82,27 +82,19 @@ def compare_command(
 
     Example: coterie compare people.csv -s schema.yaml -m dp-synthetic,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
+    given = asked(locals(), "output", "risk")
+    given |= {
+        "methods": listed(methods),
+        "epsilon": listed(epsilon),
+        "k": _whole_numbers(k),
+        "folder": output,
+    }
     started = time.perf_counter()
     try:
         with Progress(*_BAR, console=errors, transient=True, disable=as_json) as bar:
             task = bar.add_task("Comparing", total=None)
             found = coterie.compare(
-                data,
-                schema_file,
-                methods=listed(methods),
-                epsilon=listed(epsilon),
-                k=_whole_numbers(k),
-                runs=runs,
-                seed=seed,
-                bins=bins,
-                target=target,
-                threshold=threshold,
-                tune_on=tune_on,
-                table=table_name,
-                query=query,
-                folder=output,
-                force=force,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                **given, progress=lambda done, total: bar.update(task, completed=done, total=total)
             )
         seconds = time.perf_counter() - started
         waiting = ", ".join(

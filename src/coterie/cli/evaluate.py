@@ -12,7 +12,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 import coterie
-from coterie.cli.options import AsJson, Bins, OriginalTable, Query
+from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
 from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
@@ -25,7 +25,7 @@ MOST_CLASSES = 12  # listed in the table; --json has them all
 def evaluate_command(
     original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
     released: Annotated[str, Argument(metavar="RELEASED", help="The release of that very table.")],
-    schema_file: Annotated[Path, Option("--schema", "-s", help="The schema that the release was made with.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="The schema that the release was made with.")],
     table: OriginalTable = None,
     query: Query = None,
     measures: Annotated[
@@ -54,21 +54,9 @@ def evaluate_command(
 
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """
-    found = coterie.evaluate(
-        original,
-        released,
-        schema_file,
-        measures=listed(measures) if measures else None,
-        shuffled=True if shuffled else None,
-        bins=bins,
-        queries=queries,
-        target=target,
-        threshold=threshold,
-        classifier=classifier,
-        seed=seed,
-        table=table,
-        query=query,
-    )
+    given = asked(locals())
+    given |= {"measures": listed(measures) if measures else None, "shuffled": True if shuffled else None}
+    found = coterie.evaluate(**given)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
-from coterie.cli.options import AsJson
+from coterie.cli.options import AsJson, asked
 from coterie.cli.output import STATUS_STYLE, console, note, print_json, say, styled_status, table_of, warn
 from coterie.errors import LedgerError
 from coterie.promise.loss import ROW, Loss, Model, Relation
@@ -89,17 +89,7 @@ def init_command(
 
     Example: coterie ledger init ledger.sqlite --population patients --lifetime 3 --delta 1e-6
     """
-    balance = Ledger.add_population(
-        ledger,
-        population,
-        lifetime,
-        delta=delta,
-        relation=relation,
-        unit=unit,
-        rows_per_unit=rows_per_unit,
-        individual_lifetime=individual_lifetime,
-        refuse_unproved=refuse_unproved,
-    )
+    balance = Ledger.add_population(ledger, **asked(locals(), "ledger"))
     terms = balance.terms
     with_delta = f" at delta {as_text(terms.delta)}" if terms.delta is not None else ""
     say(

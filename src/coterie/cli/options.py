@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -30,3 +30,8 @@ Bins = Annotated[
         help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
     ),
 ]
+
+
+def asked(given: dict[str, Any], *but: str) -> dict[str, Any]:
+    """The options of a command, `locals()` of its first line, as the function that it stands for takes them."""
+    return {name: value for name, value in given.items() if name not in ("as_json", *but)}

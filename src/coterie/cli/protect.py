@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 import coterie
 from coterie.cli.methods import complete_method
-from coterie.cli.options import AsJson, Force, LedgerToCharge, NoiseSeed, Query, SignWith, SourceTable
+from coterie.cli.options import AsJson, Force, LedgerToCharge, NoiseSeed, Query, SignWith, SourceTable, asked
 from coterie.cli.output import console, errors, note, print_json, styled_status, warn
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.posterior import DP, odds_in_words
@@ -28,7 +28,7 @@ def protect_command(
             "Parquet at a path, s3a://… or hdfs://….",
         ),
     ],
-    schema_file: Annotated[
+    schema: Annotated[
         Path,
         Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."),
     ],
@@ -96,7 +96,7 @@ def protect_command(
         Path | None,
         Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
     ] = None,
-    sign_with: SignWith = None,
+    sign: SignWith = None,
     ledger: LedgerToCharge = None,
     population: Annotated[str | None, Option(help="Whose lifetime budget the ledger charges.")] = None,
     memory: Annotated[
@@ -124,41 +124,13 @@ def protect_command(
 
     Example: coterie protect people.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
     """
+    given = asked(locals())
     with (
         _notes_of_an_interrupt(),
         _Bars(quiet=as_json) as bars,
         _opened(ledger if population else None) as book,
     ):
-        written = coterie.publish(
-            data,
-            schema_file,
-            output,
-            method=method,
-            epsilon=epsilon,
-            k=k,
-            grouping=grouping,
-            seed=seed,
-            delta=delta,
-            rows=rows,
-            target=target,
-            shuffle=shuffle,
-            clip=clip,
-            table=table,
-            query=query,
-            engine=engine,
-            memory=memory,
-            scratch=scratch,
-            master=master,
-            output_table=output_table,
-            certificate=certificate,
-            internal=internal,
-            measurements=measurements,
-            sign=sign_with,
-            ledger=book or ledger,
-            population=population,
-            force=force,
-            progress=bars.show,
-        )
+        written = coterie.publish(**{**given, "ledger": book or ledger}, progress=bars.show)
     _report(written, as_json=as_json)
 
 

@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 import coterie
 from coterie import statistics
-from coterie.cli.options import AsJson, DatabaseTable, LedgerToCharge, NoiseSeed, SignWith
+from coterie.cli.options import AsJson, DatabaseTable, LedgerToCharge, NoiseSeed, SignWith, asked
 from coterie.cli.output import console, note, print_json, promise_line, say, spinner, table_of, warn
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
@@ -40,7 +40,7 @@ Split = Annotated[
 
 @app.command("plan")
 def plan_command(
-    spec: Spec,
+    specification: Spec,
     allocator: ByName = DEFAULT,
     compare: Annotated[bool, Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
@@ -56,20 +56,13 @@ def plan_command(
 
     Example: coterie stats plan spec.yaml --figure plan.png
     """
+    given = asked(locals(), "figure", "proofs")
+    given |= {"compare": None if compare else (), "solve": _asks_to_solve(solve)}
     with spinner("Planning", quiet=as_json):
-        chosen = statistics.plan(
-            spec,
-            allocator,
-            compare=None if compare else (),
-            solve=_asks_to_solve(solve),
-            split=split,
-            as_in_paper=as_in_paper,
-            data=data,
-            table=table,
-        )
+        chosen = statistics.plan(**given)
         picture = plan_figure(chosen).written_as(figure) if figure is not None else b""
     if figure is not None:
-        stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
+        stage_bytes(picture, figure, force=True, inputs=(specification,)).publish()
     if as_json:
         print_json(chosen.to_dict())
     else:
@@ -80,13 +73,13 @@ def plan_command(
 
 @app.command("release")
 def release_command(
-    spec: Spec,
+    specification: Spec,
     data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
     output: Annotated[Path, Option("--output", "-o", help="The released file (.csv or .json).")],
     table: DatabaseTable = None,
     allocator: ByName = DEFAULT,
     ledger: LedgerToCharge = None,
-    sign_with: SignWith = None,
+    sign: SignWith = None,
     seed: NoiseSeed = None,
     solve: Solve = None,
     split: Split = None,
@@ -100,21 +93,9 @@ def release_command(
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
+    given = asked(locals()) | {"solve": _asks_to_solve(solve)}
     with spinner("Reading", quiet=as_json) as tell:
-        published = statistics.release(
-            spec,
-            data,
-            output,
-            table=table,
-            allocator=allocator,
-            seed=seed,
-            ledger=ledger,
-            sign=sign_with,
-            as_in_paper=as_in_paper,
-            solve=_asks_to_solve(solve),
-            split=split,
-            progress=tell,
-        )
+        published = statistics.release(**given, progress=tell)
     report_release(published, as_json)
 
 
