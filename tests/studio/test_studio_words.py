@@ -20,7 +20,7 @@ from coterie.studio.ledgers import last_account
 from coterie.studio.planning import ReleaseForm, plan_of
 from coterie.studio.project import Origin, PastRelease, Project
 from coterie.studio.releases import DrawProgress
-from coterie.studio.work.previews import look
+from coterie.studio.work.previews import _DROWNED, look
 from coterie.studio.work.tables import describe, load
 from release_world import CHOICE, ready_project
 
@@ -140,7 +140,7 @@ def test_a_preview_speaks_of_noise_not_of_options(tmp_path: Path) -> None:
     project = ready_project(StudioHome(tmp_path / "home"), tmp_path, people=60)
     choice = {"method": "laplace", "epsilon": "0.001"}
     found = look(project, {"choice": choice, "rows": 60, "synthetic": False}, lambda share, words: None)
-    assert found["notes"] == [look._DROWNED]
+    assert found["notes"] == [_DROWNED]
 
 
 def test_a_database_file_is_pointed_to_the_form_for_databases(bench: Bench, tmp_path: Path) -> None:

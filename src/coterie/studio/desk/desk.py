@@ -104,7 +104,7 @@ class Desk:
         One that was broken already (the description of the table has changed) may be mended `entry` by entry.
         """
         text = specification_text(self.project, document)
-        split: dict[str, str] = Field(default_factory=dict)
+        split: dict[str, str] = {}
         rule = EVEN
         try:
             if document.get("statistics"):
