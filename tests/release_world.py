@@ -36,19 +36,23 @@ def ready_project(
 
 
 @contextmanager
-def browser(home: StudioHome) -> Iterator[httpx.Client]:
+def browser(home: StudioHome, *, follow_redirects: bool = False) -> Iterator[httpx.Client]:
     """A studio that listens, and a client that comes from its own pages, with its cookie."""
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = make_app(home, port, "boot", largest_upload=10**9)
+    app = make_app(home, port, home.announce(port), largest_upload=10**6)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     root = f"http://127.0.0.1:{port}"
-    cookies = {COOKIE: home.session}
     try:
         with httpx.Client(
-            base_url=root, headers={"Origin": root}, cookies=cookies, timeout=120, trust_env=False
+            base_url=root,
+            headers={"Origin": root},
+            cookies={COOKIE: home.session},
+            follow_redirects=follow_redirects,
+            timeout=300,
+            trust_env=False,
         ) as client:
             yield client
     finally:

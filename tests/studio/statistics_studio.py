@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 import yaml
 
-from coterie.studio.app import make_app
-from coterie.studio.auth import COOKIE, StudioHome
+from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk
 from coterie.studio.project import Loaded, Origin, Project
 from coterie.studio.table_cache import keep
+from release_world import browser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
 from statistics_people import RECORDS, SCHEMA, document, population
@@ -85,25 +82,8 @@ class Bench:
 def working(folder: Path) -> Iterator[Bench]:
     """A studio that listens, and a client that comes from its own pages, with its cookie."""
     home = StudioHome(folder / "home")
-    listening = socket.create_server(("127.0.0.1", 0))
-    root = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    app = make_app(home, listening.getsockname()[1], "boot", largest_upload=10**6)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    try:
-        with httpx.Client(
-            base_url=root,
-            headers={"Origin": root},
-            cookies={COOKIE: home.session},
-            follow_redirects=True,
-            timeout=300,
-            trust_env=False,
-        ) as client:
-            yield Bench(home, client)
-    finally:
-        server.should_exit = True
-        thread.join()
+    with browser(home, follow_redirects=True) as client:
+        yield Bench(home, client)
 
 
 def specification(**changes: Any) -> str:

@@ -224,19 +224,17 @@ def printed(home: StudioHome, *more: str) -> Any:
 def test_started_twice_and_restarted(machine: Machine) -> None:
     root = str(machine.client.base_url).rstrip("/")
     # A second command of the same folder ends at once, with a new address of the server that runs.
-    addresses = [json.loads(printed(machine.home).stdout)["address"] for _ in range(2)]
-    assert addresses[0] != addresses[1]
-    for address in addresses:
-        assert address.startswith(f"{root}/?token=")
-        with httpx.Client(timeout=60, trust_env=False) as client:
-            assert client.get(address).status_code == 303
-            assert client.get(root).status_code == 200
-        assert httpx.get(address, timeout=60, trust_env=False).status_code == 403, "good for one visit"
+    address, unused = (json.loads(printed(machine.home).stdout)["address"] for _ in range(2))
+    assert address != unused
+    assert address.startswith(f"{root}/?token=")
+    with httpx.Client(timeout=60, trust_env=False) as client:
+        assert client.get(address).status_code == 303
+        assert client.get(root).status_code == 200
+    assert httpx.get(address, timeout=60, trust_env=False).status_code == 403, "good for one visit"
     other = printed(machine.home, "--port", "1")
     assert other.returncode == 6
     assert "runs already" in other.stderr
     # An open page goes on after a restart: the same port, the same session. An unused address of before does not.
-    unused = json.loads(printed(machine.home).stdout)["address"]
     machine.end(signal.SIGKILL)
     machine.start()
     assert str(machine.client.base_url).rstrip("/") == root
