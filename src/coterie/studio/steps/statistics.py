@@ -249,25 +249,25 @@ def remove(project: Opened, form: Form) -> Response:
 
 
 def _found(desk: Desk, part: str, name: str) -> Any:
-    entries = desk.document.get(part) or {}
+    known = desk.document.get(part) or {}
     if not name:
         return None
-    if name not in entries:
-        raise ParameterError(f"There is no entry '{name}'.", nearest(name, list(entries)))
-    return entries[name]
+    if name not in known:
+        raise ParameterError(f"There is no entry '{name}'.", nearest(name, list(known)))
+    return known[name]
 
 
 def _save(project: Project, form: Sent, part: str, name: str, entry: Any) -> None:
     desk, was = Desk(project), form.text("was")
     document = desk.document or suggestion.settings(project)
-    entries = dict(document.get(part) or {})
-    if name != was and name in entries:
+    known = dict(document.get(part) or {})
+    if name != was and name in known:
         raise ParameterError(f"'{name}' exists already.", "Choose another name, or change that entry.")
-    if was in entries:  # its place in the list is kept
-        entries = {name if n == was else n: entry if n == was else e for n, e in entries.items()}
+    if was in known:  # its place in the list is kept
+        known = {name if n == was else n: entry if n == was else e for n, e in known.items()}
     else:
-        entries[name] = entry
-    desk.write(form.version, {**document, part: entries}, entry=name)
+        known[name] = entry
+    desk.write(form.version, {**document, part: known}, entry=name)
 
 
 def _form(
