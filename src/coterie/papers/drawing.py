@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from coterie.report.charts import Figure, FieldGrid, Lines, Series, heatmap, lines
+from coterie.report.charts import FieldGrid, Figure, Lines, Series, heatmap, lines
 from coterie.schema.arrays import Floats
 
 GROUP_SIZE = "k (records per group)"
