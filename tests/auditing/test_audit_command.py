@@ -19,8 +19,7 @@ from coterie.errors import CertificateError, DataError, OutputError, ParameterEr
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.promise.certificate import Digest
 from coterie.publication.staging import stage
-from coterie.report.audit_figure import audit_figure
-from coterie.report.audit_page import audit_page, audit_section
+from coterie.report.audit_page import audit_figure, audit_page, audit_section
 from coterie.report.charts import RiskPoint, risk_utility_map
 from coterie.report.examples import risk_point
 

@@ -17,9 +17,8 @@ from typing import Any
 
 import httpx
 
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
-from coterie.studio.serving import address
+from coterie.studio.app import address
+from coterie.studio.auth import COOKIE, StudioHome
 
 PATIENCE = 120.0  # seconds: the machine of a test run may be busy
 _SIZES = {"desk": (1280, 900), "wide": (1920, 1080), "phone": (390, 844)}
@@ -80,14 +79,14 @@ class Studio:
         if self.process is None or self.process.poll() is not None:
             self.kill()
             self.start()
-        home = Home(self.home)
+        home = StudioHome(self.home)
         running = home.running
         assert running is not None
         self.address = address(home, running["port"], running["boot"], None)
         return self
 
     def _forget(self) -> None:
-        own, session = {"Origin": self.root}, {COOKIE: Home(self.home).session}
+        own, session = {"Origin": self.root}, {COOKIE: StudioHome(self.home).session}
         with httpx.Client(
             base_url=self.root, headers=own, cookies=session, timeout=PATIENCE, trust_env=False
         ) as ask:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from studio_driving import Page, Studio, until
 
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from release_world import ready_project
 
 
 def test_back_from_a_release_and_through_the_answers_to_forms(
     page: Page, studio: Studio, tmp_path: Path
 ) -> None:
-    project = ready_project(Home(studio.home), tmp_path, people=200)
+    project = ready_project(StudioHome(studio.home), tmp_path, people=200)
     page.open(f"/p/{project.id}/release")
     page.fill("Name", "out")
     page.submit("Look into this ledger")  # there is none: the answer to the form says so

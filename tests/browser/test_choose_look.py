@@ -11,7 +11,7 @@ import pytest
 from selenium.webdriver import ActionChains
 from studio_driving import Page, Studio, until
 
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from release_world import ready_project
 
 LEFT, RIGHT, SPACE, TAB, ESCAPE = "\ue012", "\ue014", " ", "\ue004", "\ue00c"
@@ -21,7 +21,7 @@ WIDTHS = ("phone", "desk", "wide")
 @pytest.fixture
 def chosen(page: Page, studio: Studio, tmp_path: Path) -> Page:
     """Invented people, on the Choose page."""
-    project = ready_project(Home(studio.home), tmp_path, people=5_000, choice=None)
+    project = ready_project(StudioHome(studio.home), tmp_path, people=5_000, choice=None)
     return page.open(f"/p/{project.id}/choose")
 
 

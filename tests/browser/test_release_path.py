@@ -14,8 +14,8 @@ import pytest
 from studio_driving import Page, Studio, until
 
 from coterie.publication.ledger import Ledger
-from coterie.studio.home import Home
-from coterie.studio.plan import read_plan
+from coterie.studio.auth import StudioHome
+from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
 from release_world import ledger, ready_project, spent
 from shown_lines import run_lines
@@ -170,7 +170,7 @@ def test_from_a_dirty_file_to_a_verified_certificate(
 @pytest.fixture
 def ready(page: Page, studio: Studio, tmp_path: Path) -> Project:
     ledger(tmp_path)
-    return ready_project(Home(studio.home), tmp_path, people=20_000)
+    return ready_project(StudioHome(studio.home), tmp_path, people=20_000)
 
 
 def to_confirmation(page: Page, project: Project, name: str = "out") -> None:
@@ -234,7 +234,7 @@ def test_killed_in_the_middle(
     """The page that is open finds the studio again, and says what became of the release."""
     to_confirmation(page, ready)
     page.click("Release now")
-    until(lambda: read_plan(ready).state != "planned", "the release under way")  # type: ignore[union-attr]
+    until(lambda: ReleasePlan.read(ready).state != "planned", "the release under way")  # type: ignore[union-attr]
     studio.kill()
     studio.start()
     page.open(f"/p/{ready.id}/release/outcome")

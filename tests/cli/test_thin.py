@@ -49,9 +49,7 @@ OUTPUT = {
 # Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.
 SERVICES = {
     "aggregator.py": "coterie.federation",
-    "aggregator_studies.py": "coterie.federation",
     "owner.py": "coterie.federation",
-    "owner_decisions.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
     "reproduce.py": "coterie.papers",
     "studio.py": "coterie.studio",

@@ -29,7 +29,7 @@ from coterie.evaluation import all_measures
 from coterie.methods import all_methods
 from coterie.schema.attributes import Categories, Schema
 from coterie.statistics.allocators import allocators
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice
 from release_world import browser, ready_project
 
@@ -167,14 +167,14 @@ def test_the_commands_list_it() -> None:
 
 @pytest.mark.usefixtures("outside")
 def test_the_studio_offers_it_and_its_worker_runs_it(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home")
+    home = StudioHome(tmp_path / "home")
     choice = Choice(method="dp-median", epsilon=EPSILON, k=K)
     with browser(home) as client:
         project = ready_project(home, tmp_path, people=60, choice=choice)
         assert 'id="method-dp-median"' in client.get(f"/p/{project.id}/choose").text
-        from coterie.studio.work import look
+        from coterie.studio.work.previews import look
 
-        done = look.work(
+        done = look(
             project,
             {"choice": choice.model_dump(), "rows": 60, "synthetic": False},
             lambda share, words: None,

@@ -142,32 +142,29 @@ class Studio(Way):
     loaded = (*Way.loaded, "coterie.studio.releases", "release_world")
 
     def prepare(self) -> None:
-        from coterie.studio.home import Home
+        from coterie.studio.auth import StudioHome
         from coterie.studio.project import Choice
         from release_world import ready_project
 
         super().prepare()
         (self.folder / "out").mkdir()
         project = ready_project(
-            Home(self.folder / "home"), self.folder, 20, Choice(method="laplace", epsilon="1", k=1)
+            StudioHome(self.folder / "home"), self.folder, 20, Choice(method="laplace", epsilon="1", k=1)
         )
         (self.folder / "project").write_text(str(project.folder))
 
     def release(self) -> None:
-        from coterie.studio.drawing import Progress, draw
-        from coterie.studio.outcome import settle
-        from coterie.studio.plan import write_plan
-        from coterie.studio.planning import Asked
+        from coterie.studio.planning import ReleaseForm
         from coterie.studio.project import Project
-        from coterie.studio.releases import Releases
+        from coterie.studio.releases import DrawProgress, Releases, draw, settle
 
         project, releases = Project(Path((self.folder / "project").read_text())), Releases()
-        asked = Asked(
+        asked = ReleaseForm(
             folder=str(self.folder / "out"), name="out", ledger=str(self.ledger), population="people"
         )
         plan = releases.plan(project, asked)
-        write_plan(project, plan.ended("begun"))
-        draw(project, plan, releases._destination(project, plan), Progress())
+        plan.ended("begun").write(project)
+        draw(project, plan, plan.destination(project, None), DrawProgress())
         settle(project, plan)
 
     def again(self) -> None:
@@ -175,7 +172,7 @@ class Studio(Way):
         from coterie.studio.releases import Releases
 
         project = Project(Path((self.folder / "project").read_text()))
-        plan, _ = Releases().look(project)
+        plan, _, _ = Releases().look(project)
         if plan is None or plan.state in ("planned", "nothing"):
             self.release()
         assert len(Project(project.folder).state.released) == 1, "not recorded once"

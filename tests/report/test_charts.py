@@ -15,9 +15,9 @@ from coterie.errors import OutputError
 from coterie.methods.guarantee import Status
 from coterie.report.charts import (
     STATIC,
+    FieldGrid,
     Figure,
-    Grid,
-    Interval,
+    IntervalRow,
     Lines,
     RiskPoint,
     Series,
@@ -64,7 +64,7 @@ def pictures(figure: Figure) -> Iterator[ElementTree.Element]:
 def every_kind(name: str) -> list[Figure]:
     two = [Series(name, ((1, 2), (10, 3)), band=((1, 3), (2, 4))), Series("b", ((1, 5),), 1)]
     statuses = [RiskPoint(name, status, 0.0, 1.0, 0.9, 1.0, name[:20]) for status in STATUS]
-    first = histogram(name, [0, 1, 2], [3, 4], {name: [5, 2], "b": [1, 1]}, unit=name, note=name)
+    first = histogram(name, [0, 1, 2], [3, 4], {name: [5, 2], "b": [1, 1]}, unit=name)
     second = label_bars(name, [name, "b"], [3, 4], {name: [7, 0], "b": [1, 1]})
     return [
         first,
@@ -73,7 +73,7 @@ def every_kind(name: str) -> list[Figure]:
         side_by_side([first, second], caption=name, title=name),
         correlation_matrix(name, [name, "b", "c"], [[1, -0.5, 0], [-0.5, 1, 1], [0, 1, 1]]),
         heatmap(
-            [Grid(name, [name, "1"], ["2", name], [[1.0, float("nan")], [0.5, 2e7]])],
+            [FieldGrid(name, [name, "1"], ["2", name], [[1.0, float("nan")], [0.5, 2e7]])],
             row="ε",
             column=name[:30],
             value=name,
@@ -84,7 +84,7 @@ def every_kind(name: str) -> list[Figure]:
         lines([Lines(name, two)], x=name, y=name, caption=name, level=(1, name), ticks=(1, 10)),
         lines([Lines(name, two), Lines("b", two)], x="x", y=name, caption="", title=name, diagonal=True),
         intervals(
-            [Interval(name, 0.5, 0.4, 0.6, 0.1, note=name)],
+            [IntervalRow(name, 0.5, 0.4, 0.6, 0.1, note=name)],
             axis=name,
             caption=name,
             mark_words=name,

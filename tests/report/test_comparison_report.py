@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +19,10 @@ from coterie.evaluation.evaluation import evaluate
 from coterie.methods.guarantee import Status
 from coterie.report.charts import number
 from coterie.report.charts.svg import text_width
-from coterie.report.comparison_figures import error_by_k, error_heatmaps
 from coterie.report.comparison_report import write_comparison
 from coterie.report.examples import example_releases, risk_points
-from coterie.report.ranking import WORDS, best_cells, errors_by
-from coterie.report.table_figures import correlation_matrices, distributions
-from coterie.report.verdict import verdict
+from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
+from coterie.report.ranking import WORDS, best_cells, errors_by, verdict
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
 from coterie.table.checked import check
 
@@ -61,7 +60,7 @@ def comparison() -> Comparison:
 @pytest.fixture(scope="module")
 def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
-    write_comparison(comparison, table(), folder, title="Comparison on people.csv")
+    write_comparison(replace(comparison, name="people.csv"), table(), folder)
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -199,7 +198,7 @@ def test_publishing_the_means_is_one_variance_an_attribute_and_one_mth_of_a_tabl
 def test_releases_that_are_not_drawn_are_named(tmp_path: Path) -> None:
     methods = ["laplace", "ir", "dp-ir", "idp-cbls", "dp-um", "idp-ls"]
     found = run_grid(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
-    write_comparison(found, table(), tmp_path, title="six")
+    write_comparison(found, table(), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     top = verdict(found, best_cells(found)).top
     assert top.cell.method == "laplace"
@@ -210,7 +209,7 @@ def test_the_choice_of_the_verdict_is_always_drawn(tmp_path: Path) -> None:
     methods = ["ir", "dp-ir", "dp-um", "idp-ls", "idp-cbls", "laplace"]
     found = run_grid(table(), schema(), make_grid(methods, ["1"], [5], runs=1))
     assert verdict(found, best_cells(found)).top.cell.method == methods[-1]
-    write_comparison(found, table(), tmp_path, title="six")
+    write_comparison(found, table(), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Not drawn, for want of room: idp-cbls, k = 5." in text
 
@@ -282,14 +281,14 @@ def test_a_table_of_categories_only_has_a_verdict_too(tmp_path: Path) -> None:
     only = Schema(attributes=schema().attributes[2:])
     data = table().select(["colour"])
     found = run_grid(data, only, make_grid(["laplace", "dp-ir"], ["1"], [5], runs=2))
-    said = write_comparison(found, data, tmp_path, title="Colours")
+    said = write_comparison(found, data, tmp_path)
     assert "semantic distance" in said.headline
     assert not (tmp_path / "figures" / "correlations.png").exists()
 
 
 def test_one_method_without_k_has_a_page_too(tmp_path: Path) -> None:
     found = run_grid(table(), schema(), make_grid(["laplace"], ["1"], [], runs=1))
-    said = write_comparison(found, table(), tmp_path, title="Plain noise")
+    said = write_comparison(found, table(), tmp_path)
     assert said.headline.startswith("For ε = 1")
     assert not (tmp_path / "figures" / "error-heatmap.png").exists()
 
@@ -299,7 +298,7 @@ def test_figures_of_an_earlier_grid_do_not_stay(tmp_path: Path) -> None:
     (tmp_path / "figures" / "mine.png").write_bytes(b"kept")
     for methods in (["laplace", "dp-ir"], ["laplace"]):
         found = run_grid(table(), schema(), make_grid(methods, ["1", "2"], [5, 9], runs=1))
-        write_comparison(found, table(), tmp_path, title="Again")
+        write_comparison(found, table(), tmp_path)
         there = (tmp_path / "figures" / "error-heatmap.png").exists()
         assert there == (len(methods) == 2)
     assert (tmp_path / "figures" / "mine.png").exists()
@@ -317,7 +316,7 @@ def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path
     best = {entry.cell.method: entry for entry in best_cells(found)}
     assert best["dp-sorted"].measure == "sse-matched"
     assert best["idp-ls"].measure == "sse"
-    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    said = write_comparison(found, table(), tmp_path)
     assert "idp-ls" in said.headline
     assert any("If no row has to stand for a person, dp-sorted" in point for point in said.points)
     assert (tmp_path / "figures" / "distribution-error-by-k.png").exists()
@@ -325,7 +324,7 @@ def test_synthetic_rows_are_ranked_by_what_they_share_with_others(tmp_path: Path
 
 def test_synthetic_methods_alone_have_a_page(tmp_path: Path) -> None:
     found = run_grid(table(), schema(), make_grid(["dp-sorted"], ["2"], [9, 30], runs=2))
-    said = write_comparison(found, table(), tmp_path, title="Synthetic")
+    said = write_comparison(found, table(), tmp_path)
     assert said.top.cell.method == "dp-sorted"
     assert "proved" in said.headline
 
@@ -341,7 +340,7 @@ def test_categories_are_told_apart_from_numbers(comparison: Comparison) -> None:
 def test_no_word_of_formulas_or_missing_numbers_is_left_where_people_read(tmp_path: Path) -> None:
     """Synthetic rows have no squared error by row, methods without groups no k: a dash, never 'nan' or k = 1."""
     found = run_grid(table(), schema(), make_grid(["laplace", "idp-ls", "dp-sorted"], ["2"], [9, 30], runs=2))
-    said = write_comparison(found, table(), tmp_path, title="Mixed", audit_seconds=2)
+    said = write_comparison(found, table(), tmp_path, audit_seconds=2)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert ">nan<" not in page
     assert '<td class="name">laplace</td><td class="n">–</td>' in page
@@ -356,7 +355,7 @@ def test_no_word_of_formulas_or_missing_numbers_is_left_where_people_read(tmp_pa
 
 def test_what_attackers_gained_stands_beside_what_is_lost(tmp_path: Path) -> None:
     found = run_grid(table(), schema(), make_grid(["laplace", "ir"], ["1"], [5], runs=1))
-    said = write_comparison(found, table(), tmp_path, title="Attacked", audit_seconds=2)
+    said = write_comparison(found, table(), tmp_path, audit_seconds=2)
     assert {point.name for point in said.attacked} == {"laplace", "ir, k = 5"}
     (gains,) = said.gains
     for point in said.attacked:
@@ -376,7 +375,7 @@ def test_an_epsilon_that_could_not_be_run_is_told_and_not_drawn(tmp_path: Path) 
     pay = schema().attributes[0].model_copy(update={"domain": paid, "weight": 50})
     data, dear = table(400), Schema(attributes=(pay, *schema().attributes[1:]))
     found = run_grid(data, dear, make_grid(["laplace", "dp-ir"], ["0.01", "20", "40"], [5], runs=1))
-    said = write_comparison(found, data, tmp_path, title="Paid")
+    said = write_comparison(found, data, tmp_path)
     assert said.headline.startswith("For ε ≤ 40")
     assert any(point.startswith("At the smallest ε, 20,") for point in said.points)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from release_world import World, browser, ledger, ready_project
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    home = Home(tmp_path / "home")
+    home = StudioHome(tmp_path / "home")
     ledger(tmp_path)
     with browser(home) as client:
         yield client, ready_project(home, tmp_path), tmp_path

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 import yaml
 
-from coterie.studio.app import make_app
-from coterie.studio.auth import COOKIE
+from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk
-from coterie.studio.home import Home
 from coterie.studio.project import Loaded, Origin, Project
 from coterie.studio.table_cache import keep
+from release_world import browser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "statistics"))
 from statistics_people import RECORDS, SCHEMA, document, population
@@ -37,7 +33,7 @@ DESCRIBED = {**SCHEMA, "attributes": {**SCHEMA["attributes"], **_LABELS}}
 class Bench:
     """The pages of one project, asked as a browser asks them."""
 
-    def __init__(self, home: Home, client: httpx.Client) -> None:
+    def __init__(self, home: StudioHome, client: httpx.Client) -> None:
         self.home, self.client = home, client
         self.project = Project.new(self.home.projects, "People.csv", Origin(kind="demo", shown="people"))
         digest = keep(population(), self.project.table_path)
@@ -85,26 +81,9 @@ class Bench:
 @contextmanager
 def working(folder: Path) -> Iterator[Bench]:
     """A studio that listens, and a client that comes from its own pages, with its cookie."""
-    home = Home(folder / "home")
-    listening = socket.create_server(("127.0.0.1", 0))
-    root = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    app = make_app(home, listening.getsockname()[1], "boot", largest_upload=10**6)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    try:
-        with httpx.Client(
-            base_url=root,
-            headers={"Origin": root},
-            cookies={COOKIE: home.session},
-            follow_redirects=True,
-            timeout=300,
-            trust_env=False,
-        ) as client:
-            yield Bench(home, client)
-    finally:
-        server.should_exit = True
-        thread.join()
+    home = StudioHome(folder / "home")
+    with browser(home, follow_redirects=True) as client:
+        yield Bench(home, client)
 
 
 def specification(**changes: Any) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,47 +10,28 @@ from typing import Any
 
 import httpx
 import pyarrow as pa
-import uvicorn
 
 from coterie.schema.attributes import Schema
-from coterie.studio.app import make_app
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Loaded, Origin, Project
 from coterie.studio.table_cache import keep
 from coterie.table.demo_population import demo_population, demo_schema
+from release_world import browser
 
 
 @contextmanager
-def visiting(folder: Path) -> Iterator[tuple[httpx.Client, Home]]:
+def visiting(folder: Path) -> Iterator[tuple[httpx.Client, StudioHome]]:
     """The studio on a port of its own, and a browser that is let in."""
-    home = Home(folder)
-    listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    app = make_app(home, port, home.announce(port), largest_upload=10**6)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    own = f"http://127.0.0.1:{port}"
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        with httpx.Client(
-            base_url=own,
-            cookies={COOKIE: home.session},
-            headers={"origin": own},
-            follow_redirects=True,
-            timeout=120,
-            trust_env=False,
-        ) as client:
-            yield client, home
-    finally:
-        server.should_exit = True
-        thread.join()
+    home = StudioHome(folder)
+    with browser(home, follow_redirects=True) as client:
+        yield client, home
 
 
 def made_project(
-    home: Home, table: pa.Table | None = None, schema: Schema | None = None, choice: Choice | None = None
+    home: StudioHome,
+    table: pa.Table | None = None,
+    schema: Schema | None = None,
+    choice: Choice | None = None,
 ) -> Project:
     """A loaded and described table; without one, invented people."""
     table = demo_population() if table is None else table

@@ -13,7 +13,7 @@ from test_release_once import confirmed, ended, planned
 
 from coterie import demo_population
 from coterie.publication.staging import stage
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
 from coterie.studio.same_in_code import audit_lines
 from release_world import ledger, ready_project
@@ -26,14 +26,14 @@ FORM = {"of": "0", "seconds": "500", "known": "4", "control": "", "rows": "400"}
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, StudioHome]]:
     with visiting(tmp_path_factory.mktemp("audit") / "home") as (client, home):
         client.follow_redirects = False
         yield client, home
 
 
 @pytest.fixture
-def world(studio: tuple[httpx.Client, Home], tmp_path: Path) -> World:
+def world(studio: tuple[httpx.Client, StudioHome], tmp_path: Path) -> World:
     client, home = studio
     ledger(tmp_path)
     return client, ready_project(home, tmp_path, choice=CHOICE), tmp_path

@@ -21,7 +21,7 @@ from coterie.methods import all_methods
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import loss_of
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Project
 from coterie.studio.promise import promised, usable_records
 from coterie.studio.words import in_plain_words
@@ -31,7 +31,7 @@ PEOPLE = demo_population(60)
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, StudioHome]]:
     with visiting(tmp_path_factory.mktemp("choose") / "home") as found:
         yield found
 
@@ -80,7 +80,7 @@ def test_shares_sum_to_the_whole() -> None:
     assert sum(found.budget.shares.values()) + found.budget.dependence == found.cost
 
 
-def test_rows_with_gaps_do_not_count(studio: tuple[httpx.Client, Home]) -> None:
+def test_rows_with_gaps_do_not_count(studio: tuple[httpx.Client, StudioHome]) -> None:
     ages = pa.array([None, None, *range(20, 78)], pa.int64())
     table = PEOPLE.select(["person", "age", "income", "rent"]).set_column(1, "age", ages)
     project = made_project(studio[1], table, SCHEMAS["rows drop"])
@@ -90,7 +90,7 @@ def test_rows_with_gaps_do_not_count(studio: tuple[httpx.Client, Home]) -> None:
     assert promised(choice, project.schema(), usable_records(project)).guarantee == release.guarantee
 
 
-def test_nothing_is_chosen_at_first(studio: tuple[httpx.Client, Home]) -> None:
+def test_nothing_is_chosen_at_first(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
     text = client.get(f"/p/{project.id}/choose").text
@@ -110,7 +110,7 @@ def sent(client: httpx.Client, project: Project, **fields: str) -> Any:
     return client.post(f"/p/{project.id}/choose", data={**form, **fields}, follow_redirects=False)
 
 
-def test_a_choice_is_saved_as_protect_takes_it(studio: tuple[httpx.Client, Home]) -> None:
+def test_a_choice_is_saved_as_protect_takes_it(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
     answer = sent(client, project, method="idp-cbls", epsilon="0.30", then="look")
@@ -142,7 +142,7 @@ def test_a_choice_is_saved_as_protect_takes_it(studio: tuple[httpx.Client, Home]
     ],
 )
 def test_bad_input_gets_a_sentence_and_keeps_the_form(
-    studio: tuple[httpx.Client, Home], fields: dict[str, str], words: str
+    studio: tuple[httpx.Client, StudioHome], fields: dict[str, str], words: str
 ) -> None:
     client, home = studio
     project = made_project(home)
@@ -157,7 +157,7 @@ def test_bad_input_gets_a_sentence_and_keeps_the_form(
     assert Project(project.folder).state.choice is None
 
 
-def test_two_tabs_do_not_overwrite_each_other(studio: tuple[httpx.Client, Home]) -> None:
+def test_two_tabs_do_not_overwrite_each_other(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
     assert sent(client, project, method="laplace").status_code == 303
@@ -167,7 +167,7 @@ def test_two_tabs_do_not_overwrite_each_other(studio: tuple[httpx.Client, Home])
     assert Project(project.folder).state.choice == Choice(method="laplace", epsilon="1")
 
 
-def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, Home]) -> None:
+def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
 
@@ -190,7 +190,7 @@ def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, Home]) -> None
     assert "--k 20" in live(method="dp-sorted", rule="", k="20")
 
 
-def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, Home]) -> None:
+def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     table = PEOPLE.select(["person", "age", "income", "rent"])
     project = made_project(home, table, SCHEMAS["kept"])
@@ -200,7 +200,7 @@ def test_the_description_shows_in_every_label(studio: tuple[httpx.Client, Home])
     assert "Proved differential privacy" not in text
 
 
-def test_the_step_waits_for_a_description(studio: tuple[httpx.Client, Home]) -> None:
+def test_the_step_waits_for_a_description(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     schema = Schema(attributes=(Attribute(name="age", type=AttributeType.INTEGER, role=Role.PROTECT),))
     project = made_project(home, pa.table({"age": [1, 2, 3]}), schema)
@@ -208,7 +208,7 @@ def test_the_step_waits_for_a_description(studio: tuple[httpx.Client, Home]) -> 
 
 
 def test_the_command_and_the_python_lines_do_the_same(
-    studio: tuple[httpx.Client, Home], tmp_path: Path
+    studio: tuple[httpx.Client, StudioHome], tmp_path: Path
 ) -> None:
     client, home = studio
     project = made_project(home)

@@ -19,12 +19,11 @@ from coterie import Schema
 from coterie.cli.app import app
 from coterie.schema.attributes import Attribute, Role, Source
 from coterie.schema.draft import draft_schema
+from coterie.studio.auth import StudioHome
 from coterie.studio.describing import attribute_of, row_of
-from coterie.studio.home import Home
-from coterie.studio.origins import marked, remembered
-from coterie.studio.project import Project
+from coterie.studio.project import Project, marked, remembered
 
-Visit = tuple[httpx.Client, Home]
+Visit = tuple[httpx.Client, StudioHome]
 
 TABLE = pa.table(
     {

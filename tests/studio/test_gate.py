@@ -16,10 +16,9 @@ import pytest
 from studio_client import made_project, visiting
 from test_release_killed import Machine
 
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
+from coterie.studio.auth import COOKIE, StudioHome
 
-World = tuple[httpx.Client, Home]
+World = tuple[httpx.Client, StudioHome]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def stranger(world: World) -> Iterator[httpx.Client]:
         yield client
 
 
-def token(home: Home) -> str:
+def token(home: StudioHome) -> str:
     running = home.running
     assert running is not None
     return home.token(running["boot"])
@@ -210,12 +209,12 @@ def test_no_page_loads_anything_from_elsewhere(world: World) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    machine = Machine(Home(tmp_path_factory.mktemp("machine") / "home"))
+    machine = Machine(StudioHome(tmp_path_factory.mktemp("machine") / "home"))
     yield machine
     machine.end(signal.SIGKILL)
 
 
-def printed(home: Home, *more: str) -> Any:
+def printed(home: StudioHome, *more: str) -> Any:
     words = [sys.executable, "-c", "from coterie.cli import main; main()", "studio", "--no-browser", "--json"]
     return subprocess.run(
         [*words, "--home", str(home.folder), *more], capture_output=True, text=True, timeout=300, check=False
@@ -225,19 +224,17 @@ def printed(home: Home, *more: str) -> Any:
 def test_started_twice_and_restarted(machine: Machine) -> None:
     root = str(machine.client.base_url).rstrip("/")
     # A second command of the same folder ends at once, with a new address of the server that runs.
-    addresses = [json.loads(printed(machine.home).stdout)["address"] for _ in range(2)]
-    assert addresses[0] != addresses[1]
-    for address in addresses:
-        assert address.startswith(f"{root}/?token=")
-        with httpx.Client(timeout=60, trust_env=False) as client:
-            assert client.get(address).status_code == 303
-            assert client.get(root).status_code == 200
-        assert httpx.get(address, timeout=60, trust_env=False).status_code == 403, "good for one visit"
+    address, unused = (json.loads(printed(machine.home).stdout)["address"] for _ in range(2))
+    assert address != unused
+    assert address.startswith(f"{root}/?token=")
+    with httpx.Client(timeout=60, trust_env=False) as client:
+        assert client.get(address).status_code == 303
+        assert client.get(root).status_code == 200
+    assert httpx.get(address, timeout=60, trust_env=False).status_code == 403, "good for one visit"
     other = printed(machine.home, "--port", "1")
     assert other.returncode == 6
     assert "runs already" in other.stderr
     # An open page goes on after a restart: the same port, the same session. An unused address of before does not.
-    unused = json.loads(printed(machine.home).stdout)["address"]
     machine.end(signal.SIGKILL)
     machine.start()
     assert str(machine.client.base_url).rstrip("/") == root
@@ -278,7 +275,7 @@ def test_a_fault_inside_is_told_by_its_kind_only(
     def broken(*_: object) -> object:
         raise ValueError("salary 91,234 of Jane")
 
-    monkeypatch.setattr("coterie.studio.front.Project.all", broken)
+    monkeypatch.setattr("coterie.studio.steps.load.Project.all", broken)
     answer = world[0].get("/")
     assert answer.status_code == 500
     assert "ValueError" in answer.text

@@ -16,12 +16,12 @@ import pytest
 from studio_client import finished, visiting
 
 from coterie.publication.staging import stage
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Origin, Project
 from coterie.table.hidden_files import _ALONE
 from workbooks import write_xlsx
 
-Visit = tuple[httpx.Client, Home]
+Visit = tuple[httpx.Client, StudioHome]
 PEOPLE = "name,age,code\nAnn,30,01\nBob,41,02\nCid,52,03\n"
 
 
@@ -31,7 +31,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
         yield client, home
 
 
-def project_at(home: Home, answer: httpx.Response) -> Project:
+def project_at(home: StudioHome, answer: httpx.Response) -> Project:
     found = re.search(r"/p/(\w+)/load", str(answer.url))
     assert found, answer.text
     return Project(home.projects / found[1])

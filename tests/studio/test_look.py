@@ -27,14 +27,13 @@ from coterie.evaluation.evaluation import evaluate
 from coterie.evaluation.measure import bring_together
 from coterie.methods import all_methods
 from coterie.publication.staging import stage
-from coterie.report.counting import shared_edges
+from coterie.report.figures import shared_edges
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.jobs import key_of
 from coterie.studio.project import Choice, Origin, Project
 from coterie.studio.sampling import SEED, drawn_sample, sample_rows
-from coterie.studio.work import compare as compare_work
-from coterie.studio.work import look as look_work
+from coterie.studio.work import previews
 from coterie.table.demo_population import demo_population, demo_schema
 
 MIXED = Schema(
@@ -78,7 +77,7 @@ def mixed(rows: int = 300) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, Home]]:
+def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Client, StudioHome]]:
     with visiting(tmp_path_factory.mktemp("look") / "home") as found:
         yield found
 
@@ -95,8 +94,8 @@ def choice_of(method: str, k: int = 10) -> Choice:
 
 @pytest.mark.parametrize("method", all_methods())
 def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str) -> None:
-    project, choice = made_project(Home(tmp_path)), choice_of(method)
-    found = look_work.work(project, {"choice": choice.model_dump(), "rows": 400, "synthetic": False}, quiet)
+    project, choice = made_project(StudioHome(tmp_path)), choice_of(method)
+    found = previews.look(project, {"choice": choice.model_dump(), "rows": 400, "synthetic": False}, quiet)
     sample = sample_rows(demo_population(), 400, SEED)
     release = protect(
         sample, demo_schema(), method=method, epsilon=choice.epsilon or None, k=choice.k, seed=SEED
@@ -108,7 +107,7 @@ def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str
         assert measure["reason"] == told.measures[measure["name"]].reason
     pair = bring_together(sample, release.table, demo_schema(), shuffled=synthetic)
     assert found["attributes"] == [
-        look_work._counted(column, pair.released[name]) for name, column in pair.original.items()
+        previews._counted(column, pair.released[name]) for name, column in pair.original.items()
     ]
     for attribute in found["attributes"]:
         assert sum(attribute["before"]) == sum(attribute["after"]) == 400
@@ -118,9 +117,9 @@ def test_the_result_is_that_of_protect_on_the_sample(tmp_path: Path, method: str
 
 
 def test_every_type_of_attribute_is_counted(tmp_path: Path) -> None:
-    project = made_project(Home(tmp_path), mixed(), MIXED)
+    project = made_project(StudioHome(tmp_path), mixed(), MIXED)
     parameters = {"choice": choice_of("dp-synthetic").model_dump(), "rows": 300, "synthetic": False}
-    found = {one["name"]: one for one in look_work.work(project, parameters, quiet)["attributes"]}
+    found = {one["name"]: one for one in previews.look(project, parameters, quiet)["attributes"]}
     assert {name: one["kind"] for name, one in found.items()} == {
         "age": "bins", "town": "labels", "grade": "labels", "since": "bins", "seen": "bins",
     }  # fmt: skip
@@ -166,19 +165,19 @@ def test_a_sample_is_the_same_every_time_and_of_the_table() -> None:
 
 
 def test_invented_rows_know_nothing_of_the_table(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+    home = StudioHome(tmp_path)
     one, other = made_project(home), made_project(home, demo_population(5000, seed=9))
-    invented = [drawn_sample(project, 500, synthetic=True) for project in (one, other)]
-    assert invented[0].table.equals(invented[1].table)
-    assert "person" not in invented[0].table.column_names
+    first, second = (drawn_sample(project, 500, synthetic=True)[0] for project in (one, other))
+    assert first.equals(second)
+    assert "person" not in first.column_names
 
 
 def test_a_comparison_gives_every_cell_and_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare_work, "SECONDS", 0.5)
-    project = made_project(Home(tmp_path))
+    monkeypatch.setattr(previews, "SECONDS", 0.5)
+    project = made_project(StudioHome(tmp_path))
     methods = ["laplace", "dp-synthetic", "idp-cbls"]
     asked = {"methods": methods, "epsilons": ["0.1", "1"], "ks": [2, 10], "rows": 300, "synthetic": False}
-    found = compare_work.work(project, asked, quiet)
+    found = previews.compare(project, asked, quiet)
     assert [(one["method"], one["epsilon"]) for one in found["best"]] == [
         (method, epsilon) for epsilon in ("0.1", "1") for method in methods
     ]
@@ -189,7 +188,7 @@ def test_a_comparison_gives_every_cell_and_a_map(tmp_path: Path, monkeypatch: py
     assert {one["method"] for one in found["errors"]["sse"]} == {"laplace", "idp-cbls"}
 
 
-def test_the_page_from_the_first_look_to_a_stale_one(studio: tuple[httpx.Client, Home]) -> None:
+def test_the_page_from_the_first_look_to_a_stale_one(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home, choice=Choice(method="idp-cbls", epsilon="1", k=10))
     assert 'class="job"' in client.get(f"/p/{project.id}/look").text, "the first look begins by itself"
@@ -229,7 +228,7 @@ def looked(client: httpx.Client, project: Project, **fields: str) -> httpx.Respo
     ],
 )
 def test_bad_input_gets_a_sentence(
-    studio: tuple[httpx.Client, Home], fields: dict[str, str], words: str
+    studio: tuple[httpx.Client, StudioHome], fields: dict[str, str], words: str
 ) -> None:
     client, home = studio
     choice = Choice(method="idp-cbls", epsilon="1", k=10)
@@ -240,7 +239,7 @@ def test_bad_input_gets_a_sentence(
     assert Project(project.folder).state.choice == choice
 
 
-def test_a_comparison_is_started_shown_and_used(studio: tuple[httpx.Client, Home]) -> None:
+def test_a_comparison_is_started_shown_and_used(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home, demo_population(300), choice=Choice(method="laplace", epsilon="1"))
     page = client.get(f"/p/{project.id}/look").text
@@ -280,7 +279,7 @@ def test_a_comparison_is_started_shown_and_used(studio: tuple[httpx.Client, Home
     assert "Made with another table or description" in client.get(f"/p/{project.id}/look").text
 
 
-def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client, Home]) -> None:
+def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     many = demo_population(
         200_000
@@ -295,12 +294,12 @@ def test_cancelling_is_immediate_and_a_new_look_works(studio: tuple[httpx.Client
     assert finished(client, project, "look")["state"] == "done"
 
 
-def test_moving_a_slider_does_not_wait_for_a_comparison(studio: tuple[httpx.Client, Home]) -> None:
+def test_moving_a_slider_does_not_wait_for_a_comparison(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home, demo_population(300), choice=Choice(method="laplace", epsilon="1"))
     client.get(f"/p/{project.id}/look")
     finished(client, project, "look")
-    asked = {"methods": ["laplace", "idp-cbls"], "epsilons": "1", "ks": "10", "rows": "300"}
+    asked = {"methods": ["laplace"], "epsilons": "1", "ks": "", "rows": "300"}
     client.post(f"/p/{project.id}/compare", data=asked)
     looked(client, project, k="", epsilon="2")
     job = client.get(f"/p/{project.id}/jobs/compare").json()
@@ -309,7 +308,7 @@ def test_moving_a_slider_does_not_wait_for_a_comparison(studio: tuple[httpx.Clie
     assert finished(client, project, "compare")["state"] == "done"
 
 
-def test_a_failure_is_told_without_a_value(studio: tuple[httpx.Client, Home]) -> None:
+def test_a_failure_is_told_without_a_value(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     narrow = demo_schema().to_yaml().replace("upper: 100.0", "upper: 17.0")
     project = made_project(home, choice=Choice(method="laplace", epsilon="1"))
@@ -322,7 +321,7 @@ def test_a_failure_is_told_without_a_value(studio: tuple[httpx.Client, Home]) ->
 
 
 @pytest.mark.slow
-def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, Home], tmp_path: Path) -> None:
+def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, StudioHome], tmp_path: Path) -> None:
     client, home = studio
     people = tmp_path / "people.csv"
     table = demo_population(300)
@@ -346,7 +345,7 @@ def test_the_lines_do_what_the_page_does(studio: tuple[httpx.Client, Home], tmp_
     )
     assert said.returncode == 0, said.stderr
     shown = dict(line.split() for line in said.stdout.splitlines())
-    found = look_work.work(Project(project.folder), _parameters(project, 300), quiet)
+    found = previews.look(Project(project.folder), _parameters(project, 300), quiet)
     for measure in found["measures"]:
         assert shown[measure["name"]] == str(measure["value"])
 
@@ -357,7 +356,7 @@ def _parameters(project: Project, rows: int) -> dict[str, Any]:
     return {"choice": choice.model_dump(), "rows": rows, "synthetic": False}
 
 
-def test_the_step_waits_for_a_choice(studio: tuple[httpx.Client, Home]) -> None:
+def test_the_step_waits_for_a_choice(studio: tuple[httpx.Client, StudioHome]) -> None:
     client, home = studio
     project = made_project(home)
     assert "Choose a method first." in client.get(f"/p/{project.id}/look").text
@@ -365,17 +364,17 @@ def test_the_step_waits_for_a_choice(studio: tuple[httpx.Client, Home]) -> None:
 
 
 def test_a_k_that_no_sample_has_fails_with_advice(tmp_path: Path) -> None:
-    project = made_project(Home(tmp_path))
+    project = made_project(StudioHome(tmp_path))
     parameters = {"choice": choice_of("dp-ir", 500).model_dump(), "rows": 400, "synthetic": False}
     with pytest.raises(CoterieError, match="larger than the number of records"):
-        look_work.work(project, parameters, quiet)
+        previews.look(project, parameters, quiet)
 
 
 @pytest.mark.parametrize("names", [("town",), ("age",), ("age", "town", "grade", "since", "seen")])
 def test_any_kind_of_table_is_compared_and_drawn(
-    studio: tuple[httpx.Client, Home], monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+    studio: tuple[httpx.Client, StudioHome], monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(compare_work, "SECONDS", 0.3)
+    monkeypatch.setattr(previews, "SECONDS", 0.3)
     client, home = studio
     schema = Schema(attributes=tuple(MIXED[name] for name in names))
     project = made_project(
@@ -389,14 +388,14 @@ def test_any_kind_of_table_is_compared_and_drawn(
         "synthetic": True,
     }
     for kind, parameters, work in (
-        ("look", _parameters(project, 120), look_work),
-        ("compare", asked, compare_work),
+        ("look", _parameters(project, 120), previews.look),
+        ("compare", asked, previews.compare),
     ):
         made = {
             "coterie": __version__,
             "key": key_of(project, kind, parameters),
             "parameters": parameters,
-            "found": work.work(project, parameters, quiet),
+            "found": work(project, parameters, quiet),
         }
         (project.folder / f"{kind}.json").write_text(json.dumps(made, allow_nan=False))
     text = client.get(f"/p/{project.id}/look").text
@@ -406,7 +405,7 @@ def test_any_kind_of_table_is_compared_and_drawn(
 
 
 @pytest.mark.slow
-def test_a_million_rows_do_not_freeze_the_page(studio: tuple[httpx.Client, Home]) -> None:
+def test_a_million_rows_do_not_freeze_the_page(studio: tuple[httpx.Client, StudioHome]) -> None:
     """Only the sample is read; pages answer while the work goes on."""
     client, home = studio
     draw = np.random.default_rng(0)

@@ -19,9 +19,8 @@ import pytest
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
-from coterie.studio.auth import COOKIE
-from coterie.studio.home import Home
-from coterie.studio.plan import read_plan
+from coterie.studio.auth import COOKIE, StudioHome
+from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
 from release_world import form, ledger, leftovers, ready_project, spent
 
@@ -31,7 +30,7 @@ PEOPLE = 8_000  # enough for the writing to take its time
 class Machine:
     """A studio that can be switched off."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: StudioHome) -> None:
         self.home = home
         self.start()
 
@@ -80,7 +79,7 @@ class Machine:
 @pytest.fixture(scope="module")
 def everybodys_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Each test starts it once more, which costs enough."""
-    machine = Machine(Home(tmp_path_factory.mktemp("machine") / "home"))
+    machine = Machine(StudioHome(tmp_path_factory.mktemp("machine") / "home"))
     yield machine
     machine.end(signal.SIGKILL)
 
@@ -94,14 +93,14 @@ def machine(everybodys_machine: Machine) -> Machine:
 
 def soon(project: Project, there: Callable[[], Any]) -> None:
     """Until it is so, or the release is over: on a busy machine a moment may pass unseen."""
-    while not there() and read_plan(project).state in ("planned", "begun"):  # type: ignore[union-attr]
+    while not there() and ReleasePlan.read(project).state in ("planned", "begun"):  # type: ignore[union-attr]
         time.sleep(0.001)
 
 
 def moments(project: Project, folder: Path, name: str) -> dict[str, Callable[[], Any]]:
     """What can be seen from outside of how far a release is. (Every step between: tests/publication/test_killed.py.)"""
     return {
-        "the intent is written": lambda: read_plan(project).state != "planned",  # type: ignore[union-attr]
+        "the intent is written": lambda: ReleasePlan.read(project).state != "planned",  # type: ignore[union-attr]
         "the data are in place": (folder / f"{name}.csv").exists,
         "it is recorded": lambda: len(Project(project.folder).state.released) > 0,
     }

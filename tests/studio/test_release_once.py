@@ -13,8 +13,8 @@ import pytest
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.ledger import Ledger
-from coterie.studio import drawing
-from coterie.studio.plan import read_plan
+from coterie.studio import releases
+from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
 from release_world import CHOICE, World, form, leftovers, spent
 
@@ -62,8 +62,10 @@ def test_from_plan_to_verified_files(world: World) -> None:
         == certificate.release.digest.value
     )
     assert not certificate.reproducible, "secure noise"
-    assert certificate.guarantee == read_plan(project).draft.guarantee, "what was shown is what was certified"
-    assert certificate.notes == read_plan(project).draft.notes
+    assert certificate.guarantee == ReleasePlan.read(project).draft.guarantee, (
+        "what was shown is what was certified"
+    )
+    assert certificate.notes == ReleasePlan.read(project).draft.notes
     assert spent(folder) == 1
     assert leftovers(folder) == []
     data = client.get(f"/p/{project.id}/release/1/data")
@@ -79,13 +81,13 @@ def test_from_plan_to_verified_files(world: World) -> None:
 def test_many_confirmations_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     client, project, folder = world
     draws: list[str] = []
-    protect = drawing.protect
+    protect = releases.protect
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         draws.append("drawn")
         return protect(*args, **kwargs)
 
-    monkeypatch.setattr(drawing, "protect", counted)
+    monkeypatch.setattr(releases, "protect", counted)
     plan = planned(client, project, folder)
     start, answers = threading.Barrier(12), []
 

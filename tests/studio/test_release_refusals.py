@@ -16,8 +16,8 @@ from coterie.errors import OutputError
 from coterie.publication import staging as staged_table
 from coterie.publication.ledger import storage
 from coterie.publication.staged_files import StagedFile
-from coterie.studio.home import Home
-from coterie.studio.plan import read_plan
+from coterie.studio.auth import StudioHome
+from coterie.studio.planning import ReleasePlan
 from release_world import CHOICE, World, form, leftovers, ready_project, spent
 
 GIVEN_BACK = "Nothing was published, and nothing is charged"
@@ -53,7 +53,7 @@ def test_refused_before_the_confirmation(world: World, changes: dict[str, str], 
     for name in ("folder", "name", "ledger", "population"):  # what was typed stays
         if name in changes:
             assert f'value="{changes[name]}"' in answer.text
-    assert read_plan(project) is None
+    assert ReleasePlan.read(project) is None
     untouched(folder)
 
 
@@ -77,7 +77,7 @@ def test_spent_by_somebody_else_in_the_meantime(world: World) -> None:
     client, project, folder = world
     project.change(choice=CHOICE.model_copy(update={"epsilon": "6"}))
     (folder / "other").mkdir()
-    other = ready_project(Home(folder / "home"), folder / "other", choice=project.state.choice)
+    other = ready_project(StudioHome(folder / "home"), folder / "other", choice=project.state.choice)
     mine, theirs = planned(client, project, folder), planned(client, other, folder, name="other")
     confirmed(client, project, mine)
     ended(client, project)

@@ -13,7 +13,7 @@ import pytest
 from studio_client import finished, visiting
 
 from coterie.errors import DataError
-from coterie.studio.home import Home
+from coterie.studio.auth import StudioHome
 from coterie.studio.project import Choice, Loaded, Origin, Project
 from coterie.studio.same_in_code import (
     audit_lines,
@@ -23,7 +23,7 @@ from coterie.studio.same_in_code import (
     protect_lines,
 )
 from coterie.studio.table_cache import keep, stamp
-from coterie.studio.work import compare as compare_work
+from coterie.studio.work.previews import compare as compare_work
 from coterie.table.demo_population import demo_population, demo_schema
 from shown_lines import run_lines
 from workbooks import write_xlsx
@@ -32,7 +32,7 @@ CHOICE = Choice(method="laplace", epsilon="1")
 AUDIT = {"choice": CHOICE.model_dump(), "of": 0, "known": 0.04, "seconds": 2, "control": "", "rows": 100}
 
 
-def loaded_project(home: Home, origin: Origin, table: pa.Table, source: Path | None = None) -> Project:
+def loaded_project(home: StudioHome, origin: Origin, table: pa.Table, source: Path | None = None) -> Project:
     project = Project.new(home.projects, "people", origin)
     if source is not None:
         assert project.source is not None
@@ -52,7 +52,7 @@ def sheet(tmp_path: Path) -> Project:
     rows = [table.column_names, *([*row.values()] for row in table.to_pylist())]
     book = write_xlsx(tmp_path / "book.xlsx", {"first": [["x"], [1]], "people": rows})
     origin = Origin(kind="upload", shown="book.xlsx", table="people")
-    return loaded_project(Home(tmp_path / "home"), origin, table, book)
+    return loaded_project(StudioHome(tmp_path / "home"), origin, table, book)
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def database(tmp_path: Path) -> Project:
             f"insert into people values ({marks})", [[*row.values()] for row in table.to_pylist()]
         )
     return loaded_project(
-        Home(tmp_path / "home"), Origin(kind="database", shown=address, table="people"), table
+        StudioHome(tmp_path / "home"), Origin(kind="database", shown=address, table="people"), table
     )
 
 
@@ -88,7 +88,7 @@ def test_every_line_reads_the_sheet_or_the_database_of_the_page(
 
 def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Project, tmp_path: Path) -> None:
     asked = {"methods": ["laplace"], "epsilons": ["1"], "ks": [], "rows": 60, "synthetic": False}
-    found = compare_work.work(database, asked, lambda share, words: None)
+    found = compare_work(database, asked, lambda share, words: None)
     run_lines(tmp_path, *comparison_lines(database, asked))
     [page] = [entry["error"] for entry in found["errors"]["sse"]]
     with (tmp_path / "comparison" / "results.csv").open(encoding="utf-8") as written:
@@ -98,7 +98,7 @@ def test_the_comparison_of_the_command_has_the_figures_of_the_page(database: Pro
 
 def test_the_words_say_what_attackers_gained(database: Project) -> None:
     asked = {"methods": ["laplace", "ir"], "epsilons": ["1"], "ks": [5], "rows": 60, "synthetic": False}
-    found = compare_work.work(database, asked, lambda share, words: None)
+    found = compare_work(database, asked, lambda share, words: None)
     assert found["points"][0].startswith("How much the best of our attacks learns (0 % is guessing")
     for point in found["map"]:
         assert f"{point['name']}: {100 * point['risk']:.0f} %" in found["points"][0]

@@ -13,8 +13,8 @@ pytest.importorskip("fastapi")
 from statistics_studio import Bench, sentence, specification, working
 from test_statistics_bad_inputs import BAD
 
-from coterie.studio.desk import equation, statistic
 from coterie.studio.desk.desk import Desk
+from coterie.studio.desk.entries import entry_of, fields_of
 from coterie.studio.forms import Sent
 
 
@@ -40,7 +40,7 @@ def entry(bench: Bench, name: str, part: str = "statistics") -> Any:
 
 def written(bench: Bench, **fields: str) -> Any:
     sent = {name.replace("__", "-"): [value] for name, value in fields.items()}
-    return statistic.entry_of(Sent(sent), bench.project.schema())[1]
+    return entry_of("statistic", Sent(sent), bench.project.schema())[1]
 
 
 def test_every_kind_of_statistic_can_be_written(bench: Bench) -> None:
@@ -88,17 +88,20 @@ def test_the_form_shows_what_it_would_write_again(bench: Bench) -> None:
         {"kind": "quantile", "of": "cost", "quantile": 0.9, "candidates": 64, "expected": [9, 13]},
     ]  # fmt: skip
     for written in entries:
-        fields = statistic.fields_of("x", written)
+        fields = fields_of("statistic", "x", written)
         sent = {name: [text] for name, text in fields.items() if not name.startswith("of-")}
         sent["of"] = [text for name, text in fields.items() if name.startswith("of-")]
-        assert statistic.entry_of(Sent(sent), schema) == ("x", written)
+        assert entry_of("statistic", Sent(sent), schema) == ("x", written)
     for formula in (
         "a / b",
         {"ready": "ratio", "of": {"a": "n[yes]", "b": "n[no]"}},
         {"formula": "a", "guard": 2},
     ):
-        fields = equation.fields_of("e", formula)
-        assert equation.entry_of(Sent({name: [text] for name, text in fields.items()})) == ("e", formula)
+        fields = fields_of("equation", "e", formula)
+        assert entry_of("equation", Sent({name: [text] for name, text in fields.items()}), schema) == (
+            "e",
+            formula,
+        )
 
 
 def test_an_equation_is_chosen_from_the_ready_made_or_written(bench: Bench) -> None:

@@ -13,14 +13,15 @@ from statistics_studio import DESCRIBED, Bench, working
 from coterie.errors import LedgerError
 from coterie.report.charts import label_bars
 from coterie.report.charts.svg import text_width
-from coterie.studio.counts import last_account
+from coterie.studio.auth import StudioHome
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.result import number
-from coterie.studio.drawing import Progress
-from coterie.studio.home import Home
-from coterie.studio.planning import Asked, plan_of
-from coterie.studio.project import Origin, Project, Released
-from coterie.studio.work import describe, load, look
+from coterie.studio.ledgers import last_account
+from coterie.studio.planning import ReleaseForm, plan_of
+from coterie.studio.project import Origin, PastRelease, Project
+from coterie.studio.releases import DrawProgress
+from coterie.studio.work.previews import _DROWNED, look
+from coterie.studio.work.tables import describe, load
 from release_world import CHOICE, ready_project
 
 
@@ -32,7 +33,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 def counted_release(project: Project) -> None:
     paid = {"ledger": "/books/l.sqlite", "population": "patients"}
-    made = Released(
+    made = PastRelease(
         data="a.csv",
         certificate="a.json",
         at="2026",
@@ -101,7 +102,7 @@ def test_a_label_of_wide_letters_stays_inside_its_figure() -> None:
 
 
 def test_no_time_is_promised_for_what_nobody_can_tell() -> None:
-    progress = Progress(attributes=4, done=3)
+    progress = DrawProgress(attributes=4, done=3)
     assert progress.shown()["left"] is not None
     progress.done = 4
     assert progress.shown()["left"] is None
@@ -109,8 +110,10 @@ def test_no_time_is_promised_for_what_nobody_can_tell() -> None:
 
 
 def test_a_ledger_that_is_not_there_is_made_on_the_page(tmp_path: Path) -> None:
-    project = ready_project(Home(tmp_path / "home"), tmp_path)
-    asked = Asked(folder=str(tmp_path), name="out", ledger=str(tmp_path / "none.sqlite"), population="people")
+    project = ready_project(StudioHome(tmp_path / "home"), tmp_path)
+    asked = ReleaseForm(
+        folder=str(tmp_path), name="out", ledger=str(tmp_path / "none.sqlite"), population="people"
+    )
     with pytest.raises(LedgerError) as refused:
         plan_of(project, asked)
     assert "'Make it'" in refused.value.advice
@@ -120,24 +123,24 @@ def test_numbers_and_dates_among_texts_are_told_where_they_are_described(tmp_pat
     rows = [f"{1000 + n},2001-02-{n % 28 + 1:02d}" for n in range(40)]
     source = tmp_path / "people.csv"
     source.write_text("\n".join(["income,since", *rows, "unknown,n/a"]), encoding="utf-8")
-    project = Project.new(Home(tmp_path / "home").projects, "people", Origin(kind="file", shown=str(source)))
-    found = load.work(
-        project, {"source": str(source), "table": None, "query": None}, lambda share, words: None
+    project = Project.new(
+        StudioHome(tmp_path / "home").projects, "people", Origin(kind="file", shown=str(source))
     )
+    found = load(project, {"source": str(source), "table": None, "query": None}, lambda share, words: None)
     income, since = found["columns"]
     assert "1 cell is not" in income["note"]
     assert since["note"] == "Most cells are dates, 1 not, but it was read as text."
     schema = "attributes:\n  income: {type: integer, role: protect, domain: {lower: 0, upper: 9999}}\n"
     project.change(schema=schema + "  since: {role: identifier}\n")
-    checked = describe.work(project, {}, lambda share, words: None)["attributes"][0]
+    checked = describe(project, {}, lambda share, words: None)["attributes"][0]
     assert "under 'More', in 'Texts that mean missing'" in checked["advice"]
 
 
 def test_a_preview_speaks_of_noise_not_of_options(tmp_path: Path) -> None:
-    project = ready_project(Home(tmp_path / "home"), tmp_path, people=60)
+    project = ready_project(StudioHome(tmp_path / "home"), tmp_path, people=60)
     choice = {"method": "laplace", "epsilon": "0.001"}
-    found = look.work(project, {"choice": choice, "rows": 60, "synthetic": False}, lambda share, words: None)
-    assert found["notes"] == [look._DROWNED]
+    found = look(project, {"choice": choice, "rows": 60, "synthetic": False}, lambda share, words: None)
+    assert found["notes"] == [_DROWNED]
 
 
 def test_a_database_file_is_pointed_to_the_form_for_databases(bench: Bench, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from coterie.errors import DataError
 from coterie.studio.project import Origin, Project
-from coterie.studio.work.load import work
+from coterie.studio.work.tables import load
 from coterie.table.reading import read_table
 from workbooks import write_xlsx
 
@@ -29,7 +29,7 @@ def loaded(folder: Path, source: Path, kind: Any = "file", table: str | None = N
     project = Project.new(folder / "projects", source.name, Origin(kind=kind, shown=str(source), table=table))
     if kind == "upload":
         (project.folder / f"upload{source.suffix}").write_bytes(source.read_bytes())
-    work(project, {"source": str(project.source), "table": table, "query": None}, lambda share, words: None)
+    load(project, {"source": str(project.source), "table": table, "query": None}, lambda share, words: None)
     return project
 
 
@@ -72,7 +72,7 @@ def test_a_changed_file_is_not_mixed_with_the_loaded_one(tmp_path: Path) -> None
     source.write_text(CODES + "7,8,2022-01-01\n")
     with pytest.raises(DataError, match="changed or removed"):
         project.typed_table()
-    work(project, {"source": str(source), "table": None, "query": None}, lambda share, words: None)
+    load(project, {"source": str(source), "table": None, "query": None}, lambda share, words: None)
     assert project.typed_table().num_rows == 3
 
 

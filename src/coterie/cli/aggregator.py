@@ -4,43 +4,60 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import suppress
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from rich.markup import escape
+from sqlalchemy import Connection
+from typer import Argument, Option
 
-from coterie.cli.federation_output import AGGREGATOR, AsJson, log_lines
-from coterie.cli.output import console, print_json
-from coterie.errors import MissingExtra, ParameterError
-from coterie.federation.errors import FederationError
-
-try:
-    from coterie.cli.aggregator_studies import Database, Folder
-    from coterie.cli.aggregator_studies import app as study_app
-    from coterie.federation.aggregator.app import serve, tls_fingerprint
-    from coterie.federation.aggregator.home import Aggregator, init
-    from coterie.federation.documents.answers import Invitation
-    from coterie.federation.storage.parties import invite, owner_by_name
-except ImportError:
-    raise MissingExtra.named("federation", "The aggregator") from None
-
-from coterie.federation.documents.wire import now, stamp, validated
+from coterie.cli.federation_output import AGGREGATOR, log_lines, print_studies, print_study
+from coterie.cli.options import AsJson, Force
+from coterie.cli.output import console, print_json, say
+from coterie.errors import OutputError, ParameterError
+from coterie.federation.aggregator.app import serve, tls_fingerprint
+from coterie.federation.aggregator.home import Aggregator, init
+from coterie.federation.aggregator.status_page import board, detail
+from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.study import KIND
+from coterie.federation.documents.study_file import read_study
+from coterie.federation.documents.wire import Signed, StudyState, now, stamp, validated
+from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
+from coterie.federation.storage.parties import invite, owner_by_name
+from coterie.federation.storage.studies import StudyRow, add_study, move_study, study_row, try_again
+from coterie.publication.publishing import place
+from coterie.publication.staged_files import stage_file
+from coterie.publication.staging import stage_bytes
 
 app = typer.Typer(help=AGGREGATOR, no_args_is_help=True, rich_markup_mode="markdown")
-app.add_typer(study_app, name="study")
+studies = typer.Typer(
+    help="Begin a study, look at it, cancel it, take its release.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+app.add_typer(studies, name="study")
+
+Folder = Annotated[Path, Argument(metavar="FOLDER", help="The aggregator's folder, made by `init`.")]
+Database = Annotated[
+    str | None, Option(envvar="COTERIE_DATABASE", help="postgresql://… instead of SQLite in the folder.")
+]
+StudyName = Annotated[
+    str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
+]
 
 
 @app.command("init")
 def init_command(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A new folder for keys, chunks and releases.")
-    ],
-    url: Annotated[str, typer.Option(help="How owners reach it, such as https://aggregator.example:8443.")],
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="A new folder for keys, chunks and releases.")],
+    url: Annotated[str, Option(help="How owners reach it, such as https://aggregator.example:8443.")],
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -54,38 +71,27 @@ def init_command(
             "The URL is not of the form https://HOST:PORT.", "Give the address that owners use."
         )
     aggregator, token = init(folder, url, [parts.hostname, "localhost"], database)
-    try:
-        content = {
-            "folder": str(folder),
-            "key": aggregator.fingerprint,
-            "url": aggregator.url,
-            "status_token": token,
-        }
-    finally:
-        aggregator.close()
-    if as_json:
-        print_json(content)
-        return
-    console.print(
-        f"The aggregator's key is [bold]{escape(content['key'])}[/]. Tell owners by another way than the invitation."
+    with closing(aggregator):
+        key = aggregator.fingerprint
+        content = {"folder": str(folder), "key": key, "url": aggregator.url, "status_token": token}
+    say(
+        content,
+        f"The aggregator's key is [bold]{escape(key)}[/]. Tell owners by another way than the invitation.",
+        f"Status page: {escape(url)}/ with the token [bold]{escape(token)}[/]. It is shown only now.",
+        f"Next: coterie aggregator serve {escape(str(folder))}",
+        as_json=as_json,
     )
-    console.print(
-        f"Status page: {escape(url)}/ with the token [bold]{escape(token)}[/]. It is shown only now."
-    )
-    console.print(f"Next: coterie aggregator serve {escape(str(folder))}")
 
 
 @app.command("serve")
 def serve_command(
     folder: Folder,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "0.0.0.0",
-    port: Annotated[
-        int | None, typer.Option(help="Port; default: that of the URL.", min=1, max=65535)
-    ] = None,
+    host: Annotated[str, Option(help="Address to listen on.")] = "0.0.0.0",
+    port: Annotated[int | None, Option(help="Port; default: that of the URL.", min=1, max=65535)] = None,
     database: Database = None,
     client_ca: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="Also demand a TLS certificate from every caller, signed by one of these authorities (PEM)."
         ),
     ] = None,
@@ -97,15 +103,6 @@ def serve_command(
 
     Example: coterie aggregator serve ./aggregator
     """
-    with log_lines(as_json=as_json):
-        _serve(folder, host, port, database, client_ca, as_json=as_json)
-
-
-def _serve(
-    folder: Path, host: str, port: int | None, database: str | None, client_ca: Path | None, *, as_json: bool
-) -> None:
-    aggregator = Aggregator.open(folder, database)
-    chosen = port or urlsplit(aggregator.url).port or 443
 
     def listening() -> None:
         content = {
@@ -120,30 +117,29 @@ def _serve(
         if as_json:
             print(json.dumps(content), flush=True)
             return
-        console.print(
-            f"Owners reach the aggregator at [bold]{escape(aggregator.url)}[/] (listening on {chosen})."
-        )
-        console.print(
-            f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {escape(aggregator.url)}/"
-        )
+        url = escape(aggregator.url)
+        console.print(f"Owners reach the aggregator at [bold]{url}[/] (listening on {chosen}).")
+        console.print(f"Its key is [bold]{aggregator.fingerprint}[/]; the status page is at {url}/")
         if client_ca:
             console.print(f"Every caller must show a TLS certificate signed by {escape(str(client_ca))}.")
 
-    try:
-        with suppress(KeyboardInterrupt):
-            serve(aggregator, host, chosen, client_ca, listening)
-    finally:
-        aggregator.close()
+    with (
+        log_lines(as_json=as_json),
+        closing(Aggregator.open(folder, database)) as aggregator,
+        suppress(KeyboardInterrupt),
+    ):
+        chosen = port or urlsplit(aggregator.url).port or 443
+        serve(aggregator, host, chosen, client_ca, listening)
 
 
 @app.command("invite")
 def invite_command(
     folder: Folder,
     owner: Annotated[
-        str, typer.Argument(metavar="OWNER", help="Name for the owner: small letters, digits, hyphens.")
+        str, Argument(metavar="OWNER", help="Name for the owner: small letters, digits, hyphens.")
     ],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for the invitation.")] = None,
-    valid: Annotated[int, typer.Option(help="Hours until it expires.", min=1, max=24 * 60)] = 72,
+    output: Annotated[Path | None, Option("--output", "-o", help="File for the invitation.")] = None,
+    valid: Annotated[int, Option(help="Hours until it expires.", min=1, max=24 * 60)] = 72,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -151,8 +147,7 @@ def invite_command(
 
     Example: coterie aggregator invite ./aggregator hospital-a --output hospital-a.invitation
     """
-    aggregator = Aggregator.open(folder, database)
-    try:
+    with closing(Aggregator.open(folder, database)) as aggregator:
         token = secrets.token_urlsafe(32)
         document = {
             "owner": owner,
@@ -167,8 +162,6 @@ def invite_command(
             if owner_by_name(connection, owner) is not None:
                 raise FederationError(f"There is an owner '{owner}' already.", "Choose another name.")
             invite(connection, owner, token, invitation.expires)
-    finally:
-        aggregator.close()
     text = invitation.to_text()
     if output is not None:
         write_private(output, (text + "\n").encode())
@@ -179,3 +172,163 @@ def invite_command(
     else:
         console.print(f"Wrote {escape(str(output))}; it works once, until {invitation.expires}.")
         console.print("The owner runs: coterie owner join FILE --home FOLDER")
+
+
+@studies.command("new")
+def new_command(
+    folder: Folder,
+    spec: Annotated[Path, Argument(metavar="SPEC", help="The study as YAML; see docs/how-to/federate.md.")],
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a study and ask its owners. It can never be changed: a change is a new study.
+
+    Example: coterie aggregator study new ./aggregator study.yaml
+    """
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        with aggregator.database.writing() as connection:
+            study = read_study(spec, aggregator.keys.public, lambda name: owner_by_name(connection, name))
+            add_study(connection, Signed.of(study, KIND, aggregator.keys), study)
+            row = study_row(connection, study.id)
+            assert row is not None
+            move_study(connection, row, StudyState.PUBLISHED)
+        content = detail(aggregator, study.id)
+    assert content is not None
+    if as_json:
+        print_json(content["study"])
+    else:
+        print_study(content["study"])
+
+
+@studies.command("show")
+def show_command(
+    folder: Folder,
+    study: Annotated[str | None, Argument(metavar="STUDY", help="Id or its beginning; default: all.")] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print states, deadlines and the diary. Changes nothing.
+
+    Example: coterie aggregator study show ./aggregator 5f2c81
+    """
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        content: Any = board(aggregator) if study is None else _found(aggregator, study)
+    if as_json:
+        print_json(content)
+    elif study is None:
+        print_studies(content["studies"])
+    else:
+        print_study(content["study"], content["diary"])
+
+
+@contextmanager
+def _changing(folder: Path, database: str | None, study: str) -> Iterator[tuple[Connection, StudyRow]]:
+    """The study in one transaction: what the caller does to it happens whole or not at all."""
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        name = _found(aggregator, study)["study"]["id"]
+        with aggregator.database.writing() as connection:
+            row = study_row(connection, name)
+            assert row is not None
+            yield connection, row
+
+
+@studies.command("cancel")
+def cancel_command(
+    folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """End a study that is not being assembled yet. What owners have spent stays spent.
+
+    Example: coterie aggregator study cancel ./aggregator 5f2c81
+    """
+    with _changing(folder, database, study) as (connection, row):
+        # While it assembles, an end would come too late; unless that is just what does not work.
+        stuck = row.state is StudyState.ASSEMBLING and row.attention is not None
+        state = StudyState.FAILED if stuck else StudyState.CANCELLED
+        move_study(connection, row, state, reason="cancelled by the administrator")
+    say({"study": row.id, "state": state.value}, f"Cancelled {row.id[:12]}.", as_json=as_json)
+
+
+@studies.command("retry")
+def retry_command(
+    folder: Folder, study: StudyName, database: Database = None, as_json: AsJson = False
+) -> None:
+    """Let the aggregator try again, after you have mended what made a study need attention.
+
+    Example: coterie aggregator study retry ./aggregator 5f2c81
+    """
+    with _changing(folder, database, study) as (connection, row):
+        try_again(connection, row)
+    told = f"The running aggregator tries {row.id[:12]} again."
+    say({"study": row.id, "state": row.state.value}, told, as_json=as_json)
+
+
+@studies.command("release")
+def release_command(
+    folder: Folder,
+    study: StudyName,
+    output: Annotated[Path, Option("--output", "-o", help="Where to put the joined table (.parquet).")],
+    wait: Annotated[int, Option(help="Seconds to wait for the release.", min=0)] = 0,
+    force: Force = False,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take the joined table and its certificate. The running aggregator makes them as soon as all owners have delivered.
+
+    Example: coterie aggregator study release ./aggregator 5f2c81 --output release.parquet --wait 600
+    """
+    certificate = output.with_name(output.name + ".certificate.json")
+    for path in (output, certificate):
+        if path.exists() and not force:
+            raise OutputError(f"{path} exists already.", "Choose another name, or replace it with --force.")
+    with closing(Aggregator.open(folder, database)) as aggregator:
+        name = _found(aggregator, study)["study"]["id"]
+        end = time.monotonic() + wait
+        while True:
+            with aggregator.database.reading() as connection:
+                row = study_row(connection, name)
+            assert row is not None
+            if row.state is StudyState.RELEASED:
+                break
+            if row.state in (StudyState.FAILED, StudyState.EXPIRED, StudyState.CANCELLED):
+                raise StudyEnded(
+                    f"The study is {row.state}: {row.reason or 'no reason given'}.", "There is no release."
+                )
+            if row.attention is not None:
+                raise FederationError(f"The study needs attention: {row.attention}.", "Then ask again.")
+            if time.monotonic() >= end:
+                raise FederationError(
+                    f"The study is {row.state}; nothing is released yet.", "Wait: give --wait SECONDS."
+                )
+            time.sleep(0.5)
+        assert row.certificate is not None
+        with aggregator.release(name).open("rb") as source:
+            data = stage_file(output, lambda sink: shutil.copyfileobj(source, sink), force=force)
+        try:
+            beside = stage_bytes((row.certificate + "\n").encode(), certificate, force=force)
+        except BaseException:
+            data.discard()
+            raise
+        place([beside, data])  # last: data beside another certificate could be taken for its release
+        promise = _found(aggregator, name)["study"]["guarantee"]
+    say(
+        {"output": str(output), "certificate": str(certificate), **promise},
+        f"Wrote {promise['rows']:,} rows to [bold]{escape(str(output))}[/], certificate beside it.",
+        f"Promise: {promise['status']}. {escape(promise['label'])}.",
+        as_json=as_json,
+    )
+
+
+def _found(aggregator: Aggregator, study: str) -> dict[str, Any]:
+    """By its id or the beginning of it."""
+    matches = [
+        entry["id"]
+        for entry in board(aggregator)["studies"]
+        if len(study) >= 6 and entry["id"].startswith(study)
+    ]
+    content = detail(aggregator, matches[0]) if len(matches) == 1 else None
+    if content is None:
+        raise FederationError(
+            "There is no such study." if not matches else "Several studies begin like that.",
+            "`coterie aggregator study show FOLDER` lists them.",
+        )
+    return content

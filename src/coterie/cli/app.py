@@ -1,13 +1,16 @@
-"""All commands, mounted in one place."""
+"""All commands, mounted in one place. Each is imported when it is asked for: `coterie --help` waits for no array library."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer import Option
+from typer.core import TyperCommand, TyperGroup
 
 from coterie._version import __version__
-from coterie.cli.loading import Deferred, group_of
+from coterie.errors import MissingExtra
 
 GUIDE = """Publish personal data so that nobody in it can be singled out, and know what that promise is worth.
 
@@ -25,68 +28,70 @@ Exit codes: 0 done · 2 command line · 3 schema · 4 data · 5 parameter · 6 o
 9 budget exceeded · 10 optional part missing · 11–19 several owners (see `coterie owner`) · 1 anything unexpected.
 """
 
+# The line that stands for each command in the guide; a test compares it with the command's own.
 COMMANDS = {
-    "protect": Deferred(
-        "coterie.cli.protect:protect_command",
-        "Protect a table and write the release with its certificate: both, or nothing.",
-    ),
-    "demo": Deferred(
-        "coterie.cli.demo:demo_command",
-        "Protect an invented population of 5,000 people by every method, and look at the difference.",
-    ),
-    "compare": Deferred(
-        "coterie.cli.compare:compare_command",
-        "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
-    ),
-    "reproduce": Deferred(
-        "coterie.cli.reproduce:reproduce_command",
-        "Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.",
-    ),
-    "evaluate": Deferred(
-        "coterie.cli.evaluate:evaluate_command",
-        "Compare a release with its original. The figures come from the original data: do not publish them.",
-    ),
-    "studio": Deferred(
-        "coterie.cli.studio:studio_command",
-        "Take a table to a release in the browser: load, describe, choose, look, audit, release.",
-    ),
-    "audit": Deferred(
-        "coterie.cli.audit:app",
-        "Attack a release or a method, and say what an attacker still gets.",
-    ),
-    "stats": Deferred(
-        "coterie.cli.stats:app",
-        "Publish summary statistics with the best possible split of the budget.",
-    ),
-    "methods": Deferred(
-        "coterie.cli.methods:app",
-        "What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
-    ),
-    "schema": Deferred(
-        "coterie.cli.schema:app",
-        "Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
-    ),
-    "certificate": Deferred(
-        "coterie.cli.certificate:app",
-        "A certificate says what was promised, under which assumptions, over which bytes.",
-    ),
-    "ledger": Deferred(
-        "coterie.cli.ledger:app",
-        "Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.",
-    ),
-    "aggregator": Deferred(
-        "coterie.cli.aggregator:app",
-        "Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.",
-    ),
-    "owner": Deferred(
-        "coterie.cli.owner:app",
-        "Take part in a study without showing anybody a raw row. This process only connects outward; no port is opened.",
-    ),
+    "protect": "Protect a table and write the release with its certificate: both, or nothing.",
+    "demo": "Protect an invented population of 5,000 people by every method, and look at the difference.",
+    "compare": "Try several methods, k and ε on one table. An interrupted run continues where it stopped.",
+    "reproduce": "Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.",
+    "evaluate": "Compare a release with its original. The figures come from the original data: do not publish them.",
+    "studio": "Take a table to a release in the browser: load, describe, choose, look, audit, release.",
+    "audit": "Attack a release or a method, and say what an attacker still gets.",
+    "stats": "Publish summary statistics with the best possible split of the budget.",
+    "methods": "What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
+    "schema": "Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
+    "certificate": "A certificate says what was promised, under which assumptions, over which bytes.",
+    "ledger": "Every release about the same people adds up. A ledger adds, and refuses the release that would be too much.",
+    "aggregator": "Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.",
+    "owner": "Take part in a study without showing anybody a raw row. This process only connects outward; "
+    "no port is opened.",
 }
+EXTRAS = {"aggregator": "The aggregator", "owner": "An owner of a federation"}  # need the extra `federation`
+
+
+def load(name: str) -> Any:
+    """The command of coterie/cli/NAME.py: its `app`, or its one function."""
+    try:
+        module = import_module(f"coterie.cli.{name}")
+    except ImportError:
+        if name in EXTRAS:
+            raise MissingExtra.named("federation", EXTRAS[name]) from None
+        raise
+    parent = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+    parent.callback()(lambda: None)
+    if hasattr(module, "app"):
+        parent.add_typer(module.app, name=name)
+    else:
+        parent.command(name)(getattr(module, f"{name}_command"))
+    return typer.main.get_group(parent).commands[name]
+
+
+class CommandsOnDemand(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, summary in COMMANDS.items():
+            self.add_command(TyperCommand(name=name, callback=None, help=summary))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listed().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        listed = self._listed()
+        light = typer.Context(listed, info_name=ctx.info_name, resilient_parsing=True)
+        return listed.shell_complete(light, incomplete)
+
+    def _listed(self) -> TyperGroup:
+        """The same group with lines in the place of commands."""
+        settings = {name: getattr(self, name) for name in ("name", "params", "help", "rich_markup_mode")}
+        return TyperGroup(commands=dict(self.commands), **settings)
+
 
 app = typer.Typer(
     name="coterie",
-    cls=group_of(COMMANDS),
+    cls=CommandsOnDemand,
     help=GUIDE,
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -104,7 +109,7 @@ def _version(show: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     pass

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 import coterie
 from coterie.auditing.attacks.finding import Level
 from coterie.auditing.audit import Audit
-from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.cli.options import AsJson, Force, OriginalTable, Query, asked
+from coterie.cli.output import console, note, print_json, promise_line, spinner, table_of
 from coterie.errors import ParameterError
 from coterie.report.audit_page import shown
 from coterie.report.writing import refuse_existing_audit
@@ -45,121 +43,80 @@ app = typer.Typer(
     "coterie audit ORIGINAL RELEASED --schema S --output DIR\n\n"
     "coterie audit method dp-synthetic --epsilon 1 --output DIR",
 )
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for audit.html, audit.json and audit.png.")
-]
-Known = Annotated[float, typer.Option(help="Share of people whose released row the attacker knows already.")]
+Output = Annotated[Path, Option("--output", "-o", help="Folder for audit.html, audit.json and audit.png.")]
+Known = Annotated[float, Option(help="Share of people whose released row the attacker knows already.")]
 Seconds = Annotated[
-    float | None,
-    typer.Option("--seconds", help="Time budget in seconds; attacks that did not fit are listed."),
+    float | None, Option("--seconds", help="Time budget in seconds; attacks that did not fit are listed.")
 ]
-Only = Annotated[list[str] | None, typer.Option("--attack", help="Run only this attack; may be repeated.")]
-Seed = Annotated[int, typer.Option(help="For the attackers' samples: the same seed gives the same audit.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Only = Annotated[list[str] | None, Option("--attack", help="Run only this attack; may be repeated.")]
+Seed = Annotated[int, Option(help="For the attackers' samples: the same seed gives the same audit.")]
 
 
 @app.command("release")
 def release_command(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table before protection.")],
-    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The released table.")],
-    schema_file: Annotated[Path, typer.Option("--schema", "-s", help="The schema of the original.")],
+    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    released: Annotated[str, Argument(metavar="RELEASED", help="The released table.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="The schema of the original.")],
     output: Output,
-    table: Annotated[
-        str | None, typer.Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
-    ] = None,
-    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
+    table: OriginalTable = None,
+    query: Query = None,
     control: Annotated[
-        str | None, typer.Option(help="People of the same population who are not in the release.")
+        str | None, Option(help="People of the same population who are not in the release.")
     ] = None,
     known: Known = 0.04,
     order: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="For shuffled rows: a file with one line for each released row, the original row's number from 0."
         ),
     ] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists."),
+        Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists.")
     ] = None,
     seconds: Seconds = None,
-    attack: Only = None,
+    attacks: Only = None,
     seed: Seed = 1,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a released table beside its original. This is what `coterie audit ORIGINAL RELEASED` does."""
+    given = asked(locals(), "output", "force")
     refuse_existing_audit(output, force=force)
-    with _progress(quiet=as_json) as tell:
-        audit = coterie.audit(
-            original,
-            released,
-            schema_file,
-            control=control,
-            known=known,
-            order=order,
-            certificate=certificate,
-            seconds=seconds,
-            seed=seed,
-            attacks=attack,
-            table=table,
-            query=query,
-            progress=tell,
-        )
+    with spinner("Reading", quiet=as_json) as tell:
+        audit = coterie.audit(**given, progress=tell)
     _write(audit, output, force=force, as_json=as_json)
 
 
 @app.command("method")
 def method_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A method (`coterie methods`).")],
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total privacy budget.")],
+    method: Annotated[str, Argument(metavar="NAME", help="A method (`coterie methods`).")],
+    epsilon: Annotated[str, Option("--epsilon", "-e", help="Total privacy budget.")],
     output: Output,
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
-    data: Annotated[str | None, typer.Option(help="A population to try it on; else the demo's.")] = None,
-    schema_file: Annotated[Path | None, typer.Option("--schema", "-s", help="The schema of --data.")] = None,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="Rows are released in random order.")] = False,
-    neighbours: Annotated[
-        tuple[str, str] | None,
-        typer.Option(help="Two tables that differ in one record, for the empirical ε."),
+    k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
+    population: Annotated[
+        str | None, Option("--data", help="A population to try it on; else the demo's.")
     ] = None,
-    runs: Annotated[int, typer.Option(help="Runs on each neighbour for the empirical ε.")] = 1000,
+    schema: Annotated[Path | None, Option("--schema", "-s", help="The schema of --data.")] = None,
+    shuffle: Annotated[bool, Option("--shuffle", help="Rows are released in random order.")] = False,
+    neighbours: Annotated[
+        tuple[str, str] | None, Option(help="Two tables that differ in one record, for the empirical ε.")
+    ] = None,
+    runs: Annotated[int, Option(help="Runs on each neighbour for the empirical ε.")] = 1000,
     known: Known = 0.04,
     seconds: Seconds = None,
-    attack: Only = None,
+    attacks: Only = None,
     seed: Seed = 1,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Attack a method: its release of a population, and what many runs of it give away."""
+    given = asked(locals(), "output", "force")
     refuse_existing_audit(output, force=force)
-    if (data is None) != (schema_file is None):
+    if (population is None) != (schema is None):
         raise ParameterError("--data and --schema belong together.", "Give both, or neither.")
-    with _progress(quiet=as_json) as tell:
-        audit = coterie.audit_method(
-            name,
-            epsilon=epsilon,
-            k=k,
-            population=data,
-            schema=schema_file,
-            shuffle=shuffle,
-            known=known,
-            runs=runs,
-            neighbours=neighbours,
-            seconds=seconds,
-            seed=seed,
-            attacks=attack,
-            progress=tell,
-        )
+    with spinner("Reading", quiet=as_json) as tell:
+        audit = coterie.audit_method(**given, progress=tell)
     _write(audit, output, force=force, as_json=as_json)
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[str], None]]:
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
-        task = bar.add_task("Reading", total=None)
-        yield lambda title: bar.update(task, description=escape(title))
 
 
 def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
@@ -167,29 +124,26 @@ def _write(audit: Audit, output: Path, *, force: bool, as_json: bool) -> None:
     if as_json:
         print_json(audit.to_dict())
         return
-    console.print(_table(audit))
-    for note in audit.notes:
-        console.print(f"[#E69F00]Note:[/] {escape(note)}")
+    rows = (
+        (
+            finding.attack,
+            f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]",
+            shown(finding.estimate, finding.unit),
+            shown(finding.baseline, finding.unit),
+        )
+        for finding in audit.findings
+    )
+    title, caption = f"Audit of the {audit.subject}", f"{audit.people:,} people, {audit.seconds:.1f} s"
+    headings = ("attack", "found", "measured (95 % interval)", "baseline")
+    console.print(table_of(rows, headings, whole=("attack",), title=title, caption=caption))
+    for words in audit.notes:
+        note(words)
     for missed in audit.not_run:
-        console.print(f"[#E69F00]Not run:[/] {escape(missed.attack)}: {escape(missed.reason)}.")
+        note(f"{missed.attack}: {missed.reason}.", before="Not run")
     if audit.promised:
-        console.print(f"Promise: {styled_status(audit.promised.status)}. {escape(audit.promised.label)}.")
+        console.print(promise_line(audit.promised.status, audit.promised.label))
         console.print(escape(audit.promised.odds))
     console.print(f"[{LEVEL_STYLE[audit.level]}]{audit.level.value.capitalize()}.[/] {escape(audit.verdict)}")
     if audit.correction:
         console.print(escape(audit.correction))
     console.print(f"The page is [bold]{output}/audit.html[/] [bold #D55E00](do not publish)[/].")
-
-
-def _table(audit: Audit) -> Table:
-    table = Table(
-        title=f"Audit of the {audit.subject}", caption=f"{audit.people:,} people, {audit.seconds:.1f} s"
-    )
-    table.add_column("attack", no_wrap=True)
-    for column in ("found", "measured (95 % interval)", "baseline"):
-        table.add_column(column)
-    for finding in audit.findings:
-        level = f"[{LEVEL_STYLE[finding.level]}]{finding.level.value}[/]"
-        measured, baseline = shown(finding.estimate, finding.unit), shown(finding.baseline, finding.unit)
-        table.add_row(finding.attack, level, measured, baseline)
-    return table

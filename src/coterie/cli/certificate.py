@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.panel import Panel
+from typer import Argument, Option
 
 import coterie
-from coterie.cli.federation_output import show_joined
-from coterie.cli.output import console, print_json, styled_status
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, print_certificate, print_json, say
 from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.verification import read_any, superseded
 from coterie.methods.guarantee import beside_in_words
@@ -20,18 +20,17 @@ app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",
     no_args_is_help=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-CertificateFile = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The certificate's JSON file.")]
+CertificateFile = Annotated[Path, Argument(metavar="CERTIFICATE", help="The certificate's JSON file.")]
 
 
 @app.command("verify")
 def verify(
-    released: Annotated[str, typer.Argument(metavar="OUT", help="The released file, or a database URL.")],
+    released: Annotated[str, Argument(metavar="OUT", help="The released file, or a database URL.")],
     certificate_file: CertificateFile,
-    table: Annotated[str | None, typer.Option(help="The released table, for a database URL.")] = None,
+    table: Annotated[str | None, Option(help="The released table, for a database URL.")] = None,
     key: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="The issuer's public key (.pub) or its fingerprint (SHA256:…); then the signature must be theirs."
         ),
     ] = None,
@@ -46,10 +45,8 @@ def verify(
         return
     console.print("[bold #009E73]They belong together:[/] the release has the bytes that were certified.")
     if isinstance(certificate, FederatedCertificate):
-        owners = ", ".join(part.owner for part in certificate.owners)
-        console.print(
-            f"The parts of {escape(owners)} are signed by them, and the promise is what they come to."
-        )
+        owners = escape(", ".join(part.owner for part in certificate.owners))
+        console.print(f"The parts of {owners} are signed by them, and the promise is what they come to.")
     if found.outdated is not None:
         console.print(f"But {escape(found.outdated)}.")
     if signer is None:
@@ -65,15 +62,16 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     """Print a certificate in words."""
     certificate, signer, _ = read_any(certificate_file)
     if isinstance(certificate, FederatedCertificate):
-        show_joined(certificate, signer, as_json=as_json)
+        if as_json:
+            print_json(certificate.content())
+        else:
+            _show_joined(certificate, signer)
         return
     if as_json or not isinstance(certificate, coterie.Certificate):
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
     spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
-    status = styled_status(promise.status)
-    # A certificate is a file from elsewhere, and names of columns may hold brackets: all of it is escaped.
     lines = [
         ("Method", f"{certificate.method}: {certificate.method_title} ({certificate.papers})"),
         ("Promise", promise.label),
@@ -94,34 +92,49 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         if assumption not in promise.assumptions
     ]
     lines += [("Note", note) for note in (superseded(certificate), *certificate.notes) if note]
-    text = "\n".join(
-        f"[bold]{heading:11}[/] {f'{status}: ' if heading == 'Promise' else ''}{escape(content)}"
-        for heading, content in lines
-    )
-    console.print(Panel(text, title=f"Certificate of {escape(certificate.issued)}", expand=False))
+    print_certificate(certificate.issued, promise.status, lines)
 
 
 @app.command("key")
 def key_command(
-    path: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Where the private key goes; FILE.pub is public.")
-    ],
+    path: Annotated[Path, Argument(metavar="FILE", help="Where the private key goes; FILE.pub is public.")],
     as_json: AsJson = False,
 ) -> None:
     """Make an Ed25519 key pair to sign certificates with (`coterie protect --sign FILE`)."""
     mark = coterie.make_key(path)
-    if as_json:
-        print_json({"private": str(path), "public": f"{path}.pub", "fingerprint": mark})
-        return
-    console.print(
-        f"Wrote {escape(str(path))} (keep it secret) and {escape(str(path))}.pub (give it to those who verify). "
-        f"Fingerprint {mark}."
+    shown = escape(str(path))
+    say(
+        {"private": str(path), "public": f"{path}.pub", "fingerprint": mark},
+        f"Wrote {shown} (keep it secret) and {shown}.pub (give it to those who verify). Fingerprint {mark}.",
+        as_json=as_json,
     )
 
 
 @app.command("schema")
-def schema_command(
-    as_json: Annotated[bool, typer.Option("--json", help="It is JSON anyway.")] = True,
-) -> None:
+def schema_command(as_json: Annotated[bool, Option("--json", help="It is JSON anyway.")] = True) -> None:
     """Print the JSON Schema of certificates."""
     print_json(coterie.Certificate.model_json_schema())
+
+
+def _show_joined(certificate: FederatedCertificate, signer: str | None) -> None:
+    """The release of several owners."""
+    promise, asked = certificate.guarantee, certificate.study.document
+    lines = [
+        ("Study", f"{asked['title']}: {asked['fragmentation']}, {asked['method']}, k = {asked['k']}"),
+        ("Promise", promise.label),
+        ("Covers", promise.scope),
+        ("Neighbours", promise.neighbours),
+        ("Budget", f"ε = {certificate.epsilon} in all; {certificate.rule}"),
+        *(
+            ("Owner", f"{part.owner}: ε = {part.epsilon}{'' if part.rows is None else f', {part.rows} rows'}")
+            for part in certificate.owners
+        ),
+        ("Absent", ", ".join(certificate.absent) or "nobody"),
+        ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
+        ("Signed by", f"aggregator {signer}"),
+        *(("Assumes", assumption) for assumption in promise.assumptions),
+        *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
+        *(("Note", note) for note in certificate.notes),
+        *(("Today", note) for note in [superseded(certificate)] if note),
+    ]
+    print_certificate(certificate.issued, promise.status, lines)

@@ -19,89 +19,89 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from typer import Argument, Option
 
 import coterie
-from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.cli.options import AsJson, Bins, Query, asked
+from coterie.cli.output import console, errors, listed, note, print_json, styled_status, warn
 from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
 from coterie.report.ranking import Best, best_cells, key_to_errors, usual_measure
 
+_BAR = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    MofNCompleteColumn(),
+    TextColumn("cells"),
+    TimeElapsedColumn(),
+    TextColumn("left:"),
+    TimeRemainingColumn(),
+)
+
 
 def compare_command(
-    data: Annotated[str, typer.Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file.")],
-    schema_file: Annotated[Path, typer.Option("--schema", "-s", help="Types, roles and public bounds.")],
+    data: Annotated[str, Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
     methods: Annotated[
-        str, typer.Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
+        str, Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
     ],
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for results, figures and report.")],
-    k: Annotated[str, typer.Option("--k", "-k", help="Records per group, separated by commas.")] = "",
-    table_name: Annotated[
+    epsilon: Annotated[str, Option("--epsilon", "-e", help="Total budgets, separated by commas.")],
+    output: Annotated[Path, Option("--output", "-o", help="Folder for results, figures and report.")],
+    k: Annotated[str, Option("--k", "-k", help="Records per group, separated by commas.")] = "",
+    table: Annotated[
         str | None,
-        typer.Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
+        Option("--table", help="Table or sheet of INPUT, where it is a database or a spreadsheet."),
     ] = None,
-    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
-    runs: Annotated[int, typer.Option(help="Runs per setting; the figures are their mean.")] = 10,
-    seed: Annotated[int, typer.Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
-    bins: Annotated[
-        str,
-        typer.Option(
-            help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
-        ),
-    ] = "auto",
+    query: Query = None,
+    runs: Annotated[int, Option(help="Runs per setting; the figures are their mean.")] = 10,
+    seed: Annotated[int, Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
+    bins: Bins = "auto",
     target: Annotated[
-        str | None, typer.Option(help="Class column: the example releases are also classified.")
+        str | None, Option(help="Class column: the example releases are also classified.")
     ] = None,
-    threshold: Annotated[float | None, typer.Option(help="Make two classes of the target.")] = None,
+    threshold: Annotated[float | None, Option(help="Make two classes of the target.")] = None,
     tune_on: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="A public table of the same columns, or the word 'synthetic': the grid runs on it instead of INPUT, "
             "so that choosing from the report discloses nothing."
         ),
     ] = None,
     risk: Annotated[
         bool,
-        typer.Option(
-            "--risk/--no-risk", help="Attack the example releases too, and map risk against utility."
-        ),
+        Option("--risk/--no-risk", help="Attack the example releases too, and map risk against utility."),
     ] = True,
     force: Annotated[
-        bool, typer.Option("--force", help="Start anew in a folder that holds another comparison.")
+        bool, Option("--force", help="Start anew in a folder that holds another comparison.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try several methods, k and ε on one table. An interrupted run continues where it stopped.
 
     Example: coterie compare people.csv -s schema.yaml -m dp-synthetic,laplace,dp-ir -e 0.1,1 -k 5,10,50 -o comparison
     """
+    given = asked(locals(), "output", "risk")
+    given |= {
+        "methods": listed(methods),
+        "epsilon": listed(epsilon),
+        "k": _whole_numbers(k),
+        "folder": output,
+    }
     started = time.perf_counter()
     try:
-        with _bar(quiet=as_json) as bar:
+        with Progress(*_BAR, console=errors, transient=True, disable=as_json) as bar:
             task = bar.add_task("Comparing", total=None)
             found = coterie.compare(
-                data,
-                schema_file,
-                methods=_words(methods),
-                epsilon=_words(epsilon),
-                k=_whole_numbers(k),
-                runs=runs,
-                seed=seed,
-                bins=bins,
-                target=target,
-                threshold=threshold,
-                tune_on=tune_on,
-                table=table_name,
-                query=query,
-                folder=output,
-                force=force,
-                progress=lambda done, total: bar.update(task, completed=done, total=total),
+                **given, progress=lambda done, total: bar.update(task, completed=done, total=total)
             )
         seconds = time.perf_counter() - started
+        waiting = ", ".join(
+            ["Drawing", *["training classifiers"] * (target is not None), *["attacking the examples"] * risk]
+        )
         # Of a long table this takes longer than the grid: no bar that says that nothing is left.
-        with nullcontext() if as_json else errors.status(_examples(target=target is not None, risk=risk)):
+        with nullcontext() if as_json else errors.status(waiting):
             said = coterie.write_report(found, output, audit_seconds=30 if risk else None)
         assert said is not None
     except KeyboardInterrupt:
@@ -119,12 +119,7 @@ def compare_command(
                 "resumed": found.resumed,
                 "seconds": round(seconds, 3),
                 "attacked": [
-                    {
-                        "release": point.name,
-                        "gain": point.risk,
-                        "low": point.low,
-                        "high": point.high,
-                    }
+                    {"release": point.name, "gain": point.risk, "low": point.low, "high": point.high}
                     for point in said.attacked
                 ],
                 "skipped": [entry.to_json() for entry in found.skipped],
@@ -157,18 +152,16 @@ def compare_command(
     if said.top.as_evaluated:
         console.print(f"[dim]{escape(said.top.choice)}: {escape(said.top.as_evaluated)}.[/]")
     for warning in dict.fromkeys(warning for entry in best for warning in entry.warnings):
-        console.print(f"[bold #D55E00]Warning:[/] {escape(warning)}.")
+        warn(f"{warning}.")
     for line in left_out(found.skipped):
-        console.print(f"[#E69F00]Skipped:[/] {escape(line)}")
+        note(line, before="Skipped")
     if found.resumed:
         console.print(f"{found.resumed} of {len(found.results.cells)} cells were finished earlier and kept.")
     cells = f"{len(found.results.cells):,} {'cell' if len(found.results.cells) == 1 else 'cells'}"
     each = f"{runs} {'run' if runs == 1 else 'runs'}"
     console.print(f"{cells} × {each} in {seconds:.1f} s. Open [bold]{escape(str(output))}/report.html[/].")
     if found.sample is None:
-        console.print(
-            "[#E69F00]Note:[/] choosing k by looking at the data is itself a disclosure; --tune-on avoids it."
-        )
+        note("choosing k by looking at the data is itself a disclosure; --tune-on avoids it.")
 
 
 def _table(best: list[Best]) -> Table:
@@ -195,17 +188,13 @@ def _table(best: list[Best]) -> Table:
     return shown
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 MOST_K = 10_000  # of one range: more is a slip of the pen
 
 
 def _whole_numbers(text: str) -> list[int]:
     """Numbers and ranges: 5,10,50 or 5-100:5 (from, to, step)."""
     found: list[int] = []
-    for word in _words(text):
+    for word in listed(text):
         try:
             if "-" in word:
                 ends, _, step = word.partition(":")
@@ -224,27 +213,3 @@ def _whole_numbers(text: str) -> list[int]:
                 "k holds something that is not a whole number.", "Write --k 5,10,50 or --k 5-100:5."
             ) from None
     return found
-
-
-def _examples(*, target: bool, risk: bool) -> str:
-    """What is done with the example releases, for those who wait."""
-    return (
-        "Drawing"
-        + (", training classifiers" if target else "")
-        + (", attacking the examples" if risk else "")
-    )
-
-
-def _bar(*, quiet: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        console=errors,
-        transient=True,
-        disable=quiet,
-    )

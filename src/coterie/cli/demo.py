@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
 from rich.progress import Progress
-from rich.table import Table
+from typer import Option
 
-from coterie.cli.output import console, print_json, styled_status
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, print_json, styled_status, table_of
 from coterie.report.demo import caption, write_demo
+
+Output = Annotated[Path, Option("--output", "-o", help="Folder for releases and figures.")]
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for releases and figures.")] = Path(
-        "demo"
-    ),
-    epsilon: Annotated[str, typer.Option(help="Total privacy budget.")] = "1",
-    k: Annotated[int, typer.Option(help="Records per group.")] = 10,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    output: Output = Path("demo"),
+    epsilon: Annotated[str, Option(help="Total privacy budget.")] = "1",
+    k: Annotated[int, Option(help="Records per group.")] = 10,
+    force: Annotated[bool, Option("--force", help="Overwrite an earlier demo.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Protect an invented population of 5,000 people by every method, and look at the difference.
 
@@ -38,28 +38,21 @@ def demo_command(
     if as_json:
         print_json({"output": str(output), "methods": rows})
         return
-    console.print(_table(rows, caption(epsilon, k)))
-    console.print(
-        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate."
-    )
-    console.print(
-        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first."
-    )
-
-
-def _table(rows: list[dict[str, Any]], caption: str) -> Table:
-    table = Table(title="Every method on the demo population", caption=caption)
-    table.add_column("method", style="bold")
-    table.add_column("guarantee")
-    table.add_column("of what")
-    table.add_column("error (variances)", justify="right")
-    table.add_column("time", justify="right")
-    for row in rows:
-        table.add_row(
-            row["method"],
+    lines = (
+        (
+            f"[bold]{row['method']}[/]",
             styled_status(row["status"]),
             row["model"],
             f"{row['mean_squared_error']:.3g}",
             f"{row['seconds']:.2f} s",
         )
-    return table
+        for row in rows
+    )
+    headings = ("method", "guarantee", "of what", "error (variances)", "time")
+    title = "Every method on the demo population"
+    console.print(
+        table_of(lines, headings, right=headings[3:], title=title, caption=caption(epsilon, k)),
+        "What each word means: docs/guarantees/index.md. What a release says of itself: its certificate.",
+        f"Releases, certificates and figures are in [bold]{output}/[/]. Look at {output}/utility.png first.",
+        sep="\n",
+    )

@@ -6,13 +6,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated
 
-import typer
 from rich import box
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 import coterie
-from coterie.cli.output import console, print_json
+from coterie.cli.options import AsJson, Bins, OriginalTable, Query, asked
+from coterie.cli.output import console, listed, note, print_json
 from coterie.evaluation import all_measures, get_measure
 from coterie.evaluation.evaluation import WARNING, Evaluation
 from coterie.evaluation.measure import Measure, MeasureResult
@@ -22,66 +23,44 @@ MOST_CLASSES = 12  # listed in the table; --json has them all
 
 
 def evaluate_command(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The table before protection.")],
-    released: Annotated[str, typer.Argument(metavar="RELEASED", help="The release of that very table.")],
-    schema_file: Annotated[
-        Path, typer.Option("--schema", "-s", help="The schema that the release was made with.")
-    ],
-    table: Annotated[
-        str | None, typer.Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
-    ] = None,
-    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
+    original: Annotated[str, Argument(metavar="ORIGINAL", help="The table before protection.")],
+    released: Annotated[str, Argument(metavar="RELEASED", help="The release of that very table.")],
+    schema: Annotated[Path, Option("--schema", "-s", help="The schema that the release was made with.")],
+    table: OriginalTable = None,
+    query: Query = None,
     measures: Annotated[
-        str | None, typer.Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
+        str | None, Option("--measures", "-m", help=f"Only these, separated by commas. All: {NAMES}.")
     ] = None,
     shuffled: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--shuffled",
             help="Rows are shuffled or synthetic, so not linked. A certificate beside the release says so.",
         ),
     ] = False,
-    bins: Annotated[
-        str,
-        typer.Option(
-            help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
-        ),
-    ] = "auto",
-    target: Annotated[str | None, typer.Option(help="Class column, for classification.")] = None,
+    bins: Bins = "auto",
+    target: Annotated[str | None, Option(help="Class column, for classification.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Make two classes of the target: at most this, and above it.")
+        float | None, Option(help="Make two classes of the target: at most this, and above it.")
     ] = None,
     classifier: Annotated[
-        str, typer.Option(help="Any scikit-learn classifier, by its name.")
+        str, Option(help="Any scikit-learn classifier, by its name.")
     ] = "RandomForestClassifier",
-    queries: Annotated[int, typer.Option(help="How many random range counts to ask.")] = 1000,
-    seed: Annotated[int, typer.Option(help="For the queries and the classifier.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    queries: Annotated[int, Option(help="How many random range counts to ask.")] = 1000,
+    seed: Annotated[int, Option(help="For the queries and the classifier.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Compare a release with its original. The figures come from the original data: do not publish them.
 
     Example: coterie evaluate people.csv out.csv --schema schema.yaml
     """
-    chosen = [name.strip() for name in measures.split(",") if name.strip()] if measures else None
-    found = coterie.evaluate(
-        original,
-        released,
-        schema_file,
-        measures=chosen,
-        shuffled=True if shuffled else None,
-        bins=bins,
-        queries=queries,
-        target=target,
-        threshold=threshold,
-        classifier=classifier,
-        seed=seed,
-        table=table,
-        query=query,
-    )
+    given = asked(locals())
+    given |= {"measures": listed(measures) if measures else None, "shuffled": True if shuffled else None}
+    found = coterie.evaluate(**given)
     if as_json:
         print_json(found.to_dict())
-        return
-    _print(found)
+    else:
+        _print(found)
 
 
 def _in_variances(result: MeasureResult, measure: Measure) -> str:
@@ -126,5 +105,5 @@ def _print(found: Evaluation) -> None:
             meaning += ". Here the classifier stopped before it had settled: it might do better"
         table.add_row(name, f"{result.value:.4g}{bound}", meaning, shown)
     console.print(table)
-    for note in found.notes:
-        console.print(f"[#E69F00]Note:[/] {escape(note)}.")
+    for words in found.notes:
+        note(f"{words}.")

@@ -1,23 +1,18 @@
-"""What `coterie aggregator` and `coterie owner` print: guides, studies, events, and the certificate of a joined release."""
+"""What `coterie aggregator` and `coterie owner` print: guides, studies and events."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
-from rich.panel import Panel
-from rich.table import Table
 
-from coterie.cli.output import console, print_json, styled_status
-from coterie.federation.documents.certificate import FederatedCertificate
-from coterie.federation.documents.verification import superseded
+from coterie.cli.output import console, table_of
 
 AGGREGATOR = """Several owners, one release: the aggregator asks, collects and joins. It never sees a raw row.
 
@@ -58,7 +53,6 @@ late to decide · 17 your table or budget does not fit · 19 not reachable.
 
 # How studies and events look on a terminal: the same for aggregators and owners.
 
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 _GOOD, _BAD = {"RELEASED", "ACCEPTED"}, {"FAILED", "EXPIRED", "CANCELLED", "REFUSED", "REJECTED", "WITHDRAWN"}
 
 
@@ -71,11 +65,8 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
     if not studies:
         console.print("There is no study yet.")
         return
-    table = Table(title="Studies", title_justify="left")
-    for heading in ("id", "title", "state", "kind", "method", "ε", "k", "deadline"):
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("id", "state"))
-    for study in studies:
-        table.add_row(
+    rows = (
+        (
             study["id"][:12],
             escape(study["title"]),
             styled(study["state"]) + (" needs attention" if study["attention"] else ""),
@@ -85,7 +76,10 @@ def print_studies(studies: list[dict[str, Any]]) -> None:
             str(study["k"]),
             study["deadline"],
         )
-    console.print(table)
+        for study in studies
+    )
+    headings = ("id", "title", "state", "kind", "method", "ε", "k", "deadline")
+    console.print(table_of(rows, headings, whole=("id", "state"), title="Studies", title_justify="left"))
 
 
 def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None) -> None:
@@ -98,21 +92,25 @@ def print_study(study: dict[str, Any], diary: list[dict[str, Any]] | None = None
         f"  {study['fragmentation']} · {escape(study['method'])} · ε {study['epsilon']} · k {study['k']} · "
         f"deadline {study['deadline']} · at least {study['minimum']} owners"
     )
-    table = Table()
-    for heading in ("owner", "state", "ε", "received", "reason"):
-        table.add_column(heading, overflow="fold")
-    for part in study["owners"]:
-        table.add_row(
+    rows = (
+        (
             escape(part["owner"]),
             styled(part["state"]),
             part["epsilon"],
             f"{part['received_percent']} %",
             escape(part["reason"] or ""),
         )
-    console.print(table)
-    for entry in reversed(diary or []):
-        known = {"number", "at", "event", "seal", "study"}
-        rest = " · ".join(f"{name} {value}" for name, value in entry.items() if name not in known)
+        for part in study["owners"]
+    )
+    console.print(table_of(rows, ("owner", "state", "ε", "received", "reason")))
+    print_diary(reversed(diary or []), "study")
+
+
+def print_diary(entries: Iterable[dict[str, Any]], *known: str) -> None:
+    """`known`: what need not be said of every entry."""
+    hidden = {"number", "at", "event", "seal", *known}
+    for entry in entries:
+        rest = " · ".join(f"{name} {value}" for name, value in entry.items() if name not in hidden)
         console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")
 
 
@@ -148,37 +146,3 @@ def log_lines(*, as_json: bool) -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
         for logger, level in before.items():
             logger.setLevel(level)
-
-
-# The certificate of a joined release (several owners), for `coterie certificate verify` and `show`.
-
-
-def show_joined(certificate: FederatedCertificate, signer: str | None, *, as_json: bool) -> None:
-    promise = certificate.guarantee
-    if as_json:
-        print_json(certificate.content())
-        return
-    asked = certificate.study.document
-    lines = [
-        ("Study", f"{asked['title']}: {asked['fragmentation']}, {asked['method']}, k = {asked['k']}"),
-        ("Promise", promise.label),
-        ("Covers", promise.scope),
-        ("Neighbours", promise.neighbours),
-        ("Budget", f"ε = {certificate.epsilon} in all; {certificate.rule}"),
-        *(
-            ("Owner", f"{part.owner}: ε = {part.epsilon}{'' if part.rows is None else f', {part.rows} rows'}")
-            for part in certificate.owners
-        ),
-        ("Absent", ", ".join(certificate.absent) or "nobody"),
-        ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
-        ("Signed by", f"aggregator {signer}"),
-        *(("Assumes", assumption) for assumption in promise.assumptions),
-        *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
-        *(("Note", note) for note in certificate.notes),
-        *(("Today", note) for note in [superseded(certificate)] if note),
-    ]
-    text = "\n".join(
-        f"[bold]{heading:11}[/] {f'{styled_status(promise.status)}: ' if heading == 'Promise' else ''}{escape(content)}"
-        for heading, content in lines
-    )
-    console.print(Panel(text, title=f"Certificate of {escape(certificate.issued)}", expand=False))

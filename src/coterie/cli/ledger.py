@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
-from coterie.cli.output import STATUS_STYLE, console, print_json, styled_status
+from coterie.cli.options import AsJson, asked
+from coterie.cli.output import STATUS_STYLE, console, note, print_json, say, styled_status, table_of, warn
 from coterie.errors import LedgerError
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import (
@@ -41,11 +43,8 @@ ledger finishes that release, or gives its epsilon back when nothing was publish
 """
 
 app = typer.Typer(help=GUIDE, no_args_is_help=True, rich_markup_mode="markdown")
-LedgerFile = Annotated[
-    Path, typer.Argument(metavar="LEDGER", help="The ledger's file, such as ledger.sqlite.")
-]
-Population = Annotated[str, typer.Option(help="Name of the people in the table, such as patients-2026.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+LedgerFile = Annotated[Path, Argument(metavar="LEDGER", help="The ledger's file, such as ledger.sqlite.")]
+Population = Annotated[str, Option(help="Name of the people in the table, such as patients-2026.")]
 
 _LARGE_DELTA = Fraction(1, 1000)
 _BEFORE = " †"  # marks charges of older versions
@@ -65,37 +64,33 @@ def init_command(
     ledger: LedgerFile,
     population: Population,
     lifetime: Annotated[
-        str,
-        typer.Option(help="Epsilon that all their releases together may never pass. It cannot be changed."),
+        str, Option(help="Epsilon that all their releases together may never pass. It cannot be changed.")
     ],
     delta: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Lifetime delta, below 1/(number of people). Without it only releases in pure epsilon count."
         ),
     ] = None,
     relation: Annotated[
         NeighbourRelation,
-        typer.Option(
-            help="Which tables count as neighbours. All methods for rows are proved for replace-one."
-        ),
+        Option(help="Which tables count as neighbours. All methods for rows are proved for replace-one."),
     ] = NeighbourRelation.REPLACE_ONE,
-    unit: Annotated[str, typer.Option(help="Whom the promise is about: row, person, household …")] = ROW,
+    unit: Annotated[str, Option(help="Whom the promise is about: row, person, household …")] = ROW,
     rows_per_unit: Annotated[
         int,
-        typer.Option(
+        Option(
             help="At most this many rows belong to one unit. A release proved for rows counts this many times."
         ),
     ] = 1,
     individual_lifetime: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Another limit than the lifetime for individual differential privacy, which has a total of its own."
         ),
     ] = None,
     refuse_unproved: Annotated[
-        bool,
-        typer.Option("--refuse-unproved", help="Take no release without a proof (heuristic, refuted, none)."),
+        bool, Option("--refuse-unproved", help="Take no release without a proof (heuristic, refuted, none).")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -103,34 +98,25 @@ def init_command(
 
     Example: coterie ledger init ledger.sqlite --population patients --lifetime 3 --delta 1e-6
     """
-    balance = Ledger.add_population(
-        ledger,
-        population,
-        lifetime,
-        delta=delta,
-        relation=relation,
-        unit=unit,
-        rows_per_unit=rows_per_unit,
-        individual_lifetime=individual_lifetime,
-        refuse_unproved=refuse_unproved,
-    )
-    if as_json:
-        print_json({"ledger": str(ledger), **figures(balance)})
-        return
+    balance = Ledger.add_population(ledger, **asked(locals(), "ledger"))
     terms = balance.terms
     with_delta = f" at delta {as_text(terms.delta)}" if terms.delta is not None else ""
-    console.print(
+    say(
+        {"ledger": str(ledger), **figures(balance)},
         f"Population [bold]{escape(population)}[/] may spend epsilon {as_text(terms.lifetime)}{with_delta} in its lifetime "
-        f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}."
+        f"({escape(str(terms))}). Charge a release with --ledger {escape(str(ledger))} --population {escape(population)}.",
+        as_json=as_json,
     )
-    if terms.delta is not None and terms.delta > _LARGE_DELTA:
-        console.print(
-            f"[bold #D55E00]Warning:[/] a delta of {as_text(terms.delta)} permits publishing a random person's record in "
-            f"full where there are {math.ceil(1 / terms.delta)} people or more."
-        )
+    if as_json:
+        return
     if terms.delta is None:
         console.print(
             "It takes releases in pure epsilon only; releases in rho or with delta need --delta here."
+        )
+    elif terms.delta > _LARGE_DELTA:
+        warn(
+            f"a delta of {as_text(terms.delta)} permits publishing a random person's record in full where there are "
+            f"{math.ceil(1 / terms.delta)} people or more."
         )
 
 
@@ -140,9 +126,7 @@ def policy_command(
     population: Population,
     refuse_unproved: Annotated[
         bool,
-        typer.Option(
-            "--refuse-unproved/--accept-unproved", help="Whether releases without a proof are refused."
-        ),
+        Option("--refuse-unproved/--accept-unproved", help="Whether releases without a proof are refused."),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -151,21 +135,16 @@ def policy_command(
     Example: coterie ledger policy ledger.sqlite --population patients --refuse-unproved
     """
     balance = Ledger.set_policy(ledger, population, refuse_unproved=refuse_unproved)
-    if as_json:
-        print_json({"ledger": str(ledger), **figures(balance)})
-        return
-    does = (
-        "takes no release without a proof"
-        if refuse_unproved
-        else "takes releases without a proof, outside the account"
-    )
-    console.print(f"Population [bold]{escape(population)}[/] {does}.")
+    accepts = "takes releases without a proof, outside the account"
+    does = "takes no release without a proof" if refuse_unproved else accepts
+    told = f"Population [bold]{escape(population)}[/] {does}."
+    say({"ledger": str(ledger), **figures(balance)}, told, as_json=as_json)
 
 
 @app.command("show")
 def show_command(
     ledger: LedgerFile,
-    population: Annotated[str | None, typer.Option(help="Only this population.")] = None,
+    population: Annotated[str | None, Option(help="Only this population.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print every account and release: what is spent, what remains, what is outside. Changes nothing.
@@ -189,8 +168,7 @@ def show_command(
 def check_command(
     ledger: LedgerFile,
     seal: Annotated[
-        str | None,
-        typer.Option(help="A seal noted earlier: shows whether the past since then was rewritten."),
+        str | None, Option(help="A seal noted earlier: shows whether the past since then was rewritten.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,8 +176,11 @@ def check_command(
 
     Example: coterie ledger check ledger.sqlite --seal 5f2c…
     """
-    if seal is not None:
-        _require_seal(Ledger.inspect(ledger), seal.strip().lower())
+    if seal is not None and seal.strip().lower() not in Ledger.inspect(ledger).seals[1:]:
+        raise LedgerError(
+            "The seal does not occur in this ledger: events before it were removed or rewritten.",
+            "Compare with a backup, and do not release from it until you know why. (Or it is another ledger's seal.)",
+        )
     with Ledger.open(ledger) as opened:
         book, messages = opened.book(), [recovered.message for recovered in opened.recovered]
     if as_json:
@@ -207,41 +188,28 @@ def check_command(
         print_json({**content, "recovered": messages})
         return
     for message in messages:
-        console.print(f"[#E69F00]Note:[/] {escape(message)}")
+        note(message)
     console.print(
         f"[bold #009E73]The ledger is sound:[/] {book.events} events, {len(book.entries)} releases."
     )
     console.print(f"Seal: {book.seal}")
 
 
-def _require_seal(book: Book, seal: str) -> None:
-    if seal not in book.seals[1:]:
-        raise LedgerError(
-            "The seal does not occur in this ledger: events before it were removed or rewritten.",
-            "Compare with a backup, and do not release from it until you know why. (Or it is another ledger's seal.)",
-        )
-
-
 def account_table(balance: Balance) -> Table:
     """What one account promises, and what is left of it: a line for each total."""
     terms = balance.terms
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    for number, heading in enumerate(("", "lifetime ε", "spent", "held", "left")):
-        table.add_column(heading, justify="right" if number else "left", header_style="dim")
     at = f" at δ = {brief(terms.delta)}" if terms.delta is not None else ""
     numbers = (terms.lifetime, balance.spent, balance.held, balance.remaining)
-    table.add_row(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")
+    rows = [(f"differential privacy{at}", *map(brief, numbers[:3]), f"[bold]{brief(numbers[3])}[/]")]
     limit, left = terms.individual_lifetime, balance.individual_remaining
     alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
     if limit not in (None, terms.lifetime) or alone:
-        table.add_row(
-            "individual DP, with the above",
-            "no limit" if limit is None else brief(limit),
-            brief(balance.individual_spent),
-            brief(balance.individual_held),
-            "" if left is None else brief(left),
-        )
-    return table
+        used = map(brief, (balance.individual_spent, balance.individual_held))
+        most, rest = "no limit" if limit is None else brief(limit), "" if left is None else brief(left)
+        rows.append(("individual DP, with the above", most, *used, rest))
+    headings = ("", "lifetime ε", "spent", "held", "left")
+    look: dict[str, Any] = {"box": None, "padding": (0, 2), "pad_edge": True, "header_style": "dim"}
+    return table_of(rows, headings, right=headings[1:], **look)
 
 
 def print_population(book: Book, population: str) -> None:
@@ -251,36 +219,33 @@ def print_population(book: Book, population: str) -> None:
         refusing = " · refuses unproved" if balance.refuses_unproved else ""
         console.print(f"[bold]{escape(population)}[/] · {escape(str(balance.terms))}{refusing}")
         console.print(account_table(balance))
-    entries = book.releases(population)
+    entries, terms = book.releases(population), balances[0].terms
     inside = [entry for entry in entries if entry.purpose.proved]
-    counted = [
-        entry for entry in entries if entry.purpose.loss.model is not LossModel.NONE and entry not in inside
-    ]
     outside = [entry for entry in entries if entry.purpose.loss.model is LossModel.NONE]
-    if inside:
-        console.print("\n  Inside the account")
-        console.print(_releases(inside, balances[0].terms))
-    if counted:
-        console.print("\n  Rows without a proof; their list of group means counts as individual DP")
-        console.print(_releases(counted, balances[0].terms))
-    if outside:
-        console.print("\n  Outside the account: no proof. ε only says how the noise was set.")
-        console.print(_releases(outside, balances[0].terms))
+    counted = [entry for entry in entries if entry not in inside and entry not in outside]
+    for heading, listed in (
+        ("Inside the account", inside),
+        ("Rows without a proof; their list of group means counts as individual DP", counted),
+        ("Outside the account: no proof. ε only says how the noise was set.", outside),
+    ):
+        if listed:
+            console.print(f"\n  {heading}")
+            console.print(_releases(listed, terms))
     for state in {entry.state: None for entry in entries}:
         if MEANING[state]:
             console.print(f"  {state}: {MEANING[state]}")
-    if any("→" in _cost(entry.purpose.loss, balances[0].terms) for entry in [*inside, *counted]):
+    if any("→" in _cost(entry.purpose.loss, terms) for entry in [*inside, *counted]):
         console.print("  →: as it counts for the neighbours and the unit of this account")
-    if any(_BEFORE in _cost(entry.purpose.loss, balances[0].terms) for entry in inside):
+    if any(_BEFORE in _cost(entry.purpose.loss, terms) for entry in inside):
         console.print(
             f"  {_BEFORE.strip()}: {BEFORE_UNITS}: the ε it was charged, even where the promise is refuted, of a\n"
             "     list, or for other neighbours; status as written then"
         )
-    if any(_condition(entry) for entry in inside):
+    if any(entry.purpose.loss.status == "conditional" for entry in inside):
         console.print("  conditional: the value holds only under the condition on the certificate")
     if any(entry.purpose.loss.model is LossModel.IDP for entry in entries):
         console.print("  iDP: individual differential privacy, weaker, with a total of its own")
-    if balances[0].terms.delta is not None and inside:
+    if terms.delta is not None and inside:
         console.print("  The total at δ holds if no budget was chosen after a look at earlier results.")
     console.print()
 
@@ -291,19 +256,19 @@ def _releases(entries: list[Entry], terms: Terms) -> Table:
         "date": [entry.reserved_at[:10] for entry in entries],
         "method": [escape(entry.purpose.method) for entry in entries],
         "costs": [_cost(entry.purpose.loss, terms) for entry in entries],
-        "promise": [_status(entry.purpose.status) for entry in entries],
-        "state": [str(entry.state) for entry in entries]
+        "promise": [
+            styled_status(status) if status in STATUS_STYLE else escape(status)
+            for status in (entry.purpose.status for entry in entries)
+        ],
+        "state": [str(e.state) for e in entries]
         if {e.state for e in entries} != {ReleaseState.RELEASED}
         else [],
         "file": [escape(Path(entry.purpose.target).name) for entry in entries],
     }
     shown = {heading: cells for heading, cells in columns.items() if cells}
-    table = Table(box=None, padding=(0, 1), pad_edge=True)
-    for heading in shown:
-        table.add_column(heading, overflow="fold", header_style="dim", no_wrap=heading != "file")
-    for row in zip(*shown.values(), strict=True):
-        table.add_row(*row)
-    return table
+    rows = zip(*shown.values(), strict=True)
+    whole = shown.keys() - {"file"}
+    return table_of(rows, [*shown], whole=whole, box=None, padding=(0, 1), pad_edge=True, header_style="dim")
 
 
 def _cost(loss: Loss, terms: Terms) -> str:
@@ -314,14 +279,6 @@ def _cost(loss: Loss, terms: Terms) -> str:
         return stated + model
     pure = counted.delta is None and counted.epsilon is not None
     return f"{stated} → {counted.amount(brief).removeprefix('ε ') if pure else counted.amount(brief)}{model}"
-
-
-def _status(status: str) -> str:
-    return styled_status(status) if status in STATUS_STYLE else escape(status)
-
-
-def _condition(entry: Entry) -> bool:
-    return entry.purpose.loss.status == "conditional"
 
 
 def figures(balance: Balance) -> dict[str, Any]:

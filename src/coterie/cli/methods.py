@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 from rich.panel import Panel
-from rich.table import Table
+from typer import Argument
 
 import coterie
-from coterie.cli.output import console, print_json, styled_status
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, print_json, styled_status, table_of
 
 app = typer.Typer(
     help="What each method does and what it really promises. `coterie methods show NAME` tells the whole story.",
     invoke_without_command=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -32,18 +32,19 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         print_json(methods)
         return
-    table = Table(title="Methods", caption="Example promise: 1,000 records, ε = 1, k = 10, declared bounds.")
-    for heading in ("method", "what it does", "status", "promise in this example", "paper"):
-        table.add_column(heading, overflow="fold")
-    for method in methods:
-        table.add_row(
+    rows = (
+        (
             f"[bold]{method['name']}[/]",
             method["title"],
             styled_status(method["status"]),
             "\n".join([method["example_label"], *(f"[dim]{line}[/]" for line in method["beside_in_words"])]),
             method["papers"],
         )
-    console.print(table)
+        for method in methods
+    )
+    headings = ("method", "what it does", "status", "promise in this example", "paper")
+    caption = "Example promise: 1,000 records, ε = 1, k = 10, declared bounds."
+    console.print(table_of(rows, headings, title="Methods", caption=caption))
     console.print(
         "[dim]coterie methods show NAME explains the formula, the assumptions and the best known attack.[/]"
     )
@@ -53,7 +54,7 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
 def show_method(
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="NAME", help="A method's name, for example dp-synthetic.", autocompletion=complete_method
         ),
     ],
@@ -64,31 +65,30 @@ def show_method(
     if as_json:
         print_json(content)
         return
-    k = (
-        f"always {content['fixed_k']}"
-        if content["fixed_k"]
-        else f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
-    )
+    k = f"always {content['fixed_k']}"
+    if not content["fixed_k"]:
+        k = f"{content['minimum_k']} or more; clusters of k, the last takes the remainder"
     if content["k_may_be_left_out"]:
         k += "; left out, it follows from n, m and ε"
     lines = [
-        f"[bold]What it does[/]   {content['title']}",
-        f"[bold]Paper[/]          {content['papers']}",
-        f"[bold]Formula[/]        {content['stages']}",
-        f"[bold]Categories[/]     {content['stages_for_categories']}",
-        f"[bold]k[/]              {k}",
-        f"[bold]Status[/]         {styled_status(content['status'])} ({content['model']}; covers: {content['scope']})",
-        f"[bold]Label[/]          {content['example_label']}   [dim](1,000 records, ε = 1)[/]",
-        *(f"[bold]Beside it[/]      {line}" for line in content["beside_in_words"]),
-        f"[bold]Claim[/]          {content['claim'] or 'none'}",
-        f"[bold]Why[/]            {content['why']}",
-        f"[bold]Known attack[/]   {content['attack']}",
+        ("What it does", content["title"]),
+        ("Paper", content["papers"]),
+        ("Formula", content["stages"]),
+        ("Categories", content["stages_for_categories"]),
+        ("k", k),
+        ("Status", f"{styled_status(content['status'])} ({content['model']}; covers: {content['scope']})"),
+        ("Label", f"{content['example_label']}   [dim](1,000 records, ε = 1)[/]"),
+        *(("Beside it", line) for line in content["beside_in_words"]),
+        ("Claim", content["claim"] or "none"),
+        ("Why", content["why"]),
+        ("Known attack", content["attack"]),
+        *(("Assumes", assumption) for assumption in content["assumptions"]),
+        *(
+            ("Beside it", f"assumes that {assumption}")
+            for other in content["beside"]
+            for assumption in other["assumptions"]
+            if assumption not in content["assumptions"]
+        ),
     ]
-    lines += [f"[bold]Assumes[/]        {assumption}" for assumption in content["assumptions"]]
-    lines += [
-        f"[bold]Beside it[/]      assumes that {assumption}"
-        for other in content["beside"]
-        for assumption in other["assumptions"]
-        if assumption not in content["assumptions"]
-    ]
-    console.print(Panel("\n".join(lines), title=name, expand=False))
+    text = "\n".join(f"[bold]{heading}[/]{'':{15 - len(heading)}}{words}" for heading, words in lines)
+    console.print(Panel(text, title=name, expand=False))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
 
 from coterie.errors import CoterieError
 
@@ -33,6 +36,15 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=False))
 
 
+def say(content: Any, *lines: str, as_json: bool) -> None:
+    """JSON for programs, or lines for people."""
+    if as_json:
+        print_json(content)
+    else:
+        for line in lines:
+            console.print(line)
+
+
 def print_error(
     error: CoterieError, *, as_json: bool, exit_code: int | None = None, name: str | None = None
 ) -> None:
@@ -47,3 +59,58 @@ def print_error(
 
 def styled_status(status: str) -> str:
     return f"[{STATUS_STYLE[status]}]{status}[/]"
+
+
+def note(words: str, *, before: str = "Note", to: Console = console) -> None:
+    to.print(f"[#E69F00]{before}:[/] {escape(words)}")
+
+
+def warn(words: str) -> None:
+    console.print(f"[bold #D55E00]Warning:[/] {escape(words)}")
+
+
+def listed(text: str) -> list[str]:
+    """Words separated by commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def table_of(
+    rows: Iterable[Sequence[str]],
+    headings: Sequence[str],
+    *,
+    whole: Collection[str] = (),
+    right: Collection[str] = (),
+    **settings: Any,
+) -> Table:
+    """Columns that are `whole` never wrap; those on the `right` hold numbers."""
+    table = Table(**settings)
+    for heading in headings:
+        justify: Literal["right", "left"] = "right" if heading in right else "left"
+        table.add_column(escape(heading), justify=justify, no_wrap=heading in whole, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def promise_line(status: str, label: str) -> str:
+    return f"Promise: {styled_status(status)}. {escape(label)}."
+
+
+def print_certificate(issued: str, status: str, lines: Iterable[tuple[str, str]]) -> None:
+    """A certificate is a file from elsewhere, and names of columns may hold brackets: all of it is escaped."""
+    text = "\n".join(
+        f"[bold]{heading:11}[/] {f'{styled_status(status)}: ' if heading == 'Promise' else ''}{escape(content)}"
+        for heading, content in lines
+    )
+    console.print(Panel(text, title=f"Certificate of {escape(issued)}", expand=False))
+
+
+@contextmanager
+def spinner(words: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A line that says what is being done; call what it gives to change the words."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda told: bar.update(task, description=escape(told))

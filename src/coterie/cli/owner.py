@@ -3,56 +3,211 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer import Argument, Option
 
-from coterie.cli.federation_output import OWNER, AsJson
+from coterie.cli.federation_output import OWNER, print_diary, styled
 from coterie.cli.ledger import accounts, print_population
-from coterie.cli.output import console, errors, print_json
-from coterie.errors import MissingExtra
-from coterie.federation.errors import FederationError, Untrusted
-
-try:
-    from coterie.cli.owner_decisions import (
-        CaBundle,
-        HomeFolder,
-        approve_command,
-        inspect_command,
-        owner_client,
-        refuse_command,
-    )
-    from coterie.federation.owner.agent import Agent
-    from coterie.federation.owner.client import Client
-    from coterie.federation.owner.deciding import approval_page
-    from coterie.federation.owner.home import Journal, OwnerHome, keep_tls_client, prepare, settle
-    from coterie.studio.planning import JOURNAL
-except ImportError:
-    raise MissingExtra.named("federation", "An owner of a federation") from None
-
+from coterie.cli.options import AsJson, DatabaseTable, Query
+from coterie.cli.output import console, errors, print_json, say
 from coterie.federation.documents.answers import Enrolment, Invitation
+from coterie.federation.errors import FederationError, Untrusted
+from coterie.federation.owner.agent import Agent
+from coterie.federation.owner.client import Client
+from coterie.federation.owner.deciding import approval_page, note_approval, note_refusal, shown_study
+from coterie.federation.owner.home import Journal, OwnerHome, keep_tls_client, prepare, settle
+from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Book, Ledger
+from coterie.studio.planning import JOURNAL
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
+
+HomeFolder = Annotated[
+    Path, Option("--home", envvar="COTERIE_OWNER_HOME", help="The owner's folder, made by `join`.")
+]
+StudyName = Annotated[
+    str, Argument(metavar="STUDY", help="The study's id, or its first characters (at least 6).")
+]
+CaBundle = Annotated[
+    Path | None,
+    Option(
+        help="Certificate authorities of a proxy that inspects TLS. Answers are still checked end to end."
+    ),
+]
+
+
+@app.command("inspect")
+def inspect_command(
+    home: HomeFolder,
+    study: Annotated[str | None, Argument(metavar="STUDY", help="Id or its beginning; default: all.")] = None,
+    offline: Annotated[bool, Option("--offline", help="Show what the running process last heard.")] = False,
+    ca_bundle: CaBundle = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is asked of you: attributes, epsilon, k, what is left of the budget. Changes nothing.
+
+    Example: coterie owner inspect 5f2c81 --home ./owner
+    """
+    opened = OwnerHome.open(home)
+    known = opened.journal.seen()  # also what has ended and is closed, of which the aggregator tells no more
+    if not offline:
+        with owner_client(opened, ca_bundle) as client:
+            known |= {wanted["id"]: wanted for wanted in client.get("/v1/desired?after=&wait=0")["studies"]}
+    chosen = [wanted for wanted in known.values() if study is None or wanted["id"].startswith(study)]
+    shown = [shown_study(opened, wanted) for wanted in chosen]
+    if as_json:
+        print_json({"owner": opened.owner, "studies": shown})
+        return
+    if not shown:
+        console.print("Nothing is asked of you." if study is None else "There is no such study for you.")
+    for content in shown:
+        _print(content)
+
+
+@app.command("approve")
+def approve_command(
+    study: StudyName,
+    home: HomeFolder,
+    data: Annotated[str, Option(help="Your table: CSV, Parquet, Arrow or Excel file, or database URL.")],
+    population: Annotated[str, Option(help="Whose lifetime budget your ledger charges.")],
+    ledger: Annotated[Path | None, Option(help="Default: ledger.sqlite in the owner's folder.")] = None,
+    table: DatabaseTable = None,
+    query: Query = None,
+    identifier: Annotated[str | None, Option(help="Your name of the id column (vertical studies).")] = None,
+    column: Annotated[list[str] | None, Option(help="ATTRIBUTE=COLUMN where your name differs.")] = None,
+    disjoint: Annotated[
+        bool,
+        Option(
+            "--disjoint",
+            help="Sign that your people are at no other owner of the study, and that who is yours does not depend on the "
+            "attributes. Only if every owner does, the largest epsilon counts instead of the sum.",
+        ),
+    ] = False,
+    rows_public: Annotated[
+        bool,
+        Option(
+            "--rows-public",
+            help="Your number of rows is no secret: the joined certificate may print it, with your own certificate.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Agree to a study. Table and budget are looked at now; the running process (`coterie owner run`) computes and sends.
+
+    Example: coterie owner approve 5f2c81 --home ./owner --data patients.parquet --population patients --disjoint
+    """
+    opened = OwnerHome.open(home)
+    wanted = _wanted(opened, study)
+    columns = {}
+    for pair in column or []:
+        attribute, found, own = pair.partition("=")
+        if not found:
+            raise FederationError(f"--column {pair} has no '='.", "Write --column ATTRIBUTE=COLUMN.")
+        columns[attribute] = own
+    source = OwnerSource(
+        data=data if "://" in data else os.path.abspath(data),  # the running process may stand elsewhere
+        table=table,
+        query=query,
+        population=population,
+        ledger=str(ledger.resolve()) if ledger else None,
+        identifier=identifier,
+        columns=columns,
+        disjoint=disjoint,
+        rows_public=rows_public,
+    )
+    note_approval(opened, wanted, source)
+    _said(wanted["id"], "approve", as_json)
+
+
+@app.command("refuse")
+def refuse_command(
+    study: StudyName,
+    home: HomeFolder,
+    reason: Annotated[str, Option(help="Goes to the aggregator, signed.")] = "the owner does not take part",
+    as_json: AsJson = False,
+) -> None:
+    """Do not take part, or no longer: possible until your part is delivered. What was charged by then stays charged.
+
+    Example: coterie owner refuse 5f2c81 --home ./owner --reason "not covered by our ethics vote"
+    """
+    opened = OwnerHome.open(home)
+    wanted = _wanted(opened, study)
+    note_refusal(opened, wanted, reason)
+    _said(wanted["id"], "refuse", as_json)
+
+
+def owner_client(home: OwnerHome, ca_bundle: Path | None, session: str = "", replaces: str = "") -> Client:
+    return Client(
+        home.url,
+        home.aggregator,
+        home.tls,
+        home.keys,
+        session=session,
+        replaces=replaces,
+        ca_bundle=ca_bundle,
+        shown=home.tls_client,
+    )
+
+
+def _wanted(home: OwnerHome, study: str) -> dict[str, Any]:
+    """What is asked, as the running process has last seen it, else from the aggregator."""
+    known = home.journal.seen()
+    if not any(name.startswith(study) for name in known):
+        with owner_client(home, None) as client:
+            found = client.get("/v1/desired?after=&wait=0")["studies"]
+        known = {wanted["id"]: wanted for wanted in found}
+    matches = [name for name in known if len(study) >= 6 and name.startswith(study)]
+    if len(matches) != 1:
+        raise FederationError(
+            "There is no such study for you." if not matches else "Several studies begin like that.",
+            "`coterie owner inspect` lists them.",
+        )
+    return known[matches[0]]
+
+
+def _print(content: dict[str, Any]) -> None:
+    reason = content["contribution_reason"] or content["reason"] or ""
+    console.print(
+        f"[bold]{escape(content.get('title', 'unacceptable study'))}[/]  {styled(content['state'])} · yours: "
+        f"{styled(content['contribution'])} {escape(reason)}"
+    )
+    above = {"title", "state", "contribution", "reason", "contribution_reason"}
+    for name, value in content.items():
+        if name not in above and value not in (None, {}):
+            console.print(f"  {name.replace('_', ' ')}: {escape(_words(value))}")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {content}" for name, content in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _said(study: str, word: str, as_json: bool) -> None:
+    told = f"Noted: {word} {study[:12]}. `coterie owner run` tells the aggregator."
+    say({"study": study, "decision": word}, told, as_json=as_json)
 
 
 @app.command("join")
 def join_command(
-    invitation: Annotated[
-        str, typer.Argument(metavar="INVITATION", help="The invitation's file, or its text.")
-    ],
+    invitation: Annotated[str, Argument(metavar="INVITATION", help="The invitation's file, or its text.")],
     home: HomeFolder,
     expect: Annotated[
         str | None,
-        typer.Option(help="The aggregator's key (SHA256:…) as its administrator told you by another way."),
+        Option(help="The aggregator's key (SHA256:…) as its administrator told you by another way."),
     ] = None,
     client_certificate: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="PEM file with a TLS certificate and its key, if the aggregator demands one. A copy is kept here."
         ),
     ] = None,
@@ -66,33 +221,33 @@ def join_command(
     path = Path(invitation)
     text = path.read_text() if len(invitation) < 500 and path.is_file() else invitation
     opened = Invitation.from_text(text)
-    if expect is not None and expect.strip() != fingerprint(opened.aggregator):
+    key = fingerprint(opened.aggregator)
+    if expect is not None and expect.strip() != key:
         raise Untrusted("The invitation is of another aggregator than you expect.", "Do not join; ask.")
     keys = prepare(home)
     shown = keep_tls_client(home, client_certificate) if client_certificate else None
     form = Enrolment(token=opened.token, key=keys.public, sealing_key=keys.sealing_public)
     with Client(opened.url, opened.aggregator, opened.tls, keys, ca_bundle=ca_bundle, shown=shown) as client:
         owner = str(client.post("/v1/enrol", form.content())["owner"])
-    Journal(home / JOURNAL).note("joined", owner=owner, aggregator=fingerprint(opened.aggregator))
+    Journal(home / JOURNAL).note("joined", owner=owner, aggregator=key)
     settle(home, opened, owner)  # last: until it is there, joining can be repeated
-    if as_json:
-        print_json({"owner": owner, "aggregator": fingerprint(opened.aggregator), "home": str(home)})
-        return
-    console.print(
-        f"Joined as [bold]{escape(owner)}[/]; aggregator {fingerprint(opened.aggregator)} is pinned."
+    say(
+        {"owner": owner, "aggregator": key, "home": str(home)},
+        f"Joined as [bold]{escape(owner)}[/]; aggregator {key} is pinned.",
+        f"Next: coterie owner run --home {escape(str(home))}",
+        as_json=as_json,
     )
-    console.print(f"Next: coterie owner run --home {escape(str(home))}")
 
 
 @app.command("run")
 def run_command(
     home: HomeFolder,
     unattended: Annotated[
-        bool, typer.Option("--unattended", help="Nobody decides by hand: what no policy allows is refused.")
+        bool, Option("--unattended", help="Nobody decides by hand: what no policy allows is refused.")
     ] = False,
-    once: Annotated[bool, typer.Option("--once", help="Do what is due now, then stop.")] = False,
+    once: Annotated[bool, Option("--once", help="Do what is due now, then stop.")] = False,
     until_done: Annotated[
-        bool, typer.Option("--until-done", help="Stop when all known studies have ended.")
+        bool, Option("--until-done", help="Stop when all known studies have ended.")
     ] = False,
     ca_bundle: CaBundle = None,
     as_json: AsJson = False,
@@ -122,7 +277,7 @@ def run_command(
 @app.command("page")
 def page_command(
     home: HomeFolder,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, Option(help="Port on 127.0.0.1; 0 takes a free one.", min=0, max=65535)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Decide in a browser instead: a page on this machine only (127.0.0.1), opened by the secret in its address.
@@ -165,9 +320,7 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
         return
     for name in names:
         print_population(book, name)
-    for entry in diary:
-        rest = " · ".join(f"{n} {v}" for n, v in entry.items() if n not in ("number", "at", "event", "seal"))
-        console.print(f"  {entry['at']}  {escape(entry['event'])}  {escape(rest)}")
+    print_diary(diary)
     if diary:
         console.print(f"Seal: {diary[-1]['seal']}")
 
@@ -175,7 +328,7 @@ def ledger_command(home: HomeFolder, as_json: AsJson = False) -> None:
 @app.command("leave")
 def leave_command(
     home: HomeFolder,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
     ca_bundle: CaBundle = None,
     as_json: AsJson = False,
 ) -> None:
@@ -192,9 +345,4 @@ def leave_command(
     ):
         client.post("/v1/leave")
     opened.journal.note("left")
-    print_json({"owner": opened.owner, "state": "left"}) if as_json else console.print("Left.")
-
-
-app.command("inspect")(inspect_command)
-app.command("approve")(approve_command)
-app.command("refuse")(refuse_command)
+    say({"owner": opened.owner, "state": "left"}, "Left.", as_json=as_json)

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typer import Argument, Option
 
 import coterie
 from coterie.cli.methods import complete_method
-from coterie.cli.output import console, errors, print_json, styled_status
+from coterie.cli.options import AsJson, Force, LedgerToCharge, NoiseSeed, Query, SignWith, SourceTable, asked
+from coterie.cli.output import console, errors, note, print_json, styled_status, warn
 from coterie.methods.guarantee import beside_in_words
 from coterie.promise.posterior import DP, odds_in_words
 
@@ -21,21 +22,19 @@ from coterie.promise.posterior import DP, odds_in_words
 def protect_command(
     data: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="INPUT",
             help="CSV, Parquet, Arrow or Excel file; or postgresql://… or sqlite:///…; with --engine spark, "
             "Parquet at a path, s3a://… or hdfs://….",
         ),
     ],
-    schema_file: Annotated[
+    schema: Annotated[
         Path,
-        typer.Option(
-            "--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."
-        ),
+        Option("--schema", "-s", help="Types, roles and public bounds (`coterie schema draft` writes one)."),
     ],
     method: Annotated[
         str,
-        typer.Option(
+        Option(
             "--method",
             "-m",
             help="See `coterie methods`. There is no default: choose.",
@@ -44,7 +43,7 @@ def protect_command(
     ],
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             help="Released file (.csv, .parquet, .arrow) or database URL; with --engine spark, a folder of Parquet "
@@ -53,7 +52,7 @@ def protect_command(
     ],
     epsilon: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--epsilon",
             "-e",
             help="Total privacy budget, split over the protected attributes. (dp-mdav gives the whole to each, "
@@ -62,117 +61,76 @@ def protect_command(
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="dp-synthetic: (ε, δ) instead of pure ε, with less noise. Well below one over the number of records."
         ),
     ] = None,
-    k: Annotated[int | None, typer.Option("--k", "-k", help="Records per group.")] = None,
+    k: Annotated[int | None, Option("--k", "-k", help="Records per group.")] = None,
     rows: Annotated[
-        int | None, typer.Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
+        int | None, Option(help="dp-synthetic: how many rows to draw. Default: as many as came in.")
     ] = None,
     target: Annotated[
-        str | None,
-        typer.Option(help="dp-synthetic: the attribute that others will predict; it is measured first."),
+        str | None, Option(help="dp-synthetic: the attribute that others will predict; it is measured first.")
     ] = None,
     measurements: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="dp-synthetic: also write the noisy counts behind the rows (.parquet, .csv). Safe to publish."
         ),
     ] = None,
     grouping: Annotated[
-        str,
-        typer.Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best."),
+        str, Option(help="equal: ranked groups of k. optimal: groups of k to 2k-1 that fit the data best.")
     ] = "equal",
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
+        Path | None, Option("--certificate", "-c", help="Default: OUTPUT.certificate.json.")
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
-    ] = None,
-    shuffle: Annotated[bool, typer.Option("--shuffle", help="Release the rows in random order.")] = False,
+    seed: NoiseSeed = None,
+    shuffle: Annotated[bool, Option("--shuffle", help="Release the rows in random order.")] = False,
     clip: Annotated[
-        bool, typer.Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
+        bool, Option("--clip/--no-clip", help="Cut released numbers to their public domain.")
     ] = True,
-    table: Annotated[
-        str | None, typer.Option(help="Table of a database, or sheet of a workbook (default: the first).")
-    ] = None,
-    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
-    output_table: Annotated[str | None, typer.Option(help="Table to write, for a database URL.")] = None,
+    table: SourceTable = None,
+    query: Query = None,
+    output_table: Annotated[str | None, Option(help="Table to write, for a database URL.")] = None,
     internal: Annotated[
         Path | None,
-        typer.Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
+        Option(help="Also write figures about the cost of the release. DO NOT PUBLISH that file."),
     ] = None,
-    sign_with: Annotated[
-        Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
-    ] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
-    ] = None,
-    population: Annotated[str | None, typer.Option(help="Whose lifetime budget the ledger charges.")] = None,
+    sign: SignWith = None,
+    ledger: LedgerToCharge = None,
+    population: Annotated[str | None, Option(help="Whose lifetime budget the ledger charges.")] = None,
     memory: Annotated[
         str | None,
-        typer.Option(
-            help="Stay below this much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."
-        ),
+        Option(help="Stay below this much memory, such as 2GB: Parquet in, Parquet out, sorted on disk."),
     ] = None,
     scratch: Annotated[
-        Path | None, typer.Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
+        Path | None, Option(help="Folder for intermediate files of --memory. Default: beside OUTPUT.")
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        Option(
             help="local, or spark for an existing cluster. Spark's own settings (packages for S3, keys, endpoints) "
             "come from its files and the environment: docs/how-to/large-tables.md."
         ),
     ] = "local",
     master: Annotated[
         str | None,
-        typer.Option(help="Spark's master, such as spark://host:7077. Default: that of Spark's settings."),
+        Option(help="Spark's master, such as spark://host:7077. Default: that of Spark's settings."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing outputs.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Protect a table and write the release with its certificate: both, or nothing.
 
     Example: coterie protect people.csv --schema schema.yaml --method dp-synthetic --epsilon 1 --output out.csv
     """
+    given = asked(locals())
     with (
         _notes_of_an_interrupt(),
         _Bars(quiet=as_json) as bars,
         _opened(ledger if population else None) as book,
     ):
-        written = coterie.publish(
-            data,
-            schema_file,
-            output,
-            method=method,
-            epsilon=epsilon,
-            k=k,
-            grouping=grouping,
-            seed=seed,
-            delta=delta,
-            rows=rows,
-            target=target,
-            shuffle=shuffle,
-            clip=clip,
-            table=table,
-            query=query,
-            engine=engine,
-            memory=memory,
-            scratch=scratch,
-            master=master,
-            output_table=output_table,
-            certificate=certificate,
-            internal=internal,
-            measurements=measurements,
-            sign=sign_with,
-            ledger=book or ledger,
-            population=population,
-            force=force,
-            progress=bars.show,
-        )
+        written = coterie.publish(**{**given, "ledger": book or ledger}, progress=bars.show)
     _report(written, as_json=as_json)
 
 
@@ -182,7 +140,7 @@ def _notes_of_an_interrupt() -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         for note in getattr(interrupt, "__notes__", ()):
-            errors.print(f"[#E69F00]Note:[/] {escape(note)}")
+            note(note, to=errors)
         raise
 
 
@@ -194,7 +152,7 @@ def _opened(path: Path | None) -> Iterator[coterie.Ledger | None]:
         return
     with coterie.Ledger.open(path) as ledger:
         for recovered in ledger.recovered:
-            errors.print(f"[#E69F00]Note:[/] {escape(recovered.message)}")
+            note(recovered.message, to=errors)
         yield ledger
 
 
@@ -243,10 +201,10 @@ def _report(written: coterie.Written, *, as_json: bool) -> None:
     for line in beside_in_words(promise.beside):
         console.print(f"[dim]{escape(line)}.[/]")
     for warning in warnings:
-        console.print(f"[bold #D55E00]Warning:[/] {escape(warning)}.")
-    for note in certificate.notes:
-        if note not in warnings:
-            console.print(f"[#E69F00]Note:[/] {escape(note)}.")
+        warn(f"{warning}.")
+    for words in certificate.notes:
+        if words not in warnings:
+            note(f"{words}.")
     console.print(f"Certificate: {escape(str(written.certificate_path))}")
     if written.internal:
         console.print(f"Internal figures: {escape(str(written.internal))} [bold #D55E00](do not publish)[/]")

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from typer import Argument, Option
 
-from coterie.cli.output import console, errors, print_json
+from coterie.cli.options import AsJson
+from coterie.cli.output import console, errors, note, print_json, table_of
 from coterie.errors import DataError, OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
@@ -20,25 +21,22 @@ from coterie.papers.data import available
 def reproduce_command(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME…", help="Experiments such as sanchez-2016-table1; 'all'; or 'list'."),
+        Argument(metavar="NAME…", help="Experiments such as sanchez-2016-table1; 'all'; or 'list'."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for figures, data and findings.")
-    ] = Path("reproduced"),
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    output: Annotated[Path, Option("--output", "-o", help="Folder for figures, data and findings.")] = Path(
+        "reproduced"
+    ),
+    as_json: AsJson = False,
 ) -> None:
     """Repeat experiments of the papers: the figure, its data, and one line 'reproduced' or 'differs'.
 
     Example: coterie reproduce sanchez-2016-table1 -o reproduced
     """
-    if [name.casefold() for name in names] == ["list"]:
+    asked = [name.casefold() for name in names]
+    if asked == ["list"]:
         _list(as_json=as_json)
         return
-    wanted = (
-        list(all_experiments())
-        if [name.casefold() for name in names] == ["all"]
-        else list(dict.fromkeys(names))
-    )
+    wanted = list(all_experiments() if asked == ["all"] else dict.fromkeys(names))
     for name in wanted:
         get_experiment(name)  # say so before hours of work, not after
     if output.exists() and not output.is_dir():
@@ -77,7 +75,7 @@ def reproduce_command(
     )
     if not_run:
         for advice in dict.fromkeys(error.advice for error in not_run):
-            console.print(f"[#E69F00]Not run for want of data:[/] {escape(advice)}")
+            note(advice, before="Not run for want of data")
         raise typer.Exit(not_run[0].exit_code)
 
 
@@ -105,16 +103,16 @@ def _list(*, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(title="Experiments", caption="coterie reproduce NAME -o FOLDER, or all")
-    for heading in ("name", "what", "paper", "data", "about"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "name")  # the name is to be copied
-    for row in rows:
-        here = "" if row["data_here"] else " [#E69F00](to be fetched)[/]"
-        table.add_row(
+    lines = (
+        (
             f"[bold]{row['name']}[/]",
             row["title"],
             row["paper"],
-            ", ".join(row["data"]) + here,
+            ", ".join(row["data"]) + ("" if row["data_here"] else " [#E69F00](to be fetched)[/]"),
             f"{row['seconds']:.0f} s",
         )
-    console.print(table)
+        for row in rows
+    )
+    caption = "coterie reproduce NAME -o FOLDER, or all"
+    headings = ("name", "what", "paper", "data", "about")  # the name is to be copied
+    console.print(table_of(lines, headings, whole=("name",), title="Experiments", caption=caption))

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
+from typer import Argument, Option
 
 import coterie
-from coterie.cli.output import console, print_json
+from coterie.cli.options import AsJson, Query, SourceTable
+from coterie.cli.output import say
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
 
@@ -17,27 +19,24 @@ app = typer.Typer(
     help="Describe a table: types, roles and public bounds, in a YAML file that you can read and sign off.",
     no_args_is_help=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 @app.command("draft")
 def draft(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="CSV, Parquet, Arrow or Excel file, or a database URL.")
+        str, Argument(metavar="DATA", help="CSV, Parquet, Arrow or Excel file, or a database URL.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the draft goes.")],
+    output: Annotated[Path, Option("--output", "-o", help="Where the draft goes.")],
     bounds_from_data: Annotated[
         float | None,
-        typer.Option(
+        Option(
             help="Fill the bounds with [0, FACTOR × maximum] as the papers do (they used 1.5). "
             "This discloses the maximum; the certificate will say so."
         ),
     ] = None,
-    table: Annotated[
-        str | None, typer.Option(help="Table of a database, or sheet of a workbook (default: the first).")
-    ] = None,
-    query: Annotated[str | None, typer.Option(help="Query to read instead of a table.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    table: SourceTable = None,
+    query: Query = None,
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a commented draft schema. Bounds are left open: fill them from public knowledge."""
@@ -46,26 +45,19 @@ def draft(
     made = coterie.Schema.draft(data, bounds_from_data=bounds_from_data, table=table, query=query)
     inputs = ((data, table) if table else data,)
     stage_bytes(made.text.encode(), output, force=force, inputs=inputs).publish()
-    if as_json:
-        print_json({"schema": str(output), "to_fill": made.to_fill})
-        return
-    console.print(f"Wrote {escape(str(output))}: {len(made.schema.attributes)} attributes.")
+    lines = [f"Wrote {escape(str(output))}: {len(made.schema.attributes)} attributes."]
     if made.to_fill:
-        console.print(f"Now fill in what is public about: {escape(', '.join(made.to_fill))}.")
+        lines.append(f"Now fill in what is public about: {escape(', '.join(made.to_fill))}.")
+    say({"schema": str(output), "to_fill": made.to_fill}, *lines, as_json=as_json)
 
 
 @app.command("check")
 def check(
-    schema_file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
-    as_json: AsJson = False,
+    schema_file: Annotated[Path, Argument(metavar="SCHEMA", help="The schema file.")], as_json: AsJson = False
 ) -> None:
     """Read a schema and say whether it is ready to protect with."""
     schema = coterie.Schema.load(schema_file)
     schema.require_ready()
     roles = {role.value: [attribute.name for attribute in schema.with_role(role)] for role in coterie.Role}
-    if as_json:
-        print_json({"ready": True, "roles": roles})
-        return
-    for role, names in roles.items():
-        console.print(f"[bold]{role}[/]: {escape(', '.join(names)) or 'none'}")
-    console.print("The schema is ready.")
+    lines = [f"[bold]{role}[/]: {escape(', '.join(names)) or 'none'}" for role, names in roles.items()]
+    say({"ready": True, "roles": roles}, *lines, "The schema is ready.", as_json=as_json)

@@ -2,72 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from typer import Argument, Option
 
 import coterie
 from coterie import statistics
-from coterie.cli.output import console, errors, print_json, styled_status
-from coterie.cli.stats_output import report_release, show_plan
+from coterie.cli.options import AsJson, DatabaseTable, LedgerToCharge, NoiseSeed, SignWith, asked
+from coterie.cli.output import console, note, print_json, promise_line, say, spinner, table_of, warn
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.report.plan_figure import plan_figure
+from coterie.report.plan_figure import UNITS, plan_figure
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.planning.plan import Plan
+from coterie.statistics.prediction.predicted_error import Basis
+from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.releasing.release_store import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
 )
-Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The specification, a YAML file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-ByName = Annotated[str, typer.Option("--allocator", "-a", help="See `coterie stats allocators`.")]
+Spec = Annotated[Path, Argument(metavar="SPEC", help="The specification, a YAML file.")]
+ByName = Annotated[str, Option("--allocator", "-a", help="See `coterie stats allocators`.")]
 AsInPaper = Annotated[
-    bool,
-    typer.Option("--as-in-paper", help="Plan on the data, as Nunes 2024 does. Not differentially private."),
+    bool, Option("--as-in-paper", help="Plan on the data, as Nunes 2024 does. Not differentially private.")
 ]
-Solve = Annotated[str | None, typer.Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
+Solve = Annotated[str | None, Option(help="`epsilon`: the smallest budget that meets all tolerances.")]
 Split = Annotated[
-    Path | None, typer.Option(help="Budgets by hand, a YAML file: name of what is measured, and its budget.")
+    Path | None, Option(help="Budgets by hand, a YAML file: name of what is measured, and its budget.")
 ]
 
 
 @app.command("plan")
 def plan_command(
-    spec: Spec,
+    specification: Spec,
     allocator: ByName = DEFAULT,
-    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Try all allocators.")] = True,
+    compare: Annotated[bool, Option("--compare/--no-compare", help="Try all allocators.")] = True,
     solve: Solve = None,
     split: Split = None,
-    figure: Annotated[Path | None, typer.Option(help="Write a figure (.svg, .png or .html).")] = None,
-    proofs: Annotated[bool, typer.Option("--proofs", help="Print why each sensitivity holds.")] = False,
+    figure: Annotated[Path | None, Option(help="Write a figure (.svg, .png or .html).")] = None,
+    proofs: Annotated[bool, Option("--proofs", help="Print why each sensitivity holds.")] = False,
     as_in_paper: AsInPaper = False,
-    data: Annotated[str | None, typer.Option(help="Only with --as-in-paper: the data it looks at.")] = None,
-    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    data: Annotated[str | None, Option(help="Only with --as-in-paper: the data it looks at.")] = None,
+    table: DatabaseTable = None,
     as_json: AsJson = False,
 ) -> None:
     """Split the budget for the smallest errors of the statistics and equations. Never looks at the data.
 
     Example: coterie stats plan spec.yaml --figure plan.png
     """
-    with _busy(as_json) as busy:
-        busy.add_task("Planning")
-        chosen = statistics.plan(
-            spec,
-            allocator,
-            compare=None if compare else (),
-            solve=_asks_to_solve(solve),
-            split=split,
-            as_in_paper=as_in_paper,
-            data=data,
-            table=table,
-        )
+    given = asked(locals(), "figure", "proofs")
+    given |= {"compare": None if compare else (), "solve": _asks_to_solve(solve)}
+    with spinner("Planning", quiet=as_json):
+        chosen = statistics.plan(**given)
         picture = plan_figure(chosen).written_as(figure) if figure is not None else b""
     if figure is not None:
-        stage_bytes(picture, figure, force=True, inputs=(spec,)).publish()
+        stage_bytes(picture, figure, force=True, inputs=(specification,)).publish()
     if as_json:
         print_json(chosen.to_dict())
     else:
@@ -78,23 +73,14 @@ def plan_command(
 
 @app.command("release")
 def release_command(
-    spec: Spec,
-    data: Annotated[
-        str, typer.Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The released file (.csv or .json).")],
-    table: Annotated[str | None, typer.Option(help="Table to read, for a database URL.")] = None,
+    specification: Spec,
+    data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
+    output: Annotated[Path, Option("--output", "-o", help="The released file (.csv or .json).")],
+    table: DatabaseTable = None,
     allocator: ByName = DEFAULT,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Ledger to charge (`coterie ledger init` makes one).")
-    ] = None,
-    sign_with: Annotated[
-        Path | None, typer.Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Reproducible noise for experiments. Not private; the certificate says so."),
-    ] = None,
+    ledger: LedgerToCharge = None,
+    sign: SignWith = None,
+    seed: NoiseSeed = None,
     solve: Solve = None,
     split: Split = None,
     as_in_paper: AsInPaper = False,
@@ -107,55 +93,43 @@ def release_command(
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
-    with _busy(as_json) as busy:
-        task = busy.add_task("Reading")
-        published = statistics.release(
-            spec,
-            data,
-            output,
-            table=table,
-            allocator=allocator,
-            seed=seed,
-            ledger=ledger,
-            sign=sign_with,
-            as_in_paper=as_in_paper,
-            solve=_asks_to_solve(solve),
-            split=split,
-            progress=lambda message: busy.update(task, description=message),
-        )
+    given = asked(locals()) | {"solve": _asks_to_solve(solve)}
+    with spinner("Reading", quiet=as_json) as tell:
+        published = statistics.release(**given, progress=tell)
     report_release(published, as_json)
 
 
 @app.command("verify")
 def verify_command(
-    released: Annotated[Path, typer.Argument(metavar="OUT", help="The released file.")],
-    certificate_file: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="Its certificate.")],
-    key: Annotated[Path | None, typer.Option(help="The issuer's public key (.pub).")] = None,
+    released: Annotated[Path, Argument(metavar="OUT", help="The released file.")],
+    certificate_file: Annotated[Path, Argument(metavar="CERTIFICATE", help="Its certificate.")],
+    key: Annotated[Path | None, Option(help="The issuer's public key (.pub).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say whether released statistics and a certificate belong together. Exit code 7 if they do not."""
     found = coterie.verify(released, certificate_file, key=key)
     promise = found.certificate.guarantee
-    if as_json:
-        print_json({"match": True, "signer": found.signer, "guarantee": promise.model_dump(mode="json")})
-    else:
-        console.print("[bold #009E73]They belong together.[/]")
-        console.print(f"Promise: {styled_status(promise.status)}. {escape(promise.label)}.")
+    say(
+        {"match": True, "signer": found.signer, "guarantee": promise.model_dump(mode="json")},
+        "[bold #009E73]They belong together.[/]",
+        promise_line(promise.status, promise.label),
+        as_json=as_json,
+    )
 
 
 @app.command("allocators")
 def allocators_command(as_json: AsJson = False) -> None:
     """List the ways of splitting a budget."""
+    known = statistics.allocators().values()
     if as_json:
-        print_json(
-            [{"name": a.name, "title": a.title, "source": a.source} for a in statistics.allocators().values()]
-        )
+        print_json([{"name": a.name, "title": a.title, "source": a.source} for a in known])
         return
-    shown = Table("allocator", "what it does", "source", box=None, pad_edge=False)
-    for allocator in statistics.allocators().values():
-        mark = " (default)" if allocator.name == DEFAULT else ""
-        shown.add_row(f"[bold]{allocator.name}[/]{mark}", allocator.title, allocator.source)
-    console.print(shown)
+    rows = ((f"[bold]{a.name}[/]{' (default)' * (a.name == DEFAULT)}", a.title, a.source) for a in known)
+    console.print(_table(rows, "allocator", "what it does", "source"))
+
+
+def _table(rows: Iterable[Sequence[str]], *headings: str, whole: Collection[str] = ()) -> Table:
+    return table_of(rows, headings, whole=whole, box=None, pad_edge=False)
 
 
 def _asks_to_solve(solve: str | None) -> bool:
@@ -164,12 +138,148 @@ def _asks_to_solve(solve: str | None) -> bool:
     return solve is not None
 
 
-def _busy(quiet: bool) -> Progress:
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=errors,
-        transient=True,
-        disable=quiet,
+MOST_VALUES = 30  # printed after a release; the file has all
+
+
+def show_plan(chosen: Plan, proofs: bool) -> None:
+    specification = chosen.specification
+    console.print(
+        f"[bold]{escape(specification.release)}[/]: {specification.budget}, {specification.neighbours} neighbours, "
+        f"allocator [bold]{chosen.allocator}[/], score {chosen.score:.4g} ± {chosen.standard_error:.1g}"
     )
+    if len(chosen.rows) > 1:
+        _show_comparison(chosen)
+    _show_split(chosen)
+    _show_errors(chosen)
+    for loss in chosen.guess_losses:
+        console.print(
+            f"If the expected values are off by {loss.off_by:.0%} (times or divided by {1 + loss.off_by:g}): the score "
+            f"is {loss.mean_loss:.1%} above that of the split made for the truth on average, {loss.worst_loss:.1%} "
+            "at worst up to there."
+        )
+    for formula, proof in dict.fromkeys((m.bound.formula, m.bound.proof) for m in chosen.design.measurements):
+        console.print(f"Sensitivity: {escape(formula)}")
+        if proofs:
+            console.print(f"  [dim]{escape(proof)}[/]")
+    console.print(
+        f"Based on: {escape(specification.expected_from)}. The data were not looked at."
+        if not chosen.as_in_paper
+        else "[bold #D55E00]Based on the data themselves.[/]"
+    )
+    for words in (*chosen.warnings, *chosen.notes):
+        note(words)
+
+
+def _show_split(chosen: Plan) -> None:
+    specification, design = chosen.specification, chosen.design
+    unit = currency(specification.budget)
+    console.print(f"\n[bold]The split[/]: what is measured, and the {unit} it gets")
+    rows = (
+        (
+            escape(m.name),
+            f"{float(budget):.5g}",
+            quantity.family.value,
+            f"{chosen.scales[m.name]:.4g}",
+            f"{m.bound.nominal(specification.neighbours, m.where.everyone):.4g}",
+        )
+        for m, budget, quantity in zip(
+            design.measurements, chosen.budgets, design.metric.quantities, strict=True
+        )
+    )
+    console.print(_table(rows, "measured", unit, "noise", "scale", "sensitivity"))
+
+
+def _show_errors(chosen: Plan) -> None:
+    console.print(
+        "\n[bold]Errors to expect[/]: |released − true|, its mean, and what half and 95 % of releases keep"
+    )
+    rows = (
+        (escape(e.name), *(f"{n:.4g}" for n in (e.mean, e.standard_error, e.median, e.p95)), e.basis.value)
+        for e in chosen.errors
+    )
+    console.print(_table(rows, "target", "mean error", "± s.e.", "median", "95 %", "how"))
+    if any(error.between_tables for error in chosen.errors):
+        console.print(
+            "[dim]For quantiles the standard error covers how tables of the same shape differ around the quantile.[/]"
+        )
+    if any(error.basis is Basis.ASSUMED for error in chosen.errors):
+        console.print(
+            "[dim]'assumption': depends on something that the specification does not state; see the notes.[/]"
+        )
+
+
+def _show_comparison(chosen: Plan) -> None:
+    """allocator × (score, mean errors), as many targets as the window is wide."""
+    unit = UNITS[chosen.specification.relative_to]
+    console.print(
+        f"\n[bold]Allocators[/]: score = weighted mean of error ÷ {unit}; then the mean error of targets"
+    )
+    worst = any(row.worst_score is not None for row in chosen.rows)
+    shown = _that_fit([error.name for error in chosen.errors], console.width - (38 if worst else 29))
+    rows = []
+    for row in chosen.rows:
+        if not row.not_applicable:
+            by_name = {error.name: error.mean for error in row.errors}
+            extra = [f"{row.worst_score:.4g}"] if worst and row.worst_score is not None else []
+            rows.append((row.allocator, f"{row.score:.4g}", *extra, *(f"{by_name[n]:.4g}" for n in shown)))
+    headings = ("allocator", "score", *(["worst"] if worst else []), *shown)
+    console.print(_table(rows, *headings, whole=headings))
+    left = len(chosen.errors) - len(shown)
+    if left > 0:
+        console.print(f"[dim]and {left} more targets; --json lists all[/]")
+    if worst:
+        console.print("[dim]worst: the score at the worst point of the expected ranges[/]")
+    for row in chosen.rows:
+        if row.not_applicable:
+            console.print(f"[dim]{row.allocator}: {escape(row.not_applicable)}[/]")
+
+
+def _that_fit(names: list[str], room: int) -> list[str]:
+    """From the end, where the equations stand: they are the point."""
+    shown: list[str] = []
+    for name in reversed(names):
+        room -= max(len(name), 9) + 2
+        if room < 0 and shown:
+            break
+        shown.insert(0, name)
+    return shown
+
+
+def report_release(published: Published, as_json: bool) -> None:
+    certificate = published.certificate
+    if as_json:
+        print_json(
+            {
+                "output": str(published.path),
+                "certificate": str(published.certificate_path),
+                "again": published.again,
+                "plan": certificate.plan,
+                "guarantee": certificate.guarantee.model_dump(mode="json"),
+                "notes": list(certificate.notes),
+                "warning": published.warning or None,
+                "outdated": published.outdated or None,
+            }
+        )
+        return
+    if published.again:
+        console.print("This release is stored already: [bold]nothing was spent[/].")
+    if published.outdated:
+        note(f"{published.outdated}.")
+    _show_values(published)
+    console.print(f"Statistics: [bold]{escape(str(published.path))}[/]")
+    console.print(promise_line(certificate.guarantee.status, certificate.guarantee.label))
+    for words in certificate.notes:
+        note(words)
+    if published.warning:
+        warn(f"{published.warning}.")
+    console.print(f"Certificate: {escape(str(published.certificate_path))}")
+
+
+def _show_values(published: Published) -> None:
+    rows = []
+    for row in published.values[:MOST_VALUES]:
+        value, lower, upper = (f"{float(row[key]):.6g}" for key in ("value", "lower_95", "upper_95"))
+        rows.append((escape(str(row["name"])), value, f"{lower} to {upper}"))
+    console.print(_table(rows, "released", "value", "95 % interval"))
+    if len(published.values) > MOST_VALUES:
+        console.print(f"[dim]and {len(published.values) - MOST_VALUES} more in the file[/]")

@@ -7,8 +7,8 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
+from typer import Argument, Option
 
 from coterie.cli.output import console
 from coterie.errors import MissingExtra, OutputError
@@ -16,22 +16,20 @@ from coterie.errors import MissingExtra, OutputError
 
 def studio_command(
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="FILE", help="A table to begin with. You can also load one there."),
+        Path | None, Argument(metavar="FILE", help="A table to begin with. You can also load one there.")
     ] = None,
     home: Annotated[
-        Path | None,
-        typer.Option(help="Folder for projects and settings. Default: ~/.local/state/coterie/studio."),
+        Path | None, Option(help="Folder for projects and settings. Default: ~/.local/state/coterie/studio.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Default: the port of last time, if it is free.")
+        int | None, Option(min=0, max=65535, help="Default: the port of last time, if it is free.")
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page at once.")] = True,
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page at once.")] = True,
     largest_upload: Annotated[
-        int, typer.Option(min=1, help="Largest file that may be uploaded, in MB. A path has no limit.")
+        int, Option(min=1, help="Largest file that may be uploaded, in MB. A path has no limit.")
     ] = 2000,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print the address as one line of JSON, then serve.")
+        bool, Option("--json", help="Print the address as one line of JSON, then serve.")
     ] = False,
 ) -> None:
     """Take a table to a release in the browser: load, describe, choose, look, audit, release.
@@ -42,8 +40,8 @@ def studio_command(
     Example: coterie studio people.csv
     """
     try:
-        from coterie.studio.home import Home, default_folder
-        from coterie.studio.serving import address, serve
+        from coterie.studio.app import address, serve
+        from coterie.studio.auth import StudioHome, default_folder
     except ImportError:
         raise MissingExtra.named("studio", "The studio") from None
 
@@ -57,7 +55,7 @@ def studio_command(
         if browser:
             webbrowser.open(opened)
 
-    place = Home(home or default_folder())
+    place = StudioHome(home or default_folder())
     if not place.take():
         running = place.running
         if running is None or port not in (None, running["port"]):

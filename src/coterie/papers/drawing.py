@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from coterie.report.charts import Figure, Grid, Lines, Series, heatmap, lines
+from coterie.report.charts import FieldGrid, Figure, Lines, Series, heatmap, lines
 from coterie.schema.arrays import Floats
 
 GROUP_SIZE = "k (records per group)"
@@ -62,6 +62,6 @@ def heatmaps(
     log: bool,
 ) -> Figure:
     """Panels of (name, ks, values): rows k, columns ε; the values are written into the fields."""
-    grids = [Grid(name, [str(k) for k in ks], epsilons, values.tolist()) for name, ks, values in panels]
+    grids = [FieldGrid(name, [str(k) for k in ks], epsilons, values.tolist()) for name, ks, values in panels]
     value = label.removesuffix(", log scale")
     return heatmap(grids, row=GROUP_SIZE, column="ε", value=value, caption="", log=log, title=title)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.papers.nunes_scenario import FLOOR, STEP, Scenario
-from coterie.report.charts import Figure, Interval, intervals
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators.grid import blocks, score_block
 
@@ -44,10 +44,10 @@ def draw_scores(scores: Floats, marks: dict[str, float]) -> Figure:
     low, middle, high = (float(value) for value in np.quantile(scores, (0.05, 0.5, 0.95)))
     return intervals(
         [
-            Interval(
+            IntervalRow(
                 f"all {len(scores):,} allocations", middle, low, high, float(scores.min()), ("circle", 7)
             ),
-            *(Interval(name, score, said=f"{score:.4f}") for name, score in marks.items()),
+            *(IntervalRow(name, score, said=f"{score:.4f}") for name, score in marks.items()),
         ],
         axis="score: mean expected absolute error over 14 targets (scaled charges, counts in records)",
         mark_words="smallest",

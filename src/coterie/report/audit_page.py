@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 
 from coterie.auditing.attacks import all_attacks
 from coterie.auditing.attacks.finding import Estimate, Finding, Level, Unit, percent
 from coterie.auditing.audit import WARNING, Audit
-from coterie.report.audit_figure import audit_figure
-from coterie.report.charts import number
-from coterie.report.charts.figure import script
-from coterie.report.html_report import page_style
+from coterie.report.charts import Figure, IntervalRow, intervals, number
+from coterie.report.charts.figure import page, page_style
+from coterie.report.charts.marks import Look
 
 
 def audit_page(audit: Audit) -> str:
     """The whole page."""
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Audit: {escape(audit.subject)}</title><style>{page_style()}</style></head>\n"
-        f"<body>{audit_section(audit)}<script>{script()}</script></body></html>\n"
-    )
+    return page(f"Audit: {audit.subject}", audit_section(audit), page_style())
 
 
 def audit_section(audit: Audit) -> str:
     """The page without its frame, to be mounted in a larger report (which must include page_style() once)."""
     control = f"{audit.control:,} people as control" if audit.control else "no control group"
+    figure = audit_figure(audit)
     parts = [
         '<section class="audit">',
         "<h1>What an attacker still gets</h1>",
@@ -36,7 +32,7 @@ def audit_section(audit: Audit) -> str:
         f"</strong> {escape(' '.join(filter(None, (audit.verdict, audit.correction))))}</p>",
         *(f"<p><strong>Note.</strong> {escape(note)}</p>" for note in audit.notes),
         _promise(audit),
-        _picture(audit),
+        f"<h2>What was measured</h2>{figure.__html__()}" if figure else "",
         _table(audit.findings),
         _not_run(audit),
         _stories(audit),
@@ -53,11 +49,6 @@ def _promise(audit: Audit) -> str:
         f'<h2>What is promised</h2><div class="promise"><p>{_tag(promised.status, "status-" + promised.status)} '
         f"<strong>{escape(promised.method)}</strong>: {escape(promised.label)}.</p><p>{escape(promised.odds)}</p></div>"
     )
-
-
-def _picture(audit: Audit) -> str:
-    figure = audit_figure(audit)
-    return f"<h2>What was measured</h2>{figure.__html__()}" if figure else ""
 
 
 def _table(findings: tuple[Finding, ...]) -> str:
@@ -119,3 +110,54 @@ def _tag(words: str, class_: str) -> str:
 
 def _level(level: Level) -> str:
     return f"level-{level.value.replace(' ', '-')}"
+
+
+LOOKS: dict[str, Look] = {
+    Level.NOTHING.value: ("circle", 1),
+    Level.SOME.value: ("triangle", 5),
+    Level.SEVERE.value: ("square", 2),
+    Level.UNKNOWN.value: ("plus", 7),
+}
+AREA = "area under the curve"
+
+
+def audit_figure(audit: Audit) -> Figure | None:
+    """Shares and areas only: an ε or a multiplier has no place on a scale from 0 to 1."""
+    shown = [finding for finding in audit.findings if finding.unit in (Unit.SHARE, Unit.AREA)]
+    return attacks_figure(
+        [_row(finding) for finding in shown],
+        [finding.level.value for finding in shown],
+        title=f"What an attacker still gets: {audit.subject}, {audit.people:,} people",
+    )
+
+
+def attacks_figure(rows: Iterable[IntervalRow], levels: Iterable[str], *, title: str = "") -> Figure | None:
+    """`levels` are the verdicts on the rows, in their order."""
+    found = list(levels)
+    drawn = [
+        IntervalRow(row.name, row.value, row.low, row.high, row.mark, LOOKS[level])
+        for row, level in zip(rows, found, strict=True)
+    ]
+    if not drawn:
+        return None
+    return intervals(
+        drawn,
+        axis="what the attacker gets",
+        mark_words="without the release",
+        looks=[(level, look) for level, look in LOOKS.items() if level in found],
+        caption="Each attack with its 95 % interval. Where mark and diamond meet, the release gives nothing away. "
+        "An area under the curve of 50 % is blind guessing.",
+        shares=True,
+        first="attack",
+        title=title,
+    )
+
+
+def _row(finding: Finding) -> IntervalRow:
+    """An estimate that chance left below 0 or above 1 is drawn at the end."""
+    estimate = finding.estimate
+    value, low, high = (min(max(end, 0.0), 1.0) for end in (estimate.value, estimate.low, estimate.high))
+    attack = all_attacks().get(finding.attack)
+    title = attack.title if attack else finding.attack
+    name = f"{title} ({AREA})" if finding.unit is Unit.AREA else title
+    return IntervalRow(name, value, low, high, finding.baseline.value)

@@ -1,53 +1,57 @@
-"""Everything a comparison leaves behind: results, figures and the page, in one folder."""
+"""Everything a comparison leaves behind: results, figures and the page (one file, no network), in one folder."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from coterie._version import __version__
 from coterie.comparison.comparison import Comparison
-from coterie.comparison.grid import Cell
-from coterie.evaluation.measure import Pair, Settings, bring_together
-from coterie.methods.guarantee import Status
+from coterie.comparison.grid import Cell, left_out
+from coterie.errors import MissingExtra
+from coterie.evaluation import get_measure
+from coterie.evaluation.measure import Pair, bring_together
+from coterie.methods import get_method
+from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.charts import Figure, risk_utility_map
-from coterie.report.comparison_figures import error_by_k, error_heatmaps
-from coterie.report.examples import example_releases, risk_points, shown
-from coterie.report.html_report import render_report
-from coterie.report.ranking import UNITS, Best, best_cells, common_yardstick, is_synthetic, yardstick
-from coterie.report.table_figures import correlation_matrices, distributions
-from coterie.report.verdict import Verdict, verdict
-from coterie.report.whole_rows import whole_rows
+from coterie.report.charts import Figure, RiskPoint, number, risk_utility_map
+from coterie.report.charts.figure import page_style, script
+from coterie.report.examples import example_releases, risk_points, shown, whole_rows
+from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
+from coterie.report.ranking import (
+    UNITS,
+    Best,
+    Verdict,
+    best_cells,
+    common_yardstick,
+    is_synthetic,
+    key_to_errors,
+    usual_measure,
+    verdict,
+    yardstick,
+)
+from coterie.schema.exact import as_text
 
-FIGURES = {
-    "error-by-k",
-    "error-heatmap",
-    "distribution-error-by-k",
-    "distributions",
-    "correlations",
-    "risk-utility",
-}
+FIGURES = {"error-by-k", "error-heatmap", "distribution-error-by-k"}
+FIGURES |= {"distributions", "correlations", "risk-utility"}
 MOST_PANELS = 5  # correlation matrices of releases, beside the original's
 
 
 def write_comparison(
-    comparison: Comparison,
-    data: pa.Table,
-    folder: Path,
-    *,
-    title: str,
-    sample: str | None = None,
-    settings: Settings | None = None,
-    audit_seconds: float | None = None,
+    comparison: Comparison, data: pa.Table, folder: Path, audit_seconds: float | None = None
 ) -> Verdict:
     """Write results.parquet, results.csv, attributes.parquet, figures/ and report.html; return the verdict.
 
     With `audit_seconds` the example releases are attacked for so long in all, and a map shows risk beside utility.
     """
     best = best_cells(comparison)
-    said = verdict(comparison, best, sample)
+    said = verdict(comparison, best, comparison.sample)
     examples = example_releases(comparison, best, data)
     pairs = {
         cell: bring_together(data, release.table, comparison.schema) for cell, release in examples.items()
@@ -56,7 +60,7 @@ def write_comparison(
     if audit_seconds is not None:
         points = risk_points(comparison, best, examples, data, audit_seconds)
         said = replace(said, attacked=tuple(points))
-        figures["risk-utility"] = _risk_map(said, UNITS[common_yardstick(comparison)])
+        figures["risk-utility"] = _risk_map(points, UNITS[common_yardstick(comparison)])
     results = comparison.results
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name, table in (
@@ -65,25 +69,16 @@ def write_comparison(
         ("attributes.parquet", results.by_attribute()),
     ):
         stage(table, folder / name, force=True).publish()
-    for name in FIGURES - figures.keys():  # of an earlier grid, perhaps of other data
-        for ending in (".png", ".svg"):
-            (folder / "figures" / f"{name}{ending}").unlink(missing_ok=True)
-    for name, figure in figures.items():
+    for name in FIGURES | figures.keys():
         for ending in (".png", ".svg"):
             path = folder / "figures" / f"{name}{ending}"
-            stage_bytes(figure.written_as(path), path, force=True).publish()
-    top = said.top.cell
-    page = render_report(
-        comparison,
-        said,
-        best,
-        figures,
-        title=title,
-        certificate=examples[top].certificate.to_json() if top in examples else None,
-        certificate_of=shown(top),
-        sample=sample,
-        extra_measures=whole_rows(pairs, settings or Settings()),
-    )
+            if name in figures:
+                stage_bytes(figures[name].written_as(path), path, force=True).publish()
+            else:  # of an earlier grid, perhaps of other data
+                path.unlink(missing_ok=True)
+    example = examples.get(said.top.cell)
+    certificate = example.certificate.to_json() if example else None
+    page = _page(comparison, said, best, figures, certificate, whole_rows(pairs, comparison.settings))
     stage_bytes(page.encode(), folder / "report.html", force=True).publish()
     return said
 
@@ -152,13 +147,103 @@ def _contrast(best: list[Best], pairs: dict[Cell, Pair], top: Cell) -> list[Cell
     return [top] if second is None else [top, second.cell]
 
 
-def _risk_map(said: Verdict, loss: str) -> Figure:
+def _risk_map(points: Sequence[RiskPoint], loss: str) -> Figure:
     """Every example release attacked: what an attacker gains against what the release loses."""
     return risk_utility_map(
-        said.attacked,
+        points,
         loss=f"{loss}: smaller is better",
         title="Risk and utility in one picture",
         caption="Down and left is better. The height is how much better than guessing the best attack was, with its "
         "interval; a star is a method whose promise is proved. A low point without a star was only not attacked "
         "successfully here.",
     )
+
+
+def _page(
+    comparison: Comparison,
+    verdict: Verdict,
+    best: list[Best],
+    figures: Mapping[str, Figure],
+    certificate: str | None,
+    extra: Mapping[str, Mapping[str, float | None]],
+) -> str:
+    """report.html: one file, no network, the verdict first."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError:
+        raise MissingExtra.named("report", "The HTML report") from None
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = _number
+    template = (Path(__file__).parent / "templates" / "report.html.j2").read_text(encoding="utf-8")
+    return environment.from_string(template).render(
+        title=f"Comparison on {comparison.name}",
+        version=__version__,
+        issued=f"{datetime.now(UTC):%d %B %Y, %H:%M} UTC",
+        comparison=comparison,
+        runs=f"{comparison.grid.runs} {'run' if comparison.grid.runs == 1 else 'runs'}",
+        left_out=left_out(comparison.skipped),
+        verdict=verdict,
+        figures=figures,
+        promises=_promises(best),
+        style=page_style(),
+        script=script(),
+        best_as_evaluated=verdict.top.as_evaluated,
+        best={
+            as_text(epsilon): [_best_row(entry, best) for entry in best if entry.cell.epsilon == epsilon]
+            for epsilon in comparison.epsilons
+        },
+        key_to_errors=key_to_errors(best),
+        extra=extra,
+        extra_measures=[get_measure(name) for name in next(iter(extra.values()), {})],
+        measures=[get_measure(name) for name in comparison.results.values],
+        rows=_rows(comparison),
+        certificate=certificate,
+        certificate_of=shown(verdict.top.cell),
+        sample=comparison.sample,
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or math.isnan(value) else number(value)
+
+
+def _promises(best: list[Best]) -> list[dict[str, Any]]:
+    """One entry per method, for its best cell at the largest ε."""
+    found = {entry.cell.method: entry for entry in best}  # ε rises, so the largest stays
+    return [
+        {
+            "method": get_method(name),
+            "cell": entry.cell,
+            "guarantee": entry.guarantee,
+            "beside": beside_in_words(entry.guarantee.beside),
+        }
+        for name, entry in found.items()
+    ]
+
+
+def _best_row(entry: Best, best: list[Best]) -> dict[str, Any]:
+    return {
+        "method": entry.cell.method,
+        "k": entry.cell.k if entry.cell.k > 1 else "–",
+        "error": entry.error,
+        "spread": entry.spread if entry.spread > 1e-9 * entry.error else 0.0,
+        "words": entry.words,
+        "star": "" if entry.measure == usual_measure(best) else "*",
+        "status": entry.guarantee.status.value,
+        "near": ", ".join(map(str, entry.near)) if entry.cell.k > 1 else "–",
+    }
+
+
+def _rows(comparison: Comparison) -> list[dict[str, Any]]:
+    means = {name: comparison.results.mean(name) for name in comparison.results.values}
+    return [
+        {
+            "method": cell.method,
+            "k": cell.k if cell.k > 1 else "–",
+            "epsilon": as_text(cell.epsilon),
+            "values": [means[name][cell] for name in means],
+        }
+        for cell in comparison.results.cells
+    ]

@@ -14,9 +14,9 @@ from coterie.methods.guarantee import beside_in_words
 from coterie.publication.protect import protect
 from coterie.publication.release import Release
 from coterie.publication.staging import stage, stage_bytes
-from coterie.report.charts import Figure, Interval, intervals
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.report.charts.svg import STATUS
-from coterie.report.table_figures import distributions
+from coterie.report.figures import distributions
 from coterie.schema.exact import parse_epsilon
 from coterie.table.demo_population import PEOPLE, demo_population, demo_schema
 
@@ -77,7 +77,7 @@ def _costs(rows: list[dict[str, Any]], caption: str) -> Figure:
     """The error of each method, with a mark for what it promises."""
     return intervals(
         [
-            Interval(
+            IntervalRow(
                 row["method"],
                 row["mean_squared_error"],
                 look=STATUS[row["status"]],

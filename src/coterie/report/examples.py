@@ -1,4 +1,4 @@
-"""One example release of each compared method, and what an attacker gains from it."""
+"""One example release of each compared method: what an attacker gains from it, and what whole rows are worth."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from coterie.auditing import audit_release
 from coterie.auditing.audit import Audit
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
+from coterie.evaluation import all_measures
+from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.publication.protect import protect
@@ -77,3 +79,36 @@ def risk_point(name: str, guarantee: Guarantee, loss: float, audit: Audit) -> Ri
 
 def shown(cell: Cell) -> str:
     return f"{cell.method}, k = {cell.k}" if cell.k > 1 else cell.method
+
+
+ORIGINAL = "the original itself (upper bound)"
+
+
+def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict[str, float | None]]:
+    """A line an example release; with a class column, first what a classifier reaches without any protection."""
+    measures = [
+        measure
+        for measure in all_measures().values()
+        if measure.table is not None and (measure.name != "classification" or settings.target is not None)
+    ]
+    found = {
+        shown(cell): {measure.name: _one(measure, cell, pair, settings) for measure in measures}
+        for cell, pair in pairs.items()
+    }
+    bounds = [
+        result.details["upper_bound"]
+        for line in found.values()
+        for result in line.values()
+        if "upper_bound" in result.details
+    ]
+    lines = {name: {key: result.value for key, result in line.items()} for name, line in found.items()}
+    if bounds:  # the same for all: they have the original and the seed in common
+        untouched = {m.name: bounds[0] if m.higher_is_better else 0.0 for m in measures}
+        return {ORIGINAL: untouched, **lines}
+    return lines
+
+
+def _one(measure: Measure, cell: Cell, pair: Pair, settings: Settings) -> MeasureResult:
+    if measure.needs_linkage and is_synthetic(cell.method):
+        return MeasureResult(None, reason="rows are synthetic")
+    return measure.compute(pair, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from coterie.report.charts import Figure, Interval, intervals, number
+from coterie.report.charts import Figure, IntervalRow, intervals, number
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.specification.specification import RelativeTo
 
@@ -22,7 +22,7 @@ def plan_figure(plan: Plan) -> Figure:
     rows = [row for row in plan.rows if not row.not_applicable]
     scores = intervals(
         [
-            Interval(
+            IntervalRow(
                 row.allocator,
                 row.score,
                 max(row.score - 2 * row.standard_error, 0.5 * row.score),
@@ -41,7 +41,7 @@ def plan_figure(plan: Plan) -> Figure:
     targets = {target.name: target for target in plan.design.metric.targets}
     errors = [error for error in plan.errors if error.name in targets][:MOST_ROWS]
     drawn = [
-        Interval(
+        IntervalRow(
             error.name,
             error.mean / targets[error.name].unit,
             mark=error.p95 / targets[error.name].unit,

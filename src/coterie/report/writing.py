@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ from coterie.auditing.audit import Audit
 from coterie.comparison.comparison import Comparison
 from coterie.errors import OutputError, ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.report.audit_figure import audit_figure
-from coterie.report.audit_page import audit_page
+from coterie.report.audit_page import audit_figure, audit_page
 from coterie.report.comparison_report import write_comparison
-from coterie.report.verdict import Verdict
+from coterie.report.ranking import Verdict
 
 _SECONDS = 30.0  # of attacks on the examples of a comparison
 AUDIT_FILES = ("audit.html", "audit.json", "audit.png")
@@ -61,33 +59,21 @@ def write_report(
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['audit.html', 'audit.json', 'audit.png']
     """
-    return _write(result, Path(folder), force, audit_seconds)
-
-
-@singledispatch
-def _write(result: Any, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
-    raise ParameterError(
-        f"There is no report for a result of type {type(result).__name__}.", "Give a Comparison or an Audit."
-    )
-
-
-@_write.register
-def _(result: Comparison, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
+    folder = Path(folder)
+    if isinstance(result, Audit):
+        _write_audit(result, folder, force=force)
+        return None
+    if not isinstance(result, Comparison):
+        raise ParameterError(
+            f"There is no report for a result of type {type(result).__name__}.",
+            "Give a Comparison or an Audit.",
+        )
     if result.table is None:
         raise ParameterError("This comparison does not hold its table.", "Take what `compare` returns.")
-    return write_comparison(
-        result,
-        result.table,
-        folder,
-        title=f"Comparison on {result.name}",
-        sample=result.sample,
-        settings=result.settings,
-        audit_seconds=audit_seconds,
-    )
+    return write_comparison(result, result.table, folder, audit_seconds)
 
 
-@_write.register
-def _(result: Audit, folder: Path, force: bool, audit_seconds: float | None) -> Verdict | None:
+def _write_audit(result: Audit, folder: Path, *, force: bool) -> None:
     refuse_existing_audit(folder, force=force)
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n"
@@ -98,7 +84,6 @@ def _(result: Audit, folder: Path, force: bool, audit_seconds: float | None) -> 
             stage_bytes(data, folder / name, force=force).publish()
         else:  # of an earlier audit
             (folder / name).unlink(missing_ok=True)
-    return None
 
 
 def refuse_existing_audit(folder: Path, *, force: bool) -> None:

@@ -1,29 +1,31 @@
-"""The web application: what every page shares. The pages themselves are in steps/."""
+"""The web application, run on this machine only: what every page shares. The pages themselves are in steps/."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
+from pathlib import Path
+from urllib.parse import urlencode
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, OutputError
 from coterie.report.charts import STATIC as CHARTS
-from coterie.studio.asking import Opened
-from coterie.studio.auth import Gate
-from coterie.studio.home import Home
+from coterie.studio.auth import Gate, StudioHome
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import STATIC, refusal
+from coterie.studio.pages import STATIC, Opened, go, refusal
 from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
 
 
-def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAPI:
+def make_app(home: StudioHome, port: int, boot: str, *, largest_upload: int) -> FastAPI:
     jobs, releases = Jobs(), Releases()
 
     @asynccontextmanager
@@ -37,7 +39,6 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
     app.state.releases = releases
     app.mount("/static/charts", StaticFiles(directory=CHARTS), name="charts")
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.include_router(import_module("coterie.studio.front").router)
     for step in STEPS:
         app.include_router(import_module(f"coterie.studio.steps.{step.name}").router)
 
@@ -49,7 +50,7 @@ def make_app(home: Home, port: int, boot: str, *, largest_upload: int) -> FastAP
     @app.post("/p/{project}/jobs/{kind}/cancel")
     def cancel_job(project: Opened, kind: str) -> Response:
         jobs.cancel(project, kind)
-        return RedirectResponse(f"/p/{project.id}/{kind}", 303)
+        return go(project, kind)
 
     @app.exception_handler(CoterieError)
     async def _coterie(request: Request, error: CoterieError) -> Response:
@@ -80,3 +81,44 @@ def _page_of(address: str) -> str:
     if len(parts) < 4 or parts[1] != "p":
         return "/"
     return "/".join(parts[:4]) if parts[3] in {entry.name for entry in STEPS} else "/"
+
+
+def address(home: StudioHome, port: int, boot: str, file: Path | None) -> str:
+    """What to open: good for one visit."""
+    asked = {"token": home.token(boot), **({"open": str(file.absolute())} if file else {})}
+    return f"http://127.0.0.1:{port}/?{urlencode(asked)}"
+
+
+def serve(
+    home: StudioHome, port: int | None, file: Path | None, largest_upload: int, ready: Callable[[str], None]
+) -> None:
+    """`ready` is called with the address once the port is ours. Without `port`: the last one, if it is free."""
+    listening = _listen(port, home.running["port"] if home.running else 0)
+    port = listening.getsockname()[1]
+    boot = home.announce(port)
+    app = make_app(home, port, boot, largest_upload=largest_upload)
+    config = uvicorn.Config(
+        app,
+        access_log=False,  # the first request's address holds the token
+        log_level="warning",
+        server_header=False,
+        h11_max_incomplete_event_size=32 * 1024,
+        timeout_graceful_shutdown=2,
+    )
+    ready(address(home, port, boot, file))
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(wanted: int | None, last: int) -> socket.socket:
+    """An open page finds the studio again after a restart, if it listens where it did before."""
+    for port in [wanted] if wanted is not None else [last, 0]:
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+            listening.listen(128)  # from now on a browser waits for us instead of being turned away
+        except OSError:
+            listening.close()
+            continue
+        return listening
+    raise OutputError(f"Port {wanted} is taken.", "Choose another one, or leave --port out.")

@@ -1,23 +1,112 @@
 """Who may speak to the studio: the browser of the person who started it, and nobody else.
 
 * Only requests that name the studio as their host (a foreign name that resolves to 127.0.0.1 is turned away).
-* Only with the session cookie, which the one-time token of the address is exchanged for.
+* Only with the session cookie, which the one-time token of the address is exchanged for. A token names the running server
+  (its boot) and a nonce, sealed with the session secret of the studio's folder, so that a second `coterie studio` of
+  the same user can make one for the server that runs already.
 * Whatever changes something must also come from the studio's own pages (Origin), whatever cookies a browser sends.
-* Nothing is loaded from anywhere else (Content-Security-Policy), so the pages work offline and leak nothing."""
+* Nothing is loaded from anywhere else (Content-Security-Policy), so the pages work offline and leak nothing.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import hmac
+import json
+import os
+import secrets
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from typing import Annotated, Any
 from urllib.parse import parse_qs, urlencode
 
+from fastapi import Depends, Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from coterie.studio.home import Home
+from coterie.errors import OutputError
 from coterie.studio.pages import refusal
+from coterie.studio.project import store
+from coterie.table.hidden_files import FileLock
 
+
+def default_folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "coterie" / "studio"
+
+
+class StudioHome:
+    """The studio's folder: what must survive a restart, readable by its owner only."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (folder / "projects").mkdir(exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise OutputError(
+                f"The studio's folder {folder} cannot be made ({error.strerror}).",
+                "Choose another place with --home.",
+            ) from None
+        self.folder = folder.resolve()
+        self._lock: FileLock | None = None
+
+    @property
+    def projects(self) -> Path:
+        return self.folder / "projects"
+
+    def take(self) -> bool:
+        """Be the only server of this folder; False where another one runs."""
+        self._lock = FileLock.take(self.folder / "lock", make=0o600)
+        return self._lock is not None
+
+    @property
+    def session(self) -> str:
+        """What the browser's cookie holds. It outlives the server, so that an open page goes on after a restart."""
+        path = self.folder / "session"
+        if not path.exists():
+            store(path, secrets.token_urlsafe(32))
+        return path.read_text(encoding="utf-8")
+
+    @property
+    def running(self) -> dict[str, Any] | None:
+        """Port and boot of the server that runs, or of the last one."""
+        try:
+            found = json.loads((self.folder / "running.json").read_text(encoding="utf-8"))
+            return {"port": int(found["port"]), "boot": str(found["boot"])}
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def announce(self, port: int) -> str:
+        boot = secrets.token_urlsafe(8)
+        store(self.folder / "running.json", json.dumps({"port": port, "boot": boot}))
+        return boot
+
+    def token(self, boot: str) -> str:
+        nonce = secrets.token_urlsafe(16)
+        return f"{nonce}.{self._seal(boot, nonce)}"
+
+    def nonce_of(self, token: str, boot: str) -> str | None:
+        """The nonce of a genuine token of this boot."""
+        nonce, _, seal = token.partition(".")
+        genuine = hmac.compare_digest(seal.encode(), self._seal(boot, nonce).encode())
+        return nonce if genuine else None
+
+    def seal_of(self, path: str) -> str:
+        """Shows that a path to open came with a genuine token. SameSite cookies do not: a page of another server on this
+        machine is of the same site."""
+        return self._seal("open", path)
+
+    def _seal(self, what: str, text: str) -> str:
+        return hmac.new(self.session.encode(), f"{what} {text}".encode(), hashlib.sha256).hexdigest()
+
+
+def _home(request: Request) -> StudioHome:
+    home: StudioHome = request.app.state.home
+    return home
+
+
+AtHome = Annotated[StudioHome, Depends(_home)]
 COOKIE = "coterie_studio"
 # same-origin, not no-referrer: with the latter a browser sends `Origin: null` with our own forms.
 _HEADERS = {
@@ -31,7 +120,7 @@ _HEADERS = {
 
 
 class Gate:
-    def __init__(self, app: ASGIApp, home: Home, port: int, boot: str) -> None:
+    def __init__(self, app: ASGIApp, home: StudioHome, port: int, boot: str) -> None:
         self.app, self.home, self.boot = app, home, boot
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.spent: set[str] = set()

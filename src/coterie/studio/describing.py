@@ -27,11 +27,11 @@ from coterie.schema.document import schema_from, shown_bound
 from coterie.schema.draft import draft_schema
 from coterie.schema.exact import as_text
 from coterie.studio.forms import Sent
-from coterie.studio.origins import LABELS
+from coterie.studio.project import LABELS
 
 # One attribute as the page shows it: every entry a text, to and from the schema's own values.
 #
-# What came from the data is no entry of the form: the project remembers it (`coterie.studio.origins`). A person can only
+# What came from the data is no entry of the form: the project remembers it (`coterie.studio.project`). A person can only
 # say why it is public all the same (`because`).
 
 _RANGED = tuple(kind for kind in AttributeType if kind.ranged)
@@ -39,7 +39,7 @@ _LABELLED = (AttributeType.CATEGORICAL, AttributeType.ORDINAL)
 
 
 @dataclass(slots=True)
-class Row:
+class AttributeForm:
     name: str
     role: str = Role.PROTECT
     type: str = AttributeType.CONTINUOUS
@@ -103,8 +103,8 @@ class Row:
         return "bounds" if self.ranged else "labels"
 
 
-def row_of(attribute: Attribute) -> Row:
-    row = Row(attribute.name, attribute.role.value, attribute.type.value)
+def row_of(attribute: Attribute) -> AttributeForm:
+    row = AttributeForm(attribute.name, attribute.role.value, attribute.type.value)
     domain, categories = attribute.domain, attribute.categories
     if domain is not None:
         row.lower, row.upper = (
@@ -133,10 +133,10 @@ def row_of(attribute: Attribute) -> Row:
 _KNOWN = ("name", "taken", "leaks")  # which no form can change
 
 
-def sent_row(form: Sent, place: int, name: str) -> Row:
+def sent_row(form: Sent, place: int, name: str) -> AttributeForm:
     """The row as it was typed; what was not sent keeps its default."""
-    row = Row(name)
-    for field in fields(Row):
+    row = AttributeForm(name)
+    for field in fields(AttributeForm):
         if field.name in _KNOWN:
             continue
         text = form.text(f"a{place}.{field.name}", getattr(row, field.name))
@@ -146,7 +146,7 @@ def sent_row(form: Sent, place: int, name: str) -> Row:
     return row
 
 
-def attribute_of(row: Row) -> Attribute:
+def attribute_of(row: AttributeForm) -> Attribute:
     """The schema's attribute, or a SchemaError that names it and says what is wrong."""
     content: dict[str, Any] = {"type": row.type, "role": row.role, "missing": row.missing}
     if row.ranged and row.public and (row.role == Role.PROTECT or (row.lower and row.upper)):
@@ -174,7 +174,7 @@ def attribute_of(row: Row) -> Attribute:
     return schema_from({"attributes": {row.name: content}}).attributes[0]
 
 
-def described(rows: list[Row]) -> tuple[list[Attribute], dict[str, SchemaError]]:
+def described(rows: list[AttributeForm]) -> tuple[list[Attribute], dict[str, SchemaError]]:
     """All attributes that are right, and what is wrong with the others."""
     attributes, wrong = [], {}
     for row in rows:
@@ -185,14 +185,14 @@ def described(rows: list[Row]) -> tuple[list[Attribute], dict[str, SchemaError]]
     return attributes, wrong
 
 
-def _domain(row: Row) -> Mapping[str, Any]:
+def _domain(row: AttributeForm) -> Mapping[str, Any]:
     domain: dict[str, Any] = {"lower": row.lower, "upper": row.upper}
     if row.search:
         domain |= {"source": Source.DP, "search": row.search} | ({"share": row.share} if row.share else {})
     return domain | ({"public_because": _reasons(row, SIDES)} if row.because else {})
 
 
-def _categories(row: Row) -> Mapping[str, Any]:
+def _categories(row: AttributeForm) -> Mapping[str, Any]:
     categories: dict[str, Any] = {"order": row.order} if row.type == AttributeType.CATEGORICAL else {}
     if row.labels:
         categories["labels"] = row.labels.split("\n")
@@ -215,7 +215,7 @@ def written_reasons(public: Domain | Categories) -> str:
     )
 
 
-def _reasons(row: Row, parts: tuple[str, ...]) -> str | dict[str, str]:
+def _reasons(row: AttributeForm, parts: tuple[str, ...]) -> str | dict[str, str]:
     """Lines that all begin with a part (`upper: …`) are reasons for these parts alone."""
     found = {}
     for line in row.because.split("\n"):
@@ -237,7 +237,7 @@ def _impute(attribute: Attribute) -> str:
 FACTOR = 1.5  # as the papers have it: bounds from 0 to so many times the largest value
 
 
-def suggest(row: Row, column: pa.ChunkedArray) -> tuple[str, ...]:
+def suggest(row: AttributeForm, column: pa.ChunkedArray) -> tuple[str, ...]:
     """Fill the row's bounds or labels as `coterie schema draft --bounds-from-data 1.5` does; which ones were filled.
 
     A single bound that a person wrote stays. Reasons go: they were given for other values.

@@ -2,7 +2,7 @@
 
 One worker works through one job at a time. A finished job leaves its result in the project's folder, under a key that
 says what it was made from; a page can so tell a result of these settings from one of older settings. Real noise is
-never drawn here: a job may be cancelled and started again, a release may not (see steps/release.py).
+never drawn here: a job may be cancelled and started again, a release may not (see releases.py).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -20,8 +21,36 @@ from pathlib import Path
 from typing import Any
 
 from coterie._version import __version__
-from coterie.studio.project import Project
-from coterie.studio.work.worker import work_forever
+from coterie.errors import CoterieError
+from coterie.studio.project import Project, store
+from coterie.studio.work import PLACES
+
+
+def work_forever(pipe: Connection) -> None:
+    """The worker's process: waits for a job, does it, leaves the result in the project's folder."""
+    while True:
+        try:
+            kind, folder, parameters, key, secret = pipe.recv()
+        except (EOFError, OSError, KeyboardInterrupt):  # the studio has ended
+            return
+        pipe.send(_done(kind, Path(folder), parameters, key, secret, pipe))
+
+
+def _done(
+    kind: str, folder: Path, parameters: dict[str, Any], key: str, secret: dict[str, Any], pipe: Connection
+) -> dict[str, Any]:
+    def tell(share: float | None, words: str) -> None:
+        pipe.send({"share": share, "words": words})
+
+    try:
+        work = getattr(import_module(f"coterie.studio.work.{PLACES[kind]}"), kind)
+        found = work(Project(folder), {**parameters, **secret}, tell)
+        made = {"coterie": __version__, "key": key, "parameters": parameters, "found": found}
+        store(folder / f"{kind}.json", json.dumps(made, allow_nan=False))
+    except Exception as error:
+        problem, advice = in_words(error)
+        return {"state": "failed", "problem": problem, "advice": advice}
+    return {"state": "done", "share": 1.0}
 
 
 @dataclass(slots=True)
@@ -40,12 +69,16 @@ class Job:
     started: float = field(default_factory=time.monotonic)
 
     def shown(self) -> dict[str, Any]:
-        seconds = time.monotonic() - self.started
-        left = seconds * (1 - self.share) / self.share if self.share and self.state == "running" else None
         told = {
             name: getattr(self, name) for name in ("kind", "state", "share", "words", "problem", "advice")
         }
-        return {**told, "seconds": round(seconds, 1), "left": None if left is None else round(left, 1)}
+        return {**told, **time_left(self.started, self.share if self.state == "running" else None)}
+
+
+def time_left(started: float, share: float | None) -> dict[str, float | None]:
+    """Seconds since the start, and those that are left by what was done so far."""
+    seconds = time.monotonic() - started
+    return {"seconds": round(seconds, 1), "left": round(seconds * (1 - share) / share, 1) if share else None}
 
 
 def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
@@ -55,6 +88,16 @@ def key_of(project: Project, kind: str, parameters: dict[str, Any]) -> str:
     schema = schema.partition("\nparameters:")[0]  # why they are public changes no result
     made_from = [kind, loaded.digest if loaded else "", schema, parameters]
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()
+
+
+def in_words(error: Exception) -> tuple[str, str]:
+    """Problem and advice. An exception's own text may hold data values: of those that are not ours, only the kind."""
+    if isinstance(error, CoterieError):
+        return error.located, error.advice
+    return (
+        f"Something went wrong inside Coterie ({type(error).__name__}).",
+        "This is a bug: please report what you did.",
+    )
 
 
 class Jobs:

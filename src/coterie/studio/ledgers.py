@@ -1,13 +1,16 @@
-"""What a ledger says, for the pages: each population with its balance and all its releases."""
+"""What ledgers say, for the pages: each population with its balance and all its releases; and who counted the last one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from coterie.promise.loss import LossModel
 from coterie.publication.ledger import Balance, Entry, Ledger, Purpose, ReleaseState, Terms
 from coterie.schema.exact import brief, readable
+from coterie.studio.desk.desk import Desk, ReleasedStatistics
+from coterie.studio.project import PastRelease, Project
 
 MEANING = {
     ReleaseState.RESERVED: "under way, or interrupted before it was charged",
@@ -18,40 +21,14 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    at: str
-    method: str
-    costs: str
-    counts: bool
-    outside: bool
-    meaning: str
-    status: str
-    target: str
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    population: str
-    terms: str
-    lifetime: str
-    spent: str
-    held: str
-    remaining: str
-    individual: str  # the total of individual differential privacy, where it differs
-    refuses_unproved: bool
-    lines: tuple[Line, ...]
-
-
-def accounts(ledger: Path) -> list[Account]:
-    """Read only: nothing is settled by looking."""
+def accounts(ledger: Path) -> list[dict[str, Any]]:
+    """For release_parts.html. Read only: nothing is settled by looking."""
     book = Ledger.inspect(ledger)
-    shown = []
-    for population in sorted(book.lifetimes):
-        for balance in book.balances(population):
-            lines = tuple(_line(entry, balance.terms) for entry in book.releases(population))
-            shown.append(_account(balance, lines))
-    return shown
+    return [
+        _account(balance, book.releases(population))
+        for population in sorted(book.lifetimes)
+        for balance in book.balances(population)
+    ]
 
 
 def counted(purpose: Purpose, terms: Terms) -> str:
@@ -64,33 +41,39 @@ def counted(purpose: Purpose, terms: Terms) -> str:
     return str(dp)
 
 
-def _account(balance: Balance, lines: tuple[Line, ...]) -> Account:
+def _account(balance: Balance, entries: Iterable[Entry]) -> dict[str, Any]:
     terms = balance.terms
-    numbers = (balance.lifetime, balance.spent, balance.held, balance.remaining)
-    lifetime, spent, held, remaining = map(readable, numbers)
-    alone = (balance.individual_spent, balance.individual_held) != (balance.spent, balance.held)
-    return Account(
-        terms.population,
-        str(terms) + (f", δ = {brief(terms.delta)}" if terms.delta is not None else ""),
-        lifetime,
-        spent,
-        held,
-        remaining,
-        readable(balance.individual_spent + balance.individual_held) if alone else "",
-        balance.refuses_unproved,
-        lines,
-    )
+    individual = (balance.individual_spent, balance.individual_held)
+    alone = individual != (balance.spent, balance.held)
+    return {
+        "population": terms.population,
+        "terms": str(terms) + (f", δ = {brief(terms.delta)}" if terms.delta is not None else ""),
+        **{name: readable(getattr(balance, name)) for name in ("lifetime", "spent", "held", "remaining")},
+        "individual": readable(individual[0] + individual[1])
+        if alone
+        else "",  # individual differential privacy
+        "refuses_unproved": balance.refuses_unproved,
+        "lines": [_line(entry, terms) for entry in entries],
+    }
 
 
-def _line(entry: Entry, terms: Terms) -> Line:
-    counted = terms.counted(entry.purpose.loss)[1]
-    return Line(
-        at=entry.changed_at[:16].replace("T", " "),
-        method=entry.purpose.method,
-        costs=(counted or entry.purpose.loss).amount(brief),
-        counts=entry.state.charged or entry.state is ReleaseState.RESERVED,
-        outside=entry.purpose.loss.model is LossModel.NONE,
-        meaning=MEANING[entry.state],
-        status=entry.purpose.status,
-        target=entry.purpose.target,
-    )
+def _line(entry: Entry, terms: Terms) -> dict[str, Any]:
+    purpose = entry.purpose
+    return {
+        "at": entry.changed_at[:16].replace("T", " "),
+        "method": purpose.method,
+        "costs": (terms.counted(purpose.loss)[1] or purpose.loss).amount(brief),
+        "counts": entry.state.charged or entry.state is ReleaseState.RESERVED,
+        "outside": purpose.loss.model is LossModel.NONE,
+        "meaning": MEANING[entry.state],
+        "status": purpose.status,
+        "target": purpose.target,
+    }
+
+
+def last_account(project: Project) -> tuple[str, str]:
+    """Ledger and population of the last release, of rows or of statistics, or two empty texts: the next goes there too."""
+    entries: list[PastRelease | ReleasedStatistics] = [*project.state.released, *Desk(project).state.released]
+    counted = [(entry.at, entry.ledger, entry.population) for entry in entries if entry.ledger]
+    _, ledger, population = max(counted, key=lambda found: found[0], default=("", "", ""))
+    return ledger or "", population or ""

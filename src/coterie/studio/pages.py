@@ -1,21 +1,50 @@
-"""Pages: templates, the words beside each term, and refusals that say what to do."""
+"""What every page needs: the project of its address, templates, words beside each term, refusals that say what to do."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-from starlette.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from coterie._version import __version__
 from coterie.errors import CoterieError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
 from coterie.schema.exact import as_text
+from coterie.studio.jobs import Jobs
 from coterie.studio.project import Project
+from coterie.studio.releases import Releases
 from coterie.studio.steps import STEPS
 from coterie.studio.words import GLOSSARY
+
+_ID = re.compile("[0-9a-f]{8}")  # a name that Project.new gives: no way out of the folder
+
+
+def _opened(request: Request, project: str) -> Project:
+    folder = request.app.state.home.projects / project
+    if not _ID.fullmatch(project) or not (folder / "state.json").exists():
+        raise HTTPException(404)
+    return Project(folder)
+
+
+def _jobs(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
+def _releases(request: Request) -> Releases:
+    releases: Releases = request.app.state.releases
+    return releases
+
+
+Opened = Annotated[Project, Depends(_opened)]
+Running = Annotated[Jobs, Depends(_jobs)]
+Releasing = Annotated[Releases, Depends(_releases)]
 
 
 def _said(promise: Any) -> str:
@@ -75,3 +104,19 @@ def step_page(
 
 def refusal(status: int, problem: str, advice: str) -> HTMLResponse:
     return page("refusal.html", status=status, problem=problem, advice=advice)
+
+
+def told(error: CoterieError, status: int) -> Response:
+    """For the scripts of the pages."""
+    return JSONResponse({"problem": error.located, "advice": error.advice}, status)
+
+
+def go(project: Project, place: str) -> Response:
+    """On to another page of the project."""
+    return RedirectResponse(f"/p/{project.id}/{place}", 303)
+
+
+def download(path: str | Path | None, name: str = "") -> Response:
+    if path is None or not Path(path).is_file():
+        raise HTTPException(404)
+    return FileResponse(path, filename=name or Path(path).name, media_type="application/octet-stream")

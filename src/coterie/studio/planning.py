@@ -1,12 +1,25 @@
-"""From what a person typed to a plan of the release: everything that can be refused is refused here, before any noise."""
+"""From what a person typed to a plan of the release: everything that can be refused is refused here, before any noise.
+
+The plan lies in PROJECT/release.json, with no value of the data and no password:
+
+    planned ──▶ begun ──▶ done       the files are in place, the ledger is charged once
+                  │  ├──▶ nothing    nothing was published, nothing is charged
+                  │  ├──▶ waiting    charged, not all in place yet; finishing costs nothing
+                  │  └──▶ lost       charged, the files are gone
+                  ▼
+       a plan is begun at most once; which end it came to is read from the ledger, never guessed
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 from coterie.chain.noise.secure import SecureSampler
 from coterie.errors import DataError, LedgerError, OutputError, ParameterError
@@ -19,21 +32,89 @@ from coterie.publication.ledger import Ledger, Purpose, without_credentials
 from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
-from coterie.studio.counts import last_account
 from coterie.studio.forms import Sent
-from coterie.studio.plan import Plan, made_from
-from coterie.studio.project import Choice, Project
+from coterie.studio.ledgers import last_account
+from coterie.studio.project import Choice, Project, StoredPart, store
 from coterie.studio.promise import promised
 from coterie.studio.table_cache import stamp
 from coterie.table.address import Address, is_database
 from coterie.table.checked import Checked, check
 from coterie.table.reading import WRITERS
 
+JOURNAL = "releases that no ledger counts"  # the one population of the studio's own journal
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
 
 
+class ReleasePlan(StoredPart):
+    id: str
+    state: Literal["planned", "begun", "done", "nothing", "waiting", "lost"] = "planned"
+    made_from: str  # table, description and choice: what was confirmed is what is released
+    data: str  # an absolute path, or a database's address without its password
+    table: str | None
+    certificate: str
+    internal: str | None
+    key: str | None
+    ledger: str | None  # None: this release is not recorded in a ledger
+    population: str | None
+    choice: Choice
+    cost: str | None  # ε; None for a method without noise
+    fingerprint: str
+    draft: Certificate  # what the certificate will say, but for the bytes and the time
+    problem: str = ""
+    advice: str = ""
+
+    @classmethod
+    def read(cls, project: Project) -> ReleasePlan | None:
+        path = project.folder / "release.json"
+        return cls.model_validate_json(path.read_bytes()) if path.exists() else None
+
+    def write(self, project: Project) -> None:
+        store(project.folder / "release.json", self)
+
+    def book(self, project: Project) -> Path:
+        """The ledger, or the studio's own journal of releases that none counts."""
+        return Path(self.ledger) if self.ledger else project.folder / "journal.sqlite"
+
+    def purpose(self, schema: Schema, target: str) -> Purpose:
+        """What the ledger is charged for; without one, an entry in the journal, which counts no ε."""
+        choice = self.choice
+        if self.ledger is None:
+            return Purpose(JOURNAL, Loss.pure(Fraction(1)), choice.method, "", target, self.fingerprint)
+        return purpose_of(
+            *recipe_of(choice),
+            schema,
+            choice.k,
+            population=str(self.population),
+            target=target,
+            fingerprint=self.fingerprint,
+            shuffled=choice.shuffle,
+            clipped=choice.clip,
+        )
+
+    def destination(self, project: Project, address: str | None) -> Destination:
+        """`address`: of a database, with its password, which no plan holds."""
+        data = (address if self.table else "") or self.data
+        return destination_of(project, data, self.table, self.certificate, self.internal, self.key)
+
+    def ended(self, state: str, problem: str = "", advice: str = "") -> ReleasePlan:
+        return self.model_copy(update={"state": state, "problem": problem, "advice": advice})
+
+
+def made_from(project: Project) -> str:
+    """Changes when the table is read again, also in the moment before the project's state says so."""
+    state, table = project.state, project.table_path.stat()
+    parts = [
+        state.loaded.digest if state.loaded else "",
+        [table.st_ino, table.st_mtime_ns, table.st_size],
+        stamp(project.source) if project.source else None,
+        project.schema_path.read_text(encoding="utf-8"),
+        state.choice.model_dump() if state.choice else {},
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReleaseForm:
     """The form of the release, as typed."""
 
     kind: str = "file"  # or "database"
@@ -50,12 +131,12 @@ class Asked:
     internal: bool = False
 
     @classmethod
-    def sent(cls, form: Sent) -> Asked:
+    def sent(cls, form: Sent) -> ReleaseForm:
         texts = {name: form.text(name) for name in cls.__dataclass_fields__ if name != "internal"}
         return cls(**texts, internal=form.flag("internal"))
 
     @classmethod
-    def first(cls, project: Project) -> Asked:
+    def first(cls, project: Project) -> ReleaseForm:
         """Beside the source, or in the home folder; under a name that is free; with the ledger of last time."""
         origin = project.state.origin
         source = Path(origin.shown) if origin.kind in ("file", "upload") else Path(project.state.name)
@@ -74,7 +155,7 @@ class Asked:
         )
 
     @classmethod
-    def again(cls, plan: Plan) -> Asked:
+    def again(cls, plan: ReleasePlan) -> ReleaseForm:
         """What was asked for before, to begin anew; a database's password has to be typed again."""
         place = Path(plan.certificate.removesuffix(".certificate.json"))
         ending = "" if plan.table else place.suffix
@@ -115,17 +196,32 @@ class Asked:
                 "Write postgresql://… or sqlite:///… and a table.",
             )
         stem = folder / self.name if database else Path(data)
-        return Destination(
-            data=data,
-            table=self.table if database else None,
-            certificate=Path(f"{stem}.certificate.json"),
-            internal=Path(f"{stem}.internal.json") if self.internal else None,
-            key=Path(self.key).expanduser().absolute() if self.key else None,
-            inputs=inputs(project),
-        )
+        table, internal = self.table if database else None, f"{stem}.internal.json" if self.internal else None
+        key = str(Path(self.key).expanduser().absolute()) if self.key else None
+        return destination_of(project, data, table, f"{stem}.certificate.json", internal, key)
 
 
-def plan_of(project: Project, asked: Asked) -> Plan:
+def destination_of(
+    project: Project, data: str, table: str | None, certificate: str, internal: str | None, key: str | None
+) -> Destination:
+    """With what a release must never overwrite."""
+    origin = project.state.origin
+    inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
+    if project.source is not None:
+        inputs.append(project.source)
+    elif origin.kind == "database" and origin.table:
+        inputs.append((origin.shown, origin.table))
+    return Destination(
+        data=data,
+        table=table,
+        certificate=Path(certificate),
+        internal=Path(internal) if internal else None,
+        key=Path(key) if key else None,
+        inputs=tuple(inputs),
+    )
+
+
+def plan_of(project: Project, asked: ReleaseForm) -> ReleasePlan:
     """Checked against the table, the places and the ledger. Draws no noise, writes nothing."""
     state, destination = project.state, asked.destination(project)
     if state.choice is None:
@@ -150,7 +246,7 @@ def plan_of(project: Project, asked: Asked) -> Plan:
     if made_from(project) != source:
         raise DataError("The table was read again in the meantime.", "Look at it, then plan the release.")
     identity = secrets.token_hex(16)
-    plan = Plan(
+    plan = ReleasePlan(
         id=identity,
         made_from=source,
         data=without_credentials(destination.data),
@@ -172,29 +268,8 @@ def plan_of(project: Project, asked: Asked) -> Plan:
                 f"There is no ledger at {plan.ledger}.",
                 "Name one that exists, or write a population and its lifetime ε and press 'Make it'.",
             )
-        Ledger.inspect(plan.ledger).afford(purpose(plan, schema, destination.shown))
+        Ledger.inspect(plan.ledger).afford(plan.purpose(schema, destination.shown))
     return plan
-
-
-def purpose(plan: Plan, schema: Schema, target: str) -> Purpose:
-    """What the ledger is charged for; without one, an entry in the studio's own journal, which counts no ε."""
-    if plan.ledger is None:
-        return Purpose(JOURNAL, Loss.pure(Fraction(1)), plan.choice.method, "", target, plan.fingerprint)
-    recipe, total = recipe_of(plan.choice)
-    return purpose_of(
-        recipe,
-        total,
-        schema,
-        plan.choice.k,
-        population=str(plan.population),
-        target=target,
-        fingerprint=plan.fingerprint,
-        shuffled=plan.choice.shuffle,
-        clipped=plan.choice.clip,
-    )
-
-
-JOURNAL = "releases that no ledger counts"
 
 
 def recipe_of(choice: Choice) -> tuple[Method, Fraction]:
@@ -204,11 +279,10 @@ def recipe_of(choice: Choice) -> tuple[Method, Fraction]:
 
 def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
     """What the certificate of a real release will say. Only its bytes, its time and paid bounds are not known yet."""
-    recipe, _ = recipe_of(choice)
     found = promised(choice, schema, checked.records)
     will_be = promise(
         schema,
-        recipe,
+        found.recipe,
         found.budget,
         checked.records,
         found.k,
@@ -218,14 +292,3 @@ def draft_of(checked: Checked, schema: Schema, choice: Choice) -> Certificate:
         clipped=choice.clip,
     )
     return will_be.certify(Digest(over="file bytes", value="0" * 64))
-
-
-def inputs(project: Project) -> tuple[str | Path | tuple[str, str], ...]:
-    """What a release must never overwrite."""
-    origin = project.state.origin
-    inputs: list[str | Path | tuple[str, str]] = [project.schema_path, project.table_path]
-    if project.source is not None:
-        inputs.append(project.source)
-    elif origin.kind == "database" and origin.table:
-        inputs.append((origin.shown, origin.table))
-    return tuple(inputs)

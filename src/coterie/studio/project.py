@@ -9,8 +9,8 @@ schema.yaml  its description, the same file that the command reads
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -20,12 +20,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from coterie.errors import CoterieError, DataError, ParameterError
 from coterie.publication.staging import stage_bytes
-from coterie.schema.attributes import Schema
+from coterie.schema.attributes import SIDES, Attribute, Categories, Domain, Parameters, Schema, Source
 from coterie.schema.document import read_schema
-from coterie.studio.origins import Taken, marked, remembered
 from coterie.studio.table_cache import kept, typed
 from coterie.table.hidden_files import FileLock
 from coterie.table.reading import ending
+
+LABELS = "labels"
+Taken = dict[str, tuple[str, ...]]  # by attribute: lower, upper, labels
 
 
 class Stale(ParameterError):
@@ -38,11 +40,13 @@ class Stale(ParameterError):
         )
 
 
-class _Part(BaseModel):
+class StoredPart(BaseModel):
+    """What the studio keeps in its files."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Origin(_Part):
+class Origin(StoredPart):
     """Where the table came from, as a person would name it; never with credentials."""
 
     kind: Literal["file", "upload", "database", "demo"]
@@ -51,14 +55,14 @@ class Origin(_Part):
     query: str | None = None
 
 
-class Loaded(_Part):
+class Loaded(StoredPart):
     rows: int
     columns: int
     digest: str  # of table.arrow: tells whether a finished job still speaks of this table
     stamp: str | None = None  # of the file it was read from: tells whether that was written to since
 
 
-class Choice(_Part):
+class Choice(StoredPart):
     method: str
     epsilon: str
     k: int | None = None
@@ -66,8 +70,13 @@ class Choice(_Part):
     shuffle: bool = False
     clip: bool = True
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As `coterie.protect` takes them."""
+        return {**self.model_dump(), "epsilon": self.epsilon or None}
 
-class Released(_Part):
+
+class PastRelease(StoredPart):
     """What left the house, and what it cost."""
 
     data: str
@@ -85,20 +94,20 @@ class Released(_Part):
     key: str | None = None
 
 
-class State(_Part):
+class ProjectState(StoredPart):
     name: str
     origin: Origin
     version: int = 0  # grows with every change, also of the schema
     loaded: Loaded | None = None
     choice: Choice | None = None
-    released: tuple[Released, ...] = ()
+    released: tuple[PastRelease, ...] = ()
     taken: Taken = {}  # what was ever filled from the data: it stays marked, whatever is typed over it
 
 
 class Project:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.state = State.model_validate_json((folder / "state.json").read_bytes())
+        self.state = ProjectState.model_validate_json((folder / "state.json").read_bytes())
 
     @property
     def id(self) -> str:
@@ -108,7 +117,7 @@ class Project:
     def new(cls, projects: Path, name: str, origin: Origin) -> Project:
         folder = projects / secrets.token_hex(4)
         folder.mkdir(mode=0o700)
-        _write(folder / "state.json", State(name=name, origin=origin))
+        store(folder / "state.json", ProjectState(name=name, origin=origin))
         return cls(folder)
 
     @classmethod
@@ -122,8 +131,9 @@ class Project:
 
     def change(self, seen: int | None = None, *, schema: str | None = None, **updates: Any) -> None:
         """Save one change, if the page that asks for it has seen the last one."""
-        with self._writing():
-            current = State.model_validate_json((self.folder / "state.json").read_bytes())
+        # One writer at a time: the server's threads, and the worker's process.
+        with FileLock.waited(self.folder / "lock"):
+            current = ProjectState.model_validate_json((self.folder / "state.json").read_bytes())
             if seen is not None and seen != current.version:
                 self.state = current
                 raise Stale
@@ -131,9 +141,11 @@ class Project:
                 new = _parsed(schema, self.folder)
                 whole, updates["taken"] = self._marked(new, current.taken)
                 schema = schema if whole is new else whole.to_yaml()
-                stage_bytes(schema.encode(), self.schema_path, force=True, private=True).publish()
-            self.state = State.model_validate({**dict(current), **updates, "version": current.version + 1})
-            _write(self.folder / "state.json", self.state)
+                store(self.schema_path, schema)
+            self.state = ProjectState.model_validate(
+                {**dict(current), **updates, "version": current.version + 1}
+            )
+            store(self.folder / "state.json", self.state)
 
     def marked(self, schema: Schema) -> Schema:
         """A description with the marks of everything that came from the data before."""
@@ -143,12 +155,6 @@ class Project:
         before = self.schema() if self.schema_path.exists() else None
         known = remembered(taken, *([before] if before else []))
         return marked(schema, before, known), remembered(known, schema)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """One writer at a time: the server's threads, and the worker's process."""
-        with FileLock.waited(self.folder / "lock"):
-            yield
 
     @property
     def table_path(self) -> Path:
@@ -204,5 +210,78 @@ def _parsed(text: str, folder: Path) -> Schema:
     return read_schema(text + "\n", folder)
 
 
-def _write(path: Path, state: State) -> None:
-    stage_bytes(state.model_dump_json(indent=2).encode(), path, force=True, private=True).publish()
+def store(path: Path, content: str | BaseModel) -> None:
+    """Whole or not at all, readable by its owner only."""
+    text = content if isinstance(content, str) else content.model_dump_json(indent=2)
+    stage_bytes(text.encode(), path, force=True, private=True).publish()
+
+
+# What came from the data stays so: a project remembers what was filled, whatever is typed over it afterwards.
+#
+# Every change of a description passes here. Someone who has seen "0 to 89" and writes 90 knows no more about public bounds
+# than before; only a stated reason (`public_because`) makes them public. What is remembered are names of attributes and
+# of parts, no value.
+
+
+def remembered(taken: Mapping[str, tuple[str, ...]], *schemas: Schema) -> Taken:
+    """What was known to come from the data, and what these descriptions say of themselves."""
+    found = {name: set(parts) for name, parts in taken.items()}
+    for schema in schemas:
+        for attribute in schema.attributes:
+            parts = set(attribute.domain.taken) if attribute.domain else set()
+            if attribute.categories is not None and attribute.categories.taken:
+                parts.add(LABELS)
+            if parts:
+                found.setdefault(attribute.name, set()).update(parts)
+    return {name: tuple(sorted(parts)) for name, parts in found.items()}
+
+
+def marked(schema: Schema, before: Schema | None, taken: Mapping[str, tuple[str, ...]]) -> Schema:
+    """The description with every mark that it must have. Labels that were declared `before` stay declared."""
+    known = {attribute.name: attribute for attribute in before.attributes} if before else {}
+    attributes = tuple(
+        _marked(attribute, known.get(attribute.name), taken[attribute.name])
+        if attribute.name in taken
+        else attribute
+        for attribute in schema.attributes
+    )
+    parameters = _choice(schema.parameters, before.parameters if before else None)
+    same = all(new is old for new, old in zip(attributes, schema.attributes, strict=True))
+    if same and parameters == schema.parameters:
+        return schema
+    return schema.model_copy(update={"attributes": attributes, "parameters": parameters})
+
+
+def _choice(now: Parameters | None, before: Parameters | None) -> Parameters | None:
+    """Method, ε and k that came from a comparison. A page that does not speak of them leaves them as they were."""
+    if now is None or before is None or before.source is not Source.DATA:
+        return now or before
+    return now.model_copy(update={"source": Source.DATA})
+
+
+def _marked(attribute: Attribute, before: Attribute | None, taken: tuple[str, ...]) -> Attribute:
+    update: dict[str, Any] = {}
+    if attribute.domain is not None:
+        update["domain"] = _bounds(attribute.domain, taken)
+    if attribute.categories is not None and LABELS in taken:
+        update["categories"] = _labels(attribute.categories, before.categories if before else None)
+    same = all(getattr(attribute, entry) == value for entry, value in update.items())
+    return attribute if same else attribute.model_copy(update=update)
+
+
+def _bounds(domain: Domain, taken: tuple[str, ...]) -> Domain:
+    sides = tuple(side for side in SIDES if side in taken or side in domain.taken)
+    if sides == domain.taken:
+        return domain
+    if len(sides) == 2 and domain.source is not Source.DP:
+        return domain.model_copy(update={"source": Source.DATA, "from_data": None})
+    return domain.model_copy(update={"from_data": sides})
+
+
+def _labels(categories: Categories, before: Categories | None) -> Categories:
+    declared = set(before.labels or ()) - set(before.taken) if before else set()
+    labels = categories.labels or ()
+    found = tuple(label for label in labels if label in categories.taken or label not in declared)
+    if len(found) == len(labels):  # all, or a taxonomy in their place
+        return categories.model_copy(update={"source": Source.DATA, "from_data": None})
+    return categories.model_copy(update={"source": Source.DECLARED, "from_data": found or None})

@@ -25,7 +25,7 @@ from coterie.table.columns import cells
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class ChoicePromise:
     recipe: Method
     guarantee: Guarantee
     k: int
@@ -44,7 +44,7 @@ class Promised:
         return f"A ledger counts {loss}{where}."
 
 
-def promised(choice: Choice, schema: Schema, records: int) -> Promised:
+def promised(choice: Choice, schema: Schema, records: int) -> ChoicePromise:
     """As `protect` settles it for a release with secure noise. Raises the sentence that `protect` would."""
     recipe = get_method(choice.method).grouped(choice.grouping)
     budget = Budget.of(choice.epsilon or None, schema, recipe)
@@ -65,7 +65,7 @@ def promised(choice: Choice, schema: Schema, records: int) -> Promised:
     warnings = (
         () if cost is None else release_warnings(recipe, cost, budget.shares, labelled, records, k, guarantee)
     )
-    return Promised(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
+    return ChoicePromise(recipe, guarantee, k, budget, cost, odds_in_words(guarantee), warnings)
 
 
 def usable_records(project: Project) -> int:

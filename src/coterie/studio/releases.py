@@ -11,17 +11,131 @@ releases instead of ε, so that there is one road, and one place where it can be
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from coterie.errors import CoterieError, ParameterError
-from coterie.publication.ledger import Ledger, without_credentials
+from coterie.errors import CoterieError, DataError, LedgerError, ParameterError
+from coterie.publication.ledger import Entry, Ledger, ReleaseState, without_credentials
+from coterie.publication.protect import protect
 from coterie.publication.publishing import Destination, publish_charged
-from coterie.studio.drawing import Progress, book_of, draw, never
-from coterie.studio.outcome import settle
-from coterie.studio.plan import Plan, made_from, read_plan, write_plan
-from coterie.studio.planning import Asked, inputs, plan_of, purpose
-from coterie.studio.project import Project
+from coterie.publication.release import Release
+from coterie.studio.jobs import in_words, time_left
+from coterie.studio.planning import JOURNAL, ReleaseForm, ReleasePlan, made_from, plan_of
+from coterie.studio.project import PastRelease, Project
+from coterie.table.hidden_files import put_file
+
+
+@dataclass(slots=True)
+class DrawProgress:
+    thread: threading.Thread | None = None
+    attributes: int = 1
+    done: int = 0
+    words: str = "Beginning"
+    started: float = field(default_factory=time.monotonic)
+
+    def shown(self) -> dict[str, Any]:
+        """As a job is shown, so that the same script follows it."""
+        # How long rows and files take, nobody can say: better no number than a wrong one.
+        share = self.done / (self.attributes + 1) if 0 < self.done < self.attributes else None
+        told = {"kind": "release", "state": "running", "share": share, "words": self.words}
+        return {**told, **time_left(self.started, share)}
+
+
+def draw(project: Project, plan: ReleasePlan, destination: Destination, progress: DrawProgress) -> None:
+    """Reads the table, protects it, charges it and writes the files; tells how far it is."""
+    schema = project.schema()
+
+    def protected(what: str, done: float, total: float) -> None:
+        progress.done += 1
+        progress.words = f"Drawing noise: {progress.done} of {progress.attributes} attributes"
+        if progress.done == progress.attributes:
+            progress.words = "Putting the rows together and writing the files"
+
+    def make() -> Release:
+        progress.words = "Reading the table"
+        table = project.typed_table()
+        if made_from(Project(project.folder)) != plan.made_from:
+            raise DataError("The table or its description was changed meanwhile.", "Plan the release again.")
+        progress.words = "Grouping the records"
+        return protect(table, schema, **plan.choice.settings, progress=protected)
+
+    book = plan.book(project)
+    if plan.ledger is None and not book.exists():
+        _make_journal(book)
+    with Ledger.open(book) as ledger:
+        publish_charged(make, destination, ledger, plan.purpose(schema, destination.shown))
+
+
+def never() -> Release:
+    raise LedgerError("This release was charged before; its noise is not drawn again.", "See the ledger.")
+
+
+def _make_journal(book: Path) -> None:
+    """Whole or not at all: a journal that is there has its account, whenever the studio was killed."""
+    new = book.with_name("journal.new")
+    for left in (new, new.with_name(f"{new.name}-journal")):
+        left.unlink(missing_ok=True)
+    Ledger.add_population(new, JOURNAL, 10**300)
+    put_file(new, book)
+
+
+_LOST = (
+    "Somebody may have seen them, so the charge stays. A further release needs a new plan, and spends again."
+)
+
+
+def settle(project: Project, plan: ReleasePlan) -> ReleasePlan:
+    """Opening the ledger finishes what was charged, and gives back what was not."""
+    entry, message = _entry(project, plan)
+    if entry is None or entry.state is ReleaseState.ABANDONED:
+        plan = plan.ended(
+            "nothing",
+            plan.problem or "The studio was stopped before anything was published.",
+            plan.advice or "Begin anew when you like.",
+        )
+    elif entry.state is ReleaseState.RELEASED:
+        _record(project, plan, entry)
+        plan = plan.ended("done")
+    elif entry.state is ReleaseState.LOST:
+        plan = plan.ended("lost", message or "The release is charged, but its files are gone.", _LOST)
+    else:
+        words = message or plan.problem or "The release is charged, but not all of it is in place."
+        plan = plan.ended("waiting", words, "Finishing it costs nothing and draws no noise.")
+    plan.write(project)
+    return plan
+
+
+def _entry(project: Project, plan: ReleasePlan) -> tuple[Entry | None, str]:
+    """The plan's own entry, after the ledger has settled what dead processes left; and what it says about it."""
+    book = plan.book(project)
+    if plan.ledger is None and not book.exists():
+        return None, ""
+    with Ledger.open(book) as ledger:
+        for entry in ledger.book().releases(fingerprint=plan.fingerprint):
+            said = (told.message for told in ledger.recovered if told.entry.release == entry.release)
+            return entry, next(said, "")
+    return None, ""
+
+
+def _record(project: Project, plan: ReleasePlan, entry: Entry) -> None:
+    current = Project(project.folder)
+    if any(released.plan == plan.id for released in current.state.released):
+        return
+    promise = plan.draft.guarantee
+    released = PastRelease.model_validate(
+        {
+            **plan.model_dump(include={*PastRelease.model_fields}),
+            "plan": plan.id,
+            "at": entry.changed_at,
+            "cost": plan.cost or "none",
+            "status": promise.status,
+            "label": promise.label,
+        }
+    )
+    current.change(released=(*current.state.released, released))
+
 
 _UNDER_WAY = ParameterError(
     "A release of this project is under way or not settled yet.", "See what became of it first."
@@ -31,24 +145,24 @@ _UNDER_WAY = ParameterError(
 class Releases:
     def __init__(self) -> None:
         self._locks: dict[str, threading.Lock] = {}
-        self._running: dict[str, Progress] = {}
+        self._running: dict[str, DrawProgress] = {}
         self._addresses: dict[str, str] = {}  # of databases, with their passwords: in memory only
 
-    def plan(self, project: Project, asked: Asked) -> Plan:
+    def plan(self, project: Project, asked: ReleaseForm) -> ReleasePlan:
         """A new plan takes the place of one that was never begun, whose confirmation page is then worth nothing."""
         plan = plan_of(project, asked)
         with self._lock(project):
-            old = read_plan(project)
+            old = ReleasePlan.read(project)
             if old is not None and old.state in ("begun", "waiting"):
                 raise _UNDER_WAY
-            write_plan(project, plan)
+            plan.write(project)
         self._addresses[plan.id] = asked.address
         return plan
 
     def begin(self, project: Project, identity: str) -> None:
         """Draw the noise of this plan, once. Asked again for the same plan, do nothing."""
         with self._lock(project):
-            plan = read_plan(project)
+            plan = ReleasePlan.read(project)
             if plan is None or plan.id != identity:
                 raise ParameterError(
                     "This confirmation belongs to an older plan; nothing was released by it.",
@@ -61,27 +175,30 @@ class Releases:
                     "The table, its description or the method was changed since this plan was made; nothing was released.",
                     "Plan the release again.",
                 )
-            destination = self._destination(project, plan)
-            write_plan(project, plan.ended("begun"))
-            progress = Progress(attributes=len(project.schema().protected))
+            destination = plan.destination(project, self._addresses.get(plan.id))
+            plan.ended("begun").write(project)
+            progress = DrawProgress(attributes=len(project.schema().protected))
             self._running[project.id] = progress
             progress.thread = threading.Thread(
                 target=self._run, args=(project, plan, destination, progress), name=f"release {project.id}"
             )
             progress.thread.start()
 
-    def look(self, project: Project) -> tuple[Plan | None, Progress | None]:
-        """The project's last plan, settled if nobody works on it any more."""
+    def look(self, project: Project) -> tuple[ReleasePlan | None, DrawProgress | None, CoterieError | None]:
+        """The project's last plan, settled if nobody works on it any more, or what keeps it from being settled."""
         with self._lock(project):
-            plan, progress = read_plan(project), self._running.get(project.id)
-            if plan is not None and plan.state == "begun" and progress is None:
-                plan = settle(project, plan)
-            return plan, progress
+            plan, progress = ReleasePlan.read(project), self._running.get(project.id)
+            if plan is None or plan.state != "begun" or progress is not None:
+                return plan, progress, None
+            try:
+                return settle(project, plan), None, None
+            except CoterieError as unsettled:
+                return plan, None, unsettled
 
     def finish(self, project: Project, address: str = "") -> None:
         """Put in place what is charged already. Charges nothing, draws nothing."""
         with self._lock(project):
-            plan = read_plan(project)
+            plan = ReleasePlan.read(project)
             if plan is None or plan.state != "waiting" or project.id in self._running:
                 return
             if address:
@@ -91,18 +208,15 @@ class Releases:
             plan = settle(project, plan)
             if plan.state != "waiting" or plan.table is None:
                 return
-            destination = self._destination(project, plan)
-            with Ledger.open(book_of(project, plan)) as ledger:
-                publish_charged(
-                    never, destination, ledger, purpose(plan, project.schema(), destination.shown)
-                )
+            destination = plan.destination(project, self._addresses.get(plan.id))
+            with Ledger.open(plan.book(project)) as ledger:
+                purpose = plan.purpose(project.schema(), destination.shown)
+                publish_charged(never, destination, ledger, purpose)
             settle(project, plan)
 
     def forgettable(self, project: Project) -> None:
         """Refuse to forget a project whose release is not settled."""
-        with suppress(CoterieError):
-            self.look(project)
-        plan = read_plan(project)
+        plan, _, _ = self.look(project)
         if plan is not None and plan.state in ("begun", "waiting"):
             raise _UNDER_WAY
 
@@ -115,33 +229,18 @@ class Releases:
     def _lock(self, project: Project) -> threading.Lock:
         return self._locks.setdefault(project.id, threading.Lock())
 
-    def _run(self, project: Project, plan: Plan, destination: Destination, progress: Progress) -> None:
+    def _run(
+        self, project: Project, plan: ReleasePlan, destination: Destination, progress: DrawProgress
+    ) -> None:
         problem = advice = ""
         try:
             draw(project, plan, destination, progress)
-        except CoterieError as error:
-            problem, advice = error.located, error.advice
         except Exception as error:
-            # An exception's own text may hold data values: name its kind only.
-            problem = f"Something went wrong inside Coterie ({type(error).__name__})."
-            advice = "This is a bug: please report what you did."
+            problem, advice = in_words(error)
         with self._lock(project):
             try:
                 settle(project, plan.ended("begun", problem, advice))
             except CoterieError:  # the next look at the page tries again, and says what is wrong
-                write_plan(project, plan.ended("begun", problem, advice))
+                plan.ended("begun", problem, advice).write(project)
             finally:
                 del self._running[project.id]
-
-    def _destination(self, project: Project, plan: Plan) -> Destination:
-        data = plan.data
-        if plan.table is not None:
-            data = self._addresses.get(plan.id, plan.data)
-        return Destination(
-            data=data,
-            table=plan.table,
-            certificate=Path(plan.certificate),
-            internal=Path(plan.internal) if plan.internal else None,
-            key=Path(plan.key) if plan.key else None,
-            inputs=inputs(project),
-        )

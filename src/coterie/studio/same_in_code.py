@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from coterie.studio.plan import Plan
-from coterie.studio.project import Choice, Project, Released
+from coterie.studio.planning import ReleasePlan
+from coterie.studio.project import Choice, PastRelease, Project
 from coterie.studio.sampling import RUNS, SEED
 
 SHOWN = 20  # rows of a first look
@@ -44,6 +44,11 @@ def arguments(choice: Choice) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in given.items())
 
 
+def ways(command: str, python: list[str]) -> list[tuple[str, str]]:
+    """For `m.equivalent` of the templates."""
+    return [("Command", command), ("Python", "\n".join(["import coterie", "", *python]))]
+
+
 def reading_lines(project: Project) -> list[str]:
     """Python that reads the table and its description as the command does."""
     source, named = source_of(project)
@@ -63,13 +68,11 @@ def loading_lines(project: Project) -> list[tuple[str, str]]:
     source, named = source_of(project)
     command = wrapped(["coterie", "schema", "draft", source, *named, "--output", "schema.yaml"])
     python = [
-        "import coterie",
-        "",
         f"table = coterie.read_table({source!r}{given_options(named)})",
         f"print(table.num_rows, table.num_columns, table.slice(0, {SHOWN}))",
         f"print(coterie.Schema.draft({source!r}{given_options(named)}).text)",
     ]
-    return [("Command", command), ("Python", "\n".join(python))]
+    return ways(command, python)
 
 
 def wrapped(words: list[str]) -> str:
@@ -83,18 +86,19 @@ def wrapped(words: list[str]) -> str:
 
 
 def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
-    """The release of this choice, for `m.equivalent`."""
-    source, named = source_of(project)
-    words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
     python = [
-        "import coterie",
-        "",
         *reading_lines(project),
         f"release = coterie.protect(table, schema, {arguments(choice)})",
         "print(release.guarantee.status, release.guarantee.label)",
     ]
-    command = wrapped([*words, *choice_options(choice), "--output", "released.csv"])
-    return [("Command", command), ("Python", "\n".join(python))]
+    return ways(wrapped([*protect_words(project, choice), "--output", "released.csv"]), python)
+
+
+def protect_words(project: Project, choice: Choice) -> list[str]:
+    """`coterie protect` with this choice; where to, and with which noise, comes behind."""
+    source, named = source_of(project)
+    words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
+    return [*words, *choice_options(choice)]
 
 
 # The preview and the comparison as commands and Python lines.
@@ -103,11 +107,18 @@ def protect_lines(project: Project, choice: Choice) -> list[tuple[str, str]]:
 def preview_lines(project: Project, choice: Choice, rows: int) -> list[tuple[str, str]]:
     """The command looks at all rows; Python also at the very sample of the page."""
     source, named = source_of(project)
-    schema = ["--schema", str(project.schema_path)]
     unshuffled = choice.model_copy(update={"shuffle": False})
-    made = ["coterie", "protect", source, *named, *schema, *choice_options(unshuffled)]
-    evaluated = ["coterie", "evaluate", source, "preview.parquet", *named, *schema]
-    command = wrapped([*made, "--seed", str(SEED), "--output", "preview.parquet"]) + "\n" + wrapped(evaluated)
+    made = [*protect_words(project, unshuffled), "--seed", str(SEED), "--output", "preview.parquet"]
+    evaluated = [
+        "coterie",
+        "evaluate",
+        source,
+        "preview.parquet",
+        *named,
+        "--schema",
+        str(project.schema_path),
+    ]
+    command = wrapped(made) + "\n" + wrapped(evaluated)
     python = [
         "import coterie",
         "from coterie.studio.sampling import sample_rows",
@@ -165,8 +176,8 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
     if made["control"]:
         call.append(f"control={made['control']!r}")
     if entry is None:
-        preview = ["coterie", "protect", source, *named, *described, *choice_options(choice)]
-        commands.append(wrapped([*preview, "--seed", str(SEED), "--output", PREVIEW]))
+        preview = [*protect_words(project, choice), "--seed", str(SEED), "--output", PREVIEW]
+        commands.append(wrapped(preview))
         released = PREVIEW
         lines.insert(1, "from coterie.studio.sampling import sample_rows")
         lines.append(f"table = sample_rows(table, {made['rows']})")
@@ -191,26 +202,11 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
 # The release of a plan as a command and as Python lines: what runs is the same, and so is what comes out.
 
 
-def release_command(project: Project, plan: Plan | Released) -> str:
+def release_ways(project: Project, plan: ReleasePlan | PastRelease) -> list[tuple[str, str]]:
     source, named = source_of(project)
-    words = ["coterie", "protect", source, *named, "--schema", str(project.schema_path)]
-    words += choice_options(plan.choice)
-    words += ["--output", plan.data]
+    words = [*protect_words(project, plan.choice), "--output", plan.data]
     if plan.table:
         words += ["--output-table", plan.table, "--certificate", plan.certificate]
-    for option, value in (
-        ("--internal", plan.internal),
-        ("--sign", plan.key),
-        ("--ledger", plan.ledger),
-        ("--population", plan.population),
-    ):
-        if value:
-            words += [option, value]
-    return wrapped(words)
-
-
-def release_python(project: Project, plan: Plan | Released) -> str:
-    source, named = source_of(project)
     places = {
         "output_table": plan.table,
         "certificate": plan.certificate,
@@ -219,23 +215,22 @@ def release_python(project: Project, plan: Plan | Released) -> str:
         "ledger": plan.ledger,
         "population": plan.population,
     }
-    given = [f"    {name}={value!r}," for name, value in places.items() if value]
-    return "\n".join(
-        [
-            "import coterie",
-            "",
-            "written = coterie.publish(",
-            f"    {source!r},",
-            f"    {str(project.schema_path)!r},",
-            f"    {plan.data!r},",
-            f"    {arguments(plan.choice)}{given_options(named)},",
-            *given,
-            ")",
-            "print(written)",
-        ]
-    )
+    given = {name: value for name, value in places.items() if value}
+    for name in ("internal", "sign", "ledger", "population"):
+        words += [f"--{name}", given[name]] if name in given else []
+    python = [
+        "written = coterie.publish(",
+        f"    {source!r},",
+        f"    {str(project.schema_path)!r},",
+        f"    {plan.data!r},",
+        f"    {arguments(plan.choice)}{given_options(named)},",
+        *(f"    {name}={value!r}," for name, value in given.items()),
+        ")",
+        "print(written)",
+    ]
+    return ways(wrapped(words), python)
 
 
-def verify_command(entry: Released) -> str:
+def verify_command(entry: PastRelease) -> str:
     named = ["--table", entry.table] if entry.table else []
     return shlex.join(["coterie", "certificate", "verify", entry.data, entry.certificate, *named])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,26 +14,20 @@ ROWS = 5_000
 RUNS = 3  # of every choice in a comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    table: pa.Table
-    schema: Schema
-    rows: int
-    of: int
-    synthetic: bool  # invented from the public bounds alone
+def drawn_sample(
+    project: Project, rows: int, *, synthetic: bool
+) -> tuple[pa.Table, Schema, dict[str, int | bool]]:
+    """So many rows of the project's table, or as many invented ones that know nothing but the description.
 
-    def told(self) -> dict[str, int | bool]:
-        return {"rows": self.rows, "of": self.of, "synthetic": self.synthetic}
-
-
-def drawn_sample(project: Project, rows: int, *, synthetic: bool = False) -> Sample:
-    """So many rows of the project's table, or as many invented ones that know nothing but the description."""
+    With its schema, and what a page says of it.
+    """
     schema = project.schema()
     assert project.state.loaded is not None
-    rows, of = min(rows, project.state.loaded.rows), project.state.loaded.rows
-    if synthetic:
-        return Sample(synthetic_sample(schema, rows, SEED), sample_schema(schema), rows, of, synthetic)
-    return Sample(sample_rows(project.typed_table(), rows), schema, rows, of, synthetic)
+    of = project.state.loaded.rows
+    told = {"rows": min(rows, of), "of": of, "synthetic": synthetic}
+    if synthetic:  # invented from the public bounds alone
+        return synthetic_sample(schema, min(rows, of), SEED), sample_schema(schema), told
+    return sample_rows(project.typed_table(), rows), schema, told
 
 
 def sample_rows(table: pa.Table, rows: int, seed: int = SEED) -> pa.Table:

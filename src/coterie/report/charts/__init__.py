@@ -3,10 +3,9 @@
     distributions.py  an attribute before (filled) and after (outlined): histogram, bars of labels
     heatmap.py        a triangle of correlations; an error over two settings
     lines.py          lines or dots, one or several panels
-    intervals.py      dots with whiskers, and what each is compared with
-    risk_utility.py   the risk–utility map
+    marks.py          dots with whiskers, and what each is compared with; the risk–utility map
 
-    scale.py          numbers to places, ticks, numbers as people write them
+    scale.py          numbers to places, axes and ticks, numbers as people write them
     svg.py            the shapes all of them are made of
     figure.py         a Figure on a page, as an SVG file, as PNG
     static/           charts.css (both themes), charts.js (tooltips), a font for PNG
@@ -18,17 +17,16 @@ style.
 
 from coterie.report.charts.distributions import histogram, label_bars, side_by_side
 from coterie.report.charts.figure import STATIC, Figure
-from coterie.report.charts.heatmap import Grid, correlation_matrix, heatmap
-from coterie.report.charts.intervals import Interval, intervals
+from coterie.report.charts.heatmap import FieldGrid, correlation_matrix, heatmap
 from coterie.report.charts.lines import Lines, Series, lines
-from coterie.report.charts.risk_utility import RiskPoint, risk_utility_map
+from coterie.report.charts.marks import IntervalRow, RiskPoint, intervals, risk_utility_map
 from coterie.report.charts.scale import number, percent
 
 __all__ = [
     "STATIC",
+    "FieldGrid",
     "Figure",
-    "Grid",
-    "Interval",
+    "IntervalRow",
     "Lines",
     "RiskPoint",
     "Series",

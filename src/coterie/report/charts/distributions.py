@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from coterie.report.charts.figure import BEFORE, NARROW, Drawing, Figure, Panel, after_key, table
-from coterie.report.charts.scale import Scale, date_ticks, date_words, number, percent
-from coterie.report.charts.svg import bottom, box, line, path, room_for, text, text_width, together
+from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
+from coterie.report.charts.scale import Scale, bottom, date_ticks, date_words, number, percent, room_for
+from coterie.report.charts.svg import box, line, path, text, text_width, together
 
 Counts = Sequence[int]
 _TOP, _BASE, _ROW = 42.0, 172.0, 22.0
@@ -22,12 +22,11 @@ def histogram(
     *,
     unit: str = "",
     dates: bool = False,
-    note: str = "",
 ) -> Figure:
     """Counts over shared bins. `edges` has one more entry than the counts; `dates`: edges are days since 1970."""
     title = f"{name} ({unit})" if unit else name
     up = Scale(0, max([1, *before, *(count for counts in after.values() for count in counts)]), _BASE, _TOP)
-    heights = up.whole_ticks(upright=True)
+    heights = [tick for tick in up.ticks(upright=True) if tick[0] == round(tick[0])]  # no half records
     across = Scale(edges[0], edges[-1], room_for(heights), NARROW - 22)
     bins = list(pairwise(edges))
     shown = date_words if dates else number
@@ -41,20 +40,15 @@ def histogram(
     parts += bottom(across, _BASE, "", date_ticks(across) if dates else across.ticks())
     rows = []
     for place, (low, high) in enumerate(bins):
-        counts = [before[place], *(counts[place] for counts in after.values())]
-        between = f"{shown(low)} to {shown(high)}"
-        rows.append((between, *(f"{count:,}" for count in counts)))
-        said = "; ".join(f"{key}: {count:,}" for key, count in zip(("before", *after), counts, strict=True))
-        width = across.at(high) - across.at(low)
-        parts.append(box(across.at(low), _TOP, width, _BASE - _TOP, "hit", f"{between}\n{said}"))
-    caption = f"{title}: records before and after, in {len(before)} equal bins.{f' {note}' if note else ''}"
+        row, said = _row(f"{shown(low)} to {shown(high)}", place, before, after)
+        rows.append(row)
+        parts.append(box(across.at(low), _TOP, across.at(high) - across.at(low), _BASE - _TOP, "hit", said))
+    caption = f"{title}: records before and after, in {len(before)} equal bins."
     drawing = Drawing(NARROW, _BASE + 24, together(parts))
     return _figure(f"Histogram of {title} before and after", title, drawing, caption, after, rows)
 
 
-def label_bars(
-    name: str, labels: Sequence[str], before: Counts, after: Mapping[str, Counts], *, note: str = ""
-) -> Figure:
+def label_bars(name: str, labels: Sequence[str], before: Counts, after: Mapping[str, Counts]) -> Figure:
     """How often each label occurs, in the order given, from the top."""
     shares = [_share_words(place, before, after) for place in range(len(labels))]
     right = max((text_width(words) for words in shares), default=0.0) + 12
@@ -66,17 +60,16 @@ def label_bars(
     rows = []
     for place, label in enumerate(labels):
         y = top + place * _ROW
-        counts = [before[place], *(counts[place] for counts in after.values())]
-        rows.append((label, *(f"{count:,}" for count in counts)))
-        said = "; ".join(f"{key}: {count:,}" for key, count in zip(("before", *after), counts, strict=True))
+        row, said = _row(label, place, before, after)
+        rows.append(row)
         parts.append(text(room - 8, y + 15, label, anchor="end", width=room - 8))
         parts.append(box(room, y + 4, across.at(before[place]) - room, _ROW - 8, "before"))
-        for look, count in enumerate(counts[1:]):
-            at = across.at(count)
+        for look, counts in enumerate(after.values()):
+            at = across.at(counts[place])
             parts.append(line(at, y + 2, at, y + _ROW - 2, f"after-mark a{look % _LOOKS}"))
         parts.append(text(NARROW - 2, y + 15, shares[place], anchor="end", class_="tick"))
-        parts.append(box(0, y, NARROW, _ROW, "hit", f"{label}\n{said}"))
-    caption = f"{name}: records of each label before and after.{f' {note}' if note else ''}"
+        parts.append(box(0, y, NARROW, _ROW, "hit", said))
+    caption = f"{name}: records of each label before and after."
     drawing = Drawing(NARROW, top + _ROW * len(labels) + 6, together(parts))
     return _figure(f"Labels of {name} before and after", name, drawing, caption, after, rows)
 
@@ -90,15 +83,19 @@ def side_by_side(figures: Sequence[Figure], *, caption: str, title: str = "") ->
 
 
 def _figure(
-    label: str,
-    title: str,
-    drawing: Drawing,
-    caption: str,
-    after: Mapping[str, Counts],
-    rows: list[tuple[str, ...]],
+    label: str, title: str, drawing: Drawing, caption: str, after: Iterable[str], rows: list[tuple[str, ...]]
 ) -> Figure:
-    keys = (BEFORE, *(after_key(words, look % _LOOKS) for look, words in enumerate(after)))
-    return Figure((Panel(label, drawing),), caption, (title, "before", *after), table(rows), keys)
+    outline = [(2, 13), (2, 2), (24, 2), (24, 13)]
+    lines = (Key(words, path(outline, f"after a{look % _LOOKS}")) for look, words in enumerate(after))
+    keys = (Key("before", box(2, 2, 22, 10, "before")), *lines)
+    return Figure((FigurePanel(label, drawing),), caption, (title, "before", *after), table(rows), keys)
+
+
+def _row(words: str, place: int, before: Counts, after: Mapping[str, Counts]) -> tuple[tuple[str, ...], str]:
+    """One bin or label: its row of the table, and its tooltip."""
+    counts = {"before": before[place], **{name: found[place] for name, found in after.items()}}
+    said = "; ".join(f"{name}: {count:,}" for name, count in counts.items())
+    return (words, *(f"{count:,}" for count in counts.values())), f"{words}\n{said}"
 
 
 def _outline(

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from coterie.errors import MissingExtra, OutputError
-from coterie.report.charts.svg import Svg, box, element, group, line, mark, path, text, text_width, together
+from coterie.report.charts.svg import Svg, box, element, group, mark, text, text_width, together
 
 STATIC = Path(__file__).parent / "static"
 WIDE, NARROW = 720.0, 350.0
@@ -31,7 +31,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class FigurePanel:
     """`label` says what the picture shows to those who do not see it."""
 
     label: str
@@ -39,9 +39,9 @@ class Panel:
     narrow: Drawing | None = None
 
 
-def adaptive(label: str, draw: Callable[[float], Drawing]) -> Panel:
+def adaptive(label: str, draw: Callable[[float], Drawing]) -> FigurePanel:
     """A panel that is as wide as the page, and one for a phone."""
-    return Panel(label, draw(WIDE), draw(NARROW))
+    return FigurePanel(label, draw(WIDE), draw(NARROW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +57,11 @@ def shape_key(words: str, shape: str, colour: int, *, hollow: bool = False) -> K
     return Key(words, mark(shape, 13, 7, colour, size=0.75, hollow=hollow))
 
 
-def line_key(words: str, look: int, *, shape: str | None = None, dash: int | None = None) -> Key:
-    colour, style = look % 7 + 1, look % 4 if dash is None else dash
-    sign = line(0, 7, 26, 7, f"l{colour} dash{style}")
-    return Key(words, together([sign, mark(shape, 13, 7, colour, size=0.6)] if shape else [sign]), words)
-
-
-BEFORE = Key("before", box(2, 2, 22, 10, "before"))
-
-
-def after_key(words: str, look: int) -> Key:
-    return Key(words, path([(2, 13), (2, 2), (24, 2), (24, 13)], f"after a{look}"))
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """What a page shows. Every cell of `rows` is text, as a reader should see it."""
 
-    panels: tuple[Panel, ...]
+    panels: tuple[FigurePanel, ...]
     caption: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -91,17 +78,11 @@ class Figure:
         return element("figure", together([self._legend(), *parts]), class_="chart")
 
     def _legend(self) -> Svg:
+        size = {"viewBox": "0 0 26 14", "width": "26", "height": "14", "aria_hidden": "true"}
         entries = [
             element(
                 "li",
-                together(
-                    [
-                        element(
-                            "svg", key.sign, viewBox="0 0 26 14", width="26", height="14", aria_hidden="true"
-                        ),
-                        element("span", key.words),
-                    ]
-                ),
+                together([element("svg", key.sign, **size), element("span", key.words)]),
                 data_series=key.series or None,
             )
             for key in self.keys
@@ -110,13 +91,7 @@ class Figure:
 
     def _numbers(self) -> Svg:
         head = together(element("th", words, scope="col") for words in self.headings)
-        rows = (
-            element(
-                "tr",
-                together(element("td", cell, class_="number" if _counts(cell) else None) for cell in row),
-            )
-            for row in self.rows
-        )
+        rows = (element("tr", together(map(_cell, row))) for row in self.rows)
         table = together([element("thead", element("tr", head)), element("tbody", together(rows))])
         inner = element("div", element("table", table), class_="scroll", tabindex="0")
         summary = element("summary", "The numbers of this figure")
@@ -181,20 +156,19 @@ class Figure:
             case ".png":
                 return self.png()
             case ".html":
-                return page(self.title or "Figure", [self]).encode()
+                title = self.title or "Figure"
+                return page(title, element("h1", title) + self.__html__(), style(), class_="alone").encode()
         raise OutputError(
             f"'{name.name}' does not say what kind of picture it is.", "Call it .svg, .png or .html."
         )
 
 
-def page(title: str, figures: Iterable[Figure]) -> str:
-    """Figures as one HTML page that opens offline."""
-    body = together([element("h1", title), *(Svg(figure.__html__()) for figure in figures)])
-    head = element("title", title)
+def page(title: str, body: str, rules: str, *, class_: str = "page") -> str:
+    """One HTML file that opens offline, also where it holds figures."""
     return (
-        '<!doctype html>\n<html lang="en" class="alone"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">{head}'
-        f"<style>{style()}</style></head>\n<body>{body}<script>{script()}</script></body></html>\n"
+        f'<!doctype html>\n<html lang="en" class="{class_}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">{element("title", title)}'
+        f"<style>{rules}</style></head>\n<body>{body}<script>{script()}</script></body></html>\n"
     )
 
 
@@ -205,6 +179,12 @@ def table(rows: Iterable[Sequence[object]]) -> tuple[tuple[str, ...], ...]:
 @cache
 def style() -> str:
     return (STATIC / "charts.css").read_text(encoding="utf-8")
+
+
+@cache
+def page_style() -> str:
+    """What every page of ours needs that is one file: type, tables, both themes, and the figures' own rules."""
+    return (STATIC.parents[1] / "templates" / "page.css").read_text(encoding="utf-8") + style()
 
 
 @cache
@@ -221,7 +201,7 @@ def light_style() -> str:
     return re.sub(r"var\((--[\w-]+)\)", lambda found: values[found[1]], rules)
 
 
-def _on_page(panel: Panel) -> Svg:
+def _on_page(panel: FigurePanel) -> Svg:
     if panel.narrow is None:
         return _picture(panel.usual, panel.label, "panel")
     both = [_picture(panel.usual, panel.label, "wide"), _picture(panel.narrow, panel.label, "narrow")]
@@ -254,5 +234,6 @@ def _in_rows(drawings: Sequence[Drawing]) -> list[list[Drawing]]:
     return rows
 
 
-def _counts(cell: str) -> bool:
-    return bool(cell) and (cell[0].isdigit() or cell[0] in "−–")
+def _cell(words: str) -> Svg:
+    counts = bool(words) and (words[0].isdigit() or words[0] in "−–")
+    return element("td", words, class_="number" if counts else None)

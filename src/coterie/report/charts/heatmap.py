@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from coterie.report.charts.figure import NARROW, Drawing, Figure, Key, Panel, table
+from coterie.report.charts.figure import NARROW, Drawing, Figure, FigurePanel, Key, table
 from coterie.report.charts.scale import number
 from coterie.report.charts.svg import Svg, box, cut, text, text_width, together
 
@@ -53,7 +53,9 @@ def correlation_matrix(
     caption = f"{title}. Orange is negative, purple positive.{f' {note}' if note else ''}"
     rows = table((name, *map(correlation, line)) for name, line in zip(names, values, strict=True))
     key = Key(f"−{reach:.2g} to {reach:.2g}", _ramp("d"))
-    return Figure((Panel(f"{title}: correlation matrix", drawing),), caption, ("", *names), rows, (key,))
+    return Figure(
+        (FigurePanel(f"{title}: correlation matrix", drawing),), caption, ("", *names), rows, (key,)
+    )
 
 
 def correlation(value: float) -> str:
@@ -63,7 +65,7 @@ def correlation(value: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class FieldGrid:
     """A panel of values over rows and columns; NaN where nothing was measured."""
 
     title: str
@@ -73,7 +75,7 @@ class Grid:
 
 
 def heatmap(
-    grids: Sequence[Grid],
+    grids: Sequence[FieldGrid],
     *,
     row: str,
     column: str,
@@ -98,7 +100,7 @@ def heatmap(
     return Figure(tuple(panels), caption, ("", row, column, value), rows, (key,), title)
 
 
-def _grid(grid: Grid, row: str, column: str, value: str, shade: Callable[[float], int]) -> Panel:
+def _grid(grid: FieldGrid, row: str, column: str, value: str, shade: Callable[[float], int]) -> FigurePanel:
     room = min(_NAMES, max(text_width(words) for words in grid.rows)) + 12
     width = min(64.0, (NARROW - room - 6) / len(grid.columns))
     height = 26.0 if width >= _WRITTEN else 22.0
@@ -128,7 +130,9 @@ def _grid(grid: Grid, row: str, column: str, value: str, shade: Callable[[float]
             parts.append(text(middle, end + 16, words, anchor="middle", width=_NAMES, class_="tick"))
     last = room + len(grid.columns) * width
     parts.append(text(last, end + 33, column, anchor="end", width=last - 2, class_="title"))
-    return Panel(f"{grid.title}: {value} over {row} and {column}", Drawing(NARROW, end + 40, together(parts)))
+    return FigurePanel(
+        f"{grid.title}: {value} over {row} and {column}", Drawing(NARROW, end + 40, together(parts))
+    )
 
 
 def _field(

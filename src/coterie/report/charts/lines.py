@@ -10,15 +10,14 @@ from coterie.report.charts.figure import (
     WIDE,
     Drawing,
     Figure,
+    FigurePanel,
     Key,
-    Panel,
     adaptive,
-    line_key,
     shape_key,
     table,
 )
-from coterie.report.charts.scale import chosen_ticks, number, spread
-from coterie.report.charts.svg import LOOKS, bottom, group, left, line, mark, path, room_for, text, together
+from coterie.report.charts.scale import bottom, chosen_ticks, left, number, room_for, spread
+from coterie.report.charts.svg import LOOKS, group, line, mark, path, text, together
 
 Points = Sequence[tuple[float, float]]
 
@@ -43,7 +42,7 @@ class Lines:
     title: str
     series: Sequence[Series]
     y: str = ""  # where panels count different things
-    log_y: bool | None = None
+    log_y: bool = True
 
 
 def lines(
@@ -53,7 +52,6 @@ def lines(
     y: str = "",
     caption: str,
     log_x: bool = True,
-    log_y: bool = True,
     level: tuple[float, str] | None = None,
     ticks: Sequence[float] = (),
     diagonal: bool = False,
@@ -65,14 +63,13 @@ def lines(
     """
 
     def draw(panel: Lines, width: float) -> Drawing:
-        log = log_y if panel.log_y is None else panel.log_y
-        return _draw(panel, width, x, panel.y or y, log_x, log, level, ticks, diagonal)
+        return _draw(panel, width, x, panel.y or y, log_x, level, ticks, diagonal)
 
     if len(panels) == 1:
         only = panels[0]
         drawn = [adaptive(f"{only.title or y} against {x}", lambda width: draw(only, width))]
     else:
-        drawn = [Panel(f"{one.title}: {one.y or y} against {x}", draw(one, NARROW)) for one in panels]
+        drawn = [FigurePanel(f"{one.title}: {one.y or y} against {x}", draw(one, NARROW)) for one in panels]
     keys: dict[str, Key] = {}
     for one in panels:
         for series in one.series:
@@ -94,7 +91,15 @@ def _key(series: Series) -> Key:
     if not series.joined:
         return shape_key(series.name, shape, series.look % 7 + 1)
     alone = len(series.points) == 1 or not series.marked
-    return line_key(series.name, series.look, shape=None if alone else shape, dash=series.dash)
+    colour, dash = _style(series)
+    sign = [line(0, 7, 26, 7, f"l{colour} dash{dash}")]
+    sign += [] if alone else [mark(shape, 13, 7, colour, size=0.6)]
+    return Key(series.name, together(sign), series.name)
+
+
+def _style(series: Series) -> tuple[int, int]:
+    """Colour and dashes."""
+    return series.look % 7 + 1, series.look % 4 if series.dash is None else series.dash
 
 
 def _draw(
@@ -103,7 +108,6 @@ def _draw(
     x: str,
     y: str,
     log_x: bool,
-    log_y: bool,
     level: tuple[float, str] | None,
     ticks: Sequence[float],
     diagonal: bool,
@@ -112,14 +116,14 @@ def _draw(
     base = top + (280.0 if width == WIDE else 200.0)
     heights = [value for one in panel.series for _, value in one.points]
     heights += [value for one in panel.series for band in one.band for value in band]
-    up = spread([*heights, *([level[0]] if level else [])], base, top, log=log_y, zero=not log_y)
+    up = spread([*heights, *([level[0]] if level else [])], base, top, log=panel.log_y, zero=not panel.log_y)
     marks = up.ticks(upright=True)
     start = max(room_for(marks), 30.0)
     over = [place for one in panel.series if len(one.points) > 1 for place, _ in one.points]
     over = over or [place for one in panel.series for place, _ in one.points] or [1.0]
     across = spread(over, start, width - 18, log=log_x)
     parts = [text(2, 13, panel.title, width=width - 4, class_="name")] if panel.title else []
-    parts += left(up, start, f"{y}{', log scale' if log_y else ''}", marks, grid_to=across.end)
+    parts += left(up, start, f"{y}{', log scale' if panel.log_y else ''}", marks, grid_to=across.end)
     named = chosen_ticks(across, sorted(set(ticks))) if ticks else across.ticks()
     parts += bottom(across, base, f"{x}{', log scale' if log_x else ''}", named)
     if level:
@@ -130,7 +134,7 @@ def _draw(
         parts.append(line(across.at(ends[0]), up.at(ends[0]), across.at(ends[1]), up.at(ends[1]), "level"))
     small = 0.5 if width == NARROW else 0.62
     for one in panel.series:
-        colour, dash = one.look % 7 + 1, one.look % 4 if one.dash is None else one.dash
+        colour, dash = _style(one)
         places = [(across.at(a), up.at(b)) for a, b in one.points]
         alone = len(places) == 1 and one.joined
         drawn = []

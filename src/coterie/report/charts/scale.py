@@ -1,14 +1,15 @@
-"""From numbers to places on a page: scales, ticks at 1, 2 and 5 times a power of ten, and numbers as people write them."""
+"""From numbers to places on a page: scales, axes, ticks at 1, 2 and 5 times a power of ten, numbers as people write them."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
-from coterie.report.charts.svg import LINE, text_width
+from coterie.report.charts.svg import LINE, Svg, line, text, text_width
 
 Ticks = list[tuple[float, str]]
 _GAP = 10.0  # pixels between two tick labels
@@ -80,10 +81,6 @@ class Scale:
             if apart(self, found, upright=upright):
                 return found
         return found[:1]
-
-    def whole_ticks(self, *, upright: bool = False) -> Ticks:
-        """For what is counted: no half records on the axis."""
-        return [tick for tick in self.ticks(upright=upright) if tick[0] == round(tick[0])]
 
 
 def spread(
@@ -188,3 +185,36 @@ def date_ticks(scale: Scale) -> Ticks:
             return found
     days = scale.ticks(words=date_words)
     return [(place, words) for place, words in days if place == round(place)] or days
+
+
+# The two axes of a figure: a line, ticks, and what they count.
+
+
+def bottom(scale: Scale, y: float, title: str, ticks: Ticks, *, grid_to: float | None = None) -> list[Svg]:
+    """Numbers below the line at `y`, the title below them."""
+    parts = [] if grid_to is None else [line(scale.at(v), grid_to, scale.at(v), y, "grid") for v, _ in ticks]
+    parts.append(line(scale.start, y, scale.end, y, "axis"))
+    for value, words in ticks:
+        parts.append(line(scale.at(value), y, scale.at(value), y + 4, "axis"))
+        half = text_width(words) / 2  # at the ends, numbers stay in the picture
+        middle = max(min(scale.at(value), scale.end + 18 - half), half + 2)
+        parts.append(text(middle, y + 17, words, anchor="middle", class_="tick"))
+    if title:
+        width = scale.end - scale.start + 40
+        parts.append(text(scale.end, y + 35, title, anchor="end", width=width, class_="title"))
+    return parts
+
+
+def left(scale: Scale, x: float, title: str, ticks: Ticks, *, grid_to: float) -> list[Svg]:
+    """Numbers on the left of the line at `x`; the title stands above it, so that nobody turns their head."""
+    parts = [line(x, scale.at(value), grid_to, scale.at(value), "grid") for value, _ in ticks]
+    parts += [text(x - 7, scale.at(value) + 4, words, anchor="end", class_="tick") for value, words in ticks]
+    if text_width(title) > grid_to - 2:  # what is in parentheses is said by the table, too
+        title = re.sub(r" \([^)]*\)", "", title)
+    parts.append(text(2, min(scale.start, scale.end) - 12, title, width=grid_to - 2, class_="title"))
+    return parts
+
+
+def room_for(ticks: Ticks) -> float:
+    """How much the numbers on the left of an axis take."""
+    return max((text_width(words) for _, words in ticks), default=0.0) + 14

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterable
 from html import escape
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from coterie.report.charts.scale import Scale, Ticks
 
 LETTER = 6.8  # mean width of a letter at the style sheet's 12 px
 _WIDE = "mwMW@%—…"  # about half as wide again: a short label of them would leave its frame
@@ -161,36 +156,3 @@ def mark(
         return element("circle", tip(words), cx=x, cy=y, r=6.0 * size, class_=class_)
     corners = [(x + size * a, y + size * b) for a, b in SHAPES[shape]]
     return path(corners, class_, closed=True, words=words)
-
-
-# The two axes of a figure: a line, ticks, and what they count.
-
-
-def bottom(scale: Scale, y: float, title: str, ticks: Ticks, *, grid_to: float | None = None) -> list[Svg]:
-    """Numbers below the line at `y`, the title below them."""
-    parts = [] if grid_to is None else [line(scale.at(v), grid_to, scale.at(v), y, "grid") for v, _ in ticks]
-    parts.append(line(scale.start, y, scale.end, y, "axis"))
-    for value, words in ticks:
-        parts.append(line(scale.at(value), y, scale.at(value), y + 4, "axis"))
-        half = text_width(words) / 2  # at the ends, numbers stay in the picture
-        middle = max(min(scale.at(value), scale.end + 18 - half), half + 2)
-        parts.append(text(middle, y + 17, words, anchor="middle", class_="tick"))
-    if title:
-        width = scale.end - scale.start + 40
-        parts.append(text(scale.end, y + 35, title, anchor="end", width=width, class_="title"))
-    return parts
-
-
-def left(scale: Scale, x: float, title: str, ticks: Ticks, *, grid_to: float) -> list[Svg]:
-    """Numbers on the left of the line at `x`; the title stands above it, so that nobody turns their head."""
-    parts = [line(x, scale.at(value), grid_to, scale.at(value), "grid") for value, _ in ticks]
-    parts += [text(x - 7, scale.at(value) + 4, words, anchor="end", class_="tick") for value, words in ticks]
-    if text_width(title) > grid_to - 2:  # what is in parentheses is said by the table, too
-        title = re.sub(r" \([^)]*\)", "", title)
-    parts.append(text(2, min(scale.start, scale.end) - 12, title, width=grid_to - 2, class_="title"))
-    return parts
-
-
-def room_for(ticks: Ticks) -> float:
-    """How much the numbers on the left of an axis take."""
-    return max((text_width(words) for _, words in ticks), default=0.0) + 14

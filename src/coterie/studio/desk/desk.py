@@ -7,35 +7,29 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from coterie.errors import CoterieError
-from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Plan, Specification, plan, read_specification, resplit
 from coterie.statistics.planning.by_hand import BY_HAND, moved
 from coterie.statistics.planning.plan import split_text
-from coterie.studio.project import Project, Stale
+from coterie.studio.project import Project, Stale, StoredPart, store
 from coterie.table.hidden_files import FileLock
 
 EVEN = "uniform"
 _MOST_PLANS = 8
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ReleasedStatistics(_Part):
+class ReleasedStatistics(StoredPart):
     id: str  # of what was confirmed: it is recorded once, however often that is asked for
     release: str
     data: str
@@ -55,11 +49,11 @@ class ReleasedStatistics(_Part):
         return self.cost if "=" in self.cost else f"ε = {self.cost}"
 
 
-class OnDesk(_Part):
+class OnDesk(StoredPart):
     version: int = 0
     text: str = ""  # the specification; empty before the first statistic
     rule: str = EVEN  # the allocator that made the split, or "by hand"
-    split: dict[str, str] = {}
+    split: dict[str, str] = Field(default_factory=dict)
     locked: tuple[str, ...] = ()
     released: tuple[ReleasedStatistics, ...] = ()
 
@@ -148,22 +142,17 @@ class Desk:
         self.change(seen, split=_texts(chosen.split), rule=rule, locked=())
 
     def change(self, seen: int | None, **updates: Any) -> None:
-        with self.writing():
+        with FileLock.waited(self.project.folder / "statistics-lock"):
             current = self._read()
             if seen is not None and seen != current.version:
                 self.state = current
                 raise Stale
             changed = {**dict(current), **updates, "version": current.version + 1}
             self.state = OnDesk.model_validate(changed)
-            _write(self.path, self.state.model_dump_json(indent=2))
+            store(self.path, self.state)
             if self.state.text != current.text or not self.specification_path.exists():
-                _write(self.specification_path, self.state.text)
-            _write(self.split_path, split_text(self.split))
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        with FileLock.waited(self.project.folder / "statistics-lock"):
-            yield
+                store(self.specification_path, self.state.text)
+            store(self.split_path, split_text(self.split))
 
     def _read(self) -> OnDesk:
         try:
@@ -204,7 +193,3 @@ def even_plan(specification: Specification) -> Plan:
 
 def _texts(split: Mapping[str, Fraction]) -> dict[str, str]:
     return {name: as_text(budget) for name, budget in split.items()}
-
-
-def _write(path: Path, text: str) -> None:
-    stage_bytes(text.encode(), path, force=True, private=True).publish()

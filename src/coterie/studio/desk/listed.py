@@ -8,9 +8,8 @@ from typing import Any
 
 from coterie.errors import CoterieError
 from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
-from coterie.studio.counts import last_account
-from coterie.studio.desk.equation import words as equation_words
-from coterie.studio.desk.statistic import NUMERIC, expected_text
+from coterie.studio.desk.entries import LISTS, NUMERIC, equation_words, expected_text
+from coterie.studio.ledgers import last_account
 from coterie.studio.project import Project
 
 _MOST_LABELS = 6
@@ -74,37 +73,21 @@ def _word(name: str) -> str:
 # The specification in words: one line per entry, with what the library has to say about it.
 
 
-def listed_statistics(
-    document: Mapping[str, Any], fault: CoterieError | None, notes: Sequence[str]
+def listed(
+    document: Mapping[str, Any], view: str, fault: CoterieError | None, notes: Sequence[str]
 ) -> list[dict[str, Any]]:
+    """`view`: statistic or equation."""
     lines = []
-    for name, entry in (document.get("statistics") or {}).items():
-        lines.append(
-            {
-                "name": name,
-                "words": words(entry),
-                "expected": expected_text(entry.get("expected")).replace("\n", "; "),
-                "weight": entry.get("weight", 1),
-                "tolerance": entry.get("tolerance", ""),
-                "said": said_about(str(name), "Statistic", fault, notes),
-            }
-        )
-    return lines
-
-
-def listed_equations(
-    document: Mapping[str, Any], fault: CoterieError | None, notes: Sequence[str]
-) -> list[dict[str, Any]]:
-    lines = []
-    for name, entry in (document.get("equations") or {}).items():
+    for name, entry in (document.get(LISTS[view]) or {}).items():
         content = entry if isinstance(entry, dict) else {}
         lines.append(
             {
                 "name": name,
-                "words": equation_words(entry),
+                "words": words(entry) if view == "statistic" else equation_words(entry),
+                "expected": expected_text(content.get("expected")).replace("\n", "; "),
                 "weight": content.get("weight", 1),
                 "tolerance": content.get("tolerance", ""),
-                "said": said_about(str(name), "Equation", fault, notes),
+                "said": said_about(str(name), view.capitalize(), fault, notes),
             }
         )
     return lines

@@ -24,9 +24,9 @@ from coterie.statistics.releasing.accounting import loss_of
 from coterie.statistics.releasing.certificate import promise
 from coterie.statistics.releasing.release_store import certificate_path
 from coterie.statistics.specification.specification import Specification
-from coterie.studio.counts import last_account
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
+from coterie.studio.ledgers import last_account
 from coterie.table.hidden_files import FileLock
 
 ENDINGS = (".csv", ".json")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import CoterieError
-from coterie.report.charts import Figure, Interval, intervals
+from coterie.report.charts import Figure, IntervalRow, intervals
 from coterie.schema.exact import as_text
 from coterie.statistics import Plan
 from coterie.statistics.allocators import DEFAULT
@@ -24,6 +24,7 @@ from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
+from coterie.studio.same_in_code import ways
 
 
 def planning(desk: Desk) -> list[tuple[str, str]]:
@@ -36,37 +37,40 @@ def planning(desk: Desk) -> list[tuple[str, str]]:
     else:
         command += [] if rule == DEFAULT else ["--allocator", rule]
         named = "" if rule == DEFAULT else f", {rule!r}"
-    python = f"import coterie\n\nchosen = coterie.statistics.plan({specification!r}{named})\n"
-    python += "for error in chosen.errors:\n    print(error.name, error.mean, error.median, error.p95)"
-    return [("Command", shlex.join(command)), ("Python", python)]
+    python = [
+        f"chosen = coterie.statistics.plan({specification!r}{named})",
+        "for error in chosen.errors:",
+        "    print(error.name, error.mean, error.median, error.p95)",
+    ]
+    return ways(shlex.join(command), python)
 
 
 def releasing(desk: Desk, paying: Paying) -> list[tuple[str, str]]:
     specification, rule = str(desk.specification_path), rule_of(desk)
     command = ["coterie", "stats", "release", specification, "--data", str(desk.data_path())]
     command += ["--output", paying.target]
-    options = ""
-    if rule is None:
-        command += ["--split", str(desk.split_path)]
-        options += f"    split={str(desk.split_path)!r},\n"
-    elif rule != DEFAULT:
-        command += ["--allocator", rule]
-        options += f"    allocator={rule!r},\n"
-    if paying.ledger:
-        command += ["--ledger", paying.ledger]
-        options += f"    ledger={paying.ledger!r},\n"
-    python = (
-        f"import coterie\n\npublished = coterie.statistics.release(\n    {specification!r},\n"
-        f"    {str(desk.data_path())!r},\n    {paying.target!r},\n{options})\n"
-        "print(published.path, published.certificate.guarantee.label)"
-    )
+    options = {
+        "split": str(desk.split_path) if rule is None else None,
+        "allocator": rule if rule != DEFAULT else None,
+        "ledger": paying.ledger,
+    }
+    given = {name: value for name, value in options.items() if value}
+    for name, value in given.items():
+        command += [f"--{name}", value]
+    python = [
+        "published = coterie.statistics.release(",
+        *(f"    {value!r}," for value in (specification, str(desk.data_path()), paying.target)),
+        *(f"    {name}={value!r}," for name, value in given.items()),
+        ")",
+        "print(published.path, published.certificate.guarantee.label)",
+    ]
     verify = ["coterie", "stats", "verify", paying.target, f"{paying.target}.certificate.json"]
     first = ""
     if paying.ledger and paying.lifetime:
         new = ["--population", paying.population, "--lifetime", paying.lifetime]
         new += ["--delta", paying.delta] if paying.delta else []
         first = shlex.join(["coterie", "ledger", "init", paying.ledger, *new]) + "\n"
-    return [("Command", f"{first}{shlex.join(command)}\n{shlex.join(verify)}"), ("Python", python)]
+    return ways(f"{first}{shlex.join(command)}\n{shlex.join(verify)}", python)
 
 
 # Shares and predicted errors, as the page and its script show them. Every number is the library's.
@@ -199,7 +203,7 @@ def figures_of(result: Result) -> list[Figure]:
             families.setdefault(base, []).append(value)
     return [
         intervals(
-            [Interval(_label(value.name), value.value, value.lower, value.upper) for value in values],
+            [IntervalRow(_label(value.name), value.value, value.lower, value.upper) for value in values],
             axis=base,
             caption=f"{base}, as released, with the 95 % interval of each group.",
             first="Group",

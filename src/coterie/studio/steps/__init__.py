@@ -8,7 +8,7 @@ from coterie.studio.project import Project
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StudioStep:
     name: str  # the last part of its address
     title: str
     needs: str  # "", "table", "schema" or "choice": what must be there before it can be used
@@ -25,11 +25,11 @@ class Step:
 
 
 STEPS = (
-    Step("load", "Load", ""),
-    Step("describe", "Describe", "table"),
-    Step("choose", "Choose", "schema"),
-    Step("look", "Look", "choice"),
-    Step("audit", "Audit", "choice"),
-    Step("release", "Release", "choice"),
-    Step("statistics", "Statistics", "schema"),
+    StudioStep("load", "Load", ""),
+    StudioStep("describe", "Describe", "table"),
+    StudioStep("choose", "Choose", "schema"),
+    StudioStep("look", "Look", "choice"),
+    StudioStep("audit", "Audit", "choice"),
+    StudioStep("release", "Release", "choice"),
+    StudioStep("statistics", "Statistics", "schema"),
 )

@@ -5,29 +5,27 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.audit_figure import AREA, attacks_figure
-from coterie.report.charts import Figure, Interval
-from coterie.studio.asking import Opened, Running
+from coterie.report.audit_page import AREA, attacks_figure
+from coterie.report.charts import Figure, IntervalRow
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, Running, download, go, step_page
 from coterie.studio.project import Project
 from coterie.studio.same_in_code import audit_lines
 from coterie.studio.sampling import ROWS
 
 router = APIRouter()
+_USUAL: dict[str, Any] = {"of": 0, "seconds": 60, "known": 0.04, "control": "", "rows": ROWS}
 
 
 @router.get("/p/{project}/audit")
 def audit(project: Opened, jobs: Running, of: Annotated[int | None, Query(ge=0)] = None) -> Response:
     last = jobs.result(project, "audit")
-    asked = dict(last["parameters"]) if last else _usual()
+    asked = dict(last["parameters"]) if last else _USUAL
     if of is not None and of <= len(project.state.released):
-        asked["of"] = of
+        asked = {**asked, "of": of}
     return _shown(project, jobs, {**asked, "known": f"{100 * asked['known']:.12g}"})
 
 
@@ -39,21 +37,14 @@ def start(project: Opened, jobs: Running, form: Form) -> Response:
         typed = {name: form.text(name) for name in ("seconds", "known", "control", "rows")}
         asked = {**typed, "of": int(form.text("of")) if form.text("of").isdigit() else 0}
         return _shown(project, jobs, asked, problem)
-    return RedirectResponse(f"/p/{project.id}/audit", 303)
+    return go(project, "audit")
 
 
 @router.get("/p/{project}/audit/report")
 def report(project: Opened, jobs: Running) -> Response:
     """The page of `coterie audit`, for the steward only."""
     last = jobs.result(project, "audit")
-    path = project.folder / last["found"]["page"] if last else None
-    if path is None or not path.is_file():
-        raise HTTPException(404)
-    return FileResponse(path, filename="audit-DO-NOT-PUBLISH.html", media_type="application/octet-stream")
-
-
-def _usual() -> dict[str, Any]:
-    return {"of": 0, "seconds": 60, "known": 0.04, "control": "", "rows": ROWS}
+    return download(project.folder / last["found"]["page"] if last else None, "audit-DO-NOT-PUBLISH.html")
 
 
 def _parameters(project: Project, form: Sent) -> dict[str, Any]:
@@ -122,7 +113,7 @@ def _stale(project: Project, last: dict[str, Any] | None) -> bool:
 def _figure(findings: list[dict[str, Any]]) -> Figure | None:
     shown = [finding for finding in findings if finding["drawn"] and finding["bar"][0] is not None]
     rows = [
-        Interval(f"{finding['title']}{f' ({AREA})' if finding['area'] else ''}", *finding["bar"])
+        IntervalRow(f"{finding['title']}{f' ({AREA})' if finding['area'] else ''}", *finding["bar"])
         for finding in shown
     ]
     return attacks_figure(rows, [finding["level"] for finding in shown])

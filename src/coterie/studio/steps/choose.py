@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import all_methods, get_method
@@ -17,11 +16,10 @@ from coterie.promise.posterior import DP, odds_in_words
 from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import parse_epsilon
 from coterie.studio import words as sliders
-from coterie.studio.asking import Opened, Running
 from coterie.studio.forms import Form, Sent
-from coterie.studio.pages import page, step_page
+from coterie.studio.pages import Opened, Running, go, page, step_page
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import FIRMNESS, Promised, firmness, promised, usable_records
+from coterie.studio.promise import FIRMNESS, ChoicePromise, firmness, promised, usable_records
 from coterie.studio.same_in_code import protect_lines
 from coterie.studio.steps.look import start as start_looking
 from coterie.studio.words import in_plain_words
@@ -30,7 +28,7 @@ router = APIRouter()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ChoiceForm:
     """The form, as typed."""
 
     method: str = ""
@@ -42,7 +40,7 @@ class Asked:
     clip: bool = True
 
     @classmethod
-    def before(cls, choice: Choice | None, records: int) -> Asked:
+    def before(cls, choice: Choice | None, records: int) -> ChoiceForm:
         """What was saved, or where the sliders begin."""
         if choice is None:
             return cls(k=str(min(10, records)))
@@ -57,7 +55,7 @@ class Asked:
         )
 
     @classmethod
-    def sent(cls, form: Sent) -> Asked:
+    def sent(cls, form: Sent) -> ChoiceForm:
         return cls(
             form.text("method"),
             form.text("epsilon"),
@@ -75,12 +73,7 @@ class Asked:
         k = None if without_k else Sent({"k": [self.k]}).whole("k", "k")
         epsilon = self.epsilon if recipe.adds_noise else ""
         return Choice(
-            method=method,
-            epsilon=epsilon,
-            k=k,
-            grouping=self.grouping,
-            shuffle=self.shuffle,
-            clip=self.clip,
+            method=method, epsilon=epsilon, k=k, grouping=self.grouping, shuffle=self.shuffle, clip=self.clip
         )
 
 
@@ -88,7 +81,7 @@ class Asked:
 class Card:
     method: Method
     words: str
-    promised: Promised | None
+    promised: ChoicePromise | None
     problem: str  # why it is not possible with these settings
 
 
@@ -96,19 +89,19 @@ class Card:
 def choose(project: Opened) -> Response:
     if not project.described:
         return step_page(project, "choose")
-    return _shown(project, Asked.before(project.state.choice, usable_records(project)))
+    return _shown(project, ChoiceForm.before(project.state.choice, usable_records(project)))
 
 
 @router.get("/p/{project}/choose/live")
 def live(project: Opened, request: Request) -> Response:
     """What follows from the form as it stands: cards, summary and commands, for the script to put in place."""
-    asked = Asked.sent(Sent(parse_qs(request.url.query, keep_blank_values=True)))
+    asked = ChoiceForm.sent(Sent(parse_qs(request.url.query, keep_blank_values=True)))
     return page("choose_live.html", project=project, state=project.state, **_content(project, asked))
 
 
 @router.post("/p/{project}/choose")
 def save(project: Opened, jobs: Running, form: Form) -> Response:
-    asked = Asked.sent(form)
+    asked = ChoiceForm.sent(form)
     try:
         if not asked.method:
             raise ParameterError("No method is chosen.", "Choose one of the cards: there is no default.")
@@ -120,9 +113,9 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
     except CoterieError as problem:
         return _shown(project, asked, problem)
     if form.text("then") != "look":
-        return RedirectResponse(f"/p/{project.id}/choose", 303)
+        return go(project, "choose")
     start_looking(project, jobs)
-    return RedirectResponse(f"/p/{project.id}/look", 303)
+    return go(project, "look")
 
 
 def _reasoned(schema: Schema, because: str) -> Schema:
@@ -133,11 +126,11 @@ def _reasoned(schema: Schema, because: str) -> Schema:
     return Schema.load({**schema.to_dict(), "parameters": said})
 
 
-def _shown(project: Project, asked: Asked, problem: CoterieError | None = None) -> Response:
+def _shown(project: Project, asked: ChoiceForm, problem: CoterieError | None = None) -> Response:
     return step_page(project, "choose", problem, **_content(project, asked))
 
 
-def _content(project: Project, asked: Asked) -> dict[str, Any]:
+def _content(project: Project, asked: ChoiceForm) -> dict[str, Any]:
     schema, records = project.schema(), usable_records(project)
     cards = [_card(method, asked, schema, records) for method in all_methods().values()]
     chosen = next((card for card in cards if card.method.name == asked.method), None)
@@ -161,7 +154,7 @@ def _content(project: Project, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _card(method: Method, asked: Asked, schema: Schema, records: int) -> Card:
+def _card(method: Method, asked: ChoiceForm, schema: Schema, records: int) -> Card:
     words = in_plain_words(method)
     try:
         return Card(method, words, promised(asked.choice(method.name), schema, records), "")

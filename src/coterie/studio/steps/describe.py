@@ -1,28 +1,29 @@
-"""Describe: what each column is, what happens to it, and what is public about it."""
+"""Describe: what each column is, what happens to it, and what is public about it; with the files around it."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
-from fastapi import APIRouter, Response
-from starlette.responses import RedirectResponse
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse
 
-from coterie.errors import CoterieError, ParameterError, SchemaError
+from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
+from coterie.publication.staging import stage_bytes
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Order, Outside, Role, Schema, Search
-from coterie.studio.asking import Opened, Running
-from coterie.studio.describing import FACTOR, Row, described, row_of, sent_row, suggest
+from coterie.schema.taxonomy.loading import ADULT_ATTRIBUTES, load_taxonomy
+from coterie.studio.describing import FACTOR, AttributeForm, described, row_of, sent_row, suggest
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.origins import marked, remembered
-from coterie.studio.pages import step_page
-from coterie.studio.project import Project, Stale
-from coterie.studio.steps import description_files
-from coterie.studio.steps.description_files import known_taxonomies, same_lines
+from coterie.studio.pages import Opened, Running, go, step_page, told
+from coterie.studio.project import Project, Stale, marked, remembered
+from coterie.studio.same_in_code import given_options, source_of, ways
 from coterie.table.checked import category_column, same_columns
 
 router = APIRouter()
-router.include_router(description_files.router)
 _CHOICES = {
     "roles": list(Role),
     "types": list(AttributeType),
@@ -42,7 +43,7 @@ def shown(
     project: Project,
     jobs: Jobs,
     problem: CoterieError | None = None,
-    rows: list[Row] | None = None,
+    rows: list[AttributeForm] | None = None,
     wrong: dict[str, SchemaError] | None = None,
     **typed: str,
 ) -> Response:
@@ -103,7 +104,7 @@ def save(project: Opened, jobs: Running, form: Form) -> Response:
         jobs.start(project, "describe", {})
     onward = "choose" if form.text("onward") else "describe"
     place = f"#a{form.text('suggest')}" if form.text("suggest").isdigit() else ""
-    return RedirectResponse(f"/p/{project.id}/{onward}{place}", 303)
+    return go(project, f"{onward}{place}")
 
 
 @router.post("/p/{project}/describe/import")
@@ -120,10 +121,10 @@ def take_in(project: Opened, jobs: Running, form: Form) -> Response:
         project.change(form.version, schema=schema.to_yaml())
     except CoterieError as problem:
         return shown(project, jobs, problem, yaml=text)
-    return RedirectResponse(f"/p/{project.id}/describe", 303)
+    return go(project, "describe")
 
 
-def _all_at_once(form: Sent, rows: list[Row]) -> None:
+def _all_at_once(form: Sent, rows: list[AttributeForm]) -> None:
     """Set one entry of all selected attributes."""
     chosen = [int(place) for place in form.several("selected") if place.isdigit() and int(place) < len(rows)]
     if not chosen:
@@ -135,7 +136,7 @@ def _all_at_once(form: Sent, rows: list[Row]) -> None:
         setattr(rows[place], entry, value)
 
 
-def _wanted(form: Sent, rows: list[Row]) -> list[Row]:
+def _wanted(form: Sent, rows: list[AttributeForm]) -> list[AttributeForm]:
     """The attributes that shall be filled from the data: only those whose button was pressed."""
     pressed = form.text("suggest")
     if pressed == "all":
@@ -143,7 +144,7 @@ def _wanted(form: Sent, rows: list[Row]) -> list[Row]:
     return [rows[int(pressed)]] if pressed.isdigit() and int(pressed) < len(rows) else []
 
 
-def _fill(project: Project, form: Sent, rows: list[Row], wanted: list[Row]) -> None:
+def _fill(project: Project, form: Sent, rows: list[AttributeForm], wanted: list[AttributeForm]) -> None:
     """Each that can be filled is, and marked; the first that cannot be is told."""
     table, problem, filled = project.typed_table(), None, {}
     for row in wanted:
@@ -158,11 +159,11 @@ def _fill(project: Project, form: Sent, rows: list[Row], wanted: list[Row]) -> N
         raise problem
 
 
-def _without_half(row: Row) -> Row:
+def _without_half(row: AttributeForm) -> AttributeForm:
     return replace(row, lower="", upper="") if row.half else row
 
 
-def _mark(project: Project, rows: list[Row]) -> None:
+def _mark(project: Project, rows: list[AttributeForm]) -> None:
     """What the project knows of each row, whatever the form says."""
     schema = project.schema()
     taken = remembered(project.state.taken, schema)
@@ -193,3 +194,64 @@ def _summary(wrong: dict[str, SchemaError]) -> SchemaError:
     return SchemaError(
         f"{len(wrong)} attributes are not right yet; nothing was saved.", "See the sentence at each of them."
     )
+
+
+_FOLDER = "taxonomies"
+_LARGEST = 20_000_000
+
+
+@router.get("/p/{project}/schema.yaml")
+def schema_file(project: Opened) -> Response:
+    """The file that the command reads; taxonomies are named by their full path, so that it works in any folder."""
+    content = project.schema().to_dict()
+    for entries in content["attributes"].values():
+        named = (entries.get("categories") or {}).get("taxonomy")
+        if named and not named.startswith("adult:"):
+            entries["categories"]["taxonomy"] = str((project.folder / named).resolve())
+    text = Schema.load(content).to_yaml()
+    headers = {"Content-Disposition": 'attachment; filename="schema.yaml"'}
+    return Response(text, media_type="application/yaml", headers=headers)
+
+
+@router.post("/p/{project}/describe/taxonomy")
+async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str, Query()]) -> Response:
+    """The body is the file. It is kept only if it can be read as a taxonomy."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LARGEST:
+            return told(DataError("The taxonomy is larger than 20 MB.", "Give its path instead."), 413)
+    place = project.folder / _FOLDER / Path(name).name
+    place.parent.mkdir(exist_ok=True, mode=0o700)
+    hidden = place.with_name(f".new.{place.name}")
+    try:
+        stage_bytes(body, hidden, force=True, private=True).publish()
+        leaves = len(load_taxonomy(hidden).categories)
+        hidden.replace(place)
+    except CoterieError as error:
+        hidden.unlink(missing_ok=True)
+        return told(error, 400)
+    return JSONResponse({"taxonomy": f"{_FOLDER}/{place.name}", "labels": leaves})
+
+
+def known_taxonomies(project: Project) -> list[str]:
+    own = sorted(f"{_FOLDER}/{path.name}" for path in (project.folder / _FOLDER).glob("[!.]*"))
+    return [*own, *(f"adult:{name}" for name in ADULT_ATTRIBUTES)]
+
+
+def same_lines(project: Project) -> list[tuple[str, str]]:
+    """The description as commands and as Python."""
+    source, options = source_of(project)
+    given, schema = given_options(options), str(project.schema_path)
+    command = [
+        "# A first draft of the same file, with what is public left open:",
+        shlex.join(["coterie", "schema", "draft", source, *options, "--output", "schema.yaml"]),
+        "# Whether the description of this page is complete:",
+        shlex.join(["coterie", "schema", "check", schema]),
+    ]
+    python = [
+        f"draft = coterie.Schema.draft({source!r}{given})",
+        f"schema = coterie.Schema.load({schema!r})",
+        f"table = coterie.read_table({source!r}{given}, schema=schema)",
+    ]
+    return ways("\n".join(command), python)

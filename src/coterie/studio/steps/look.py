@@ -1,24 +1,31 @@
-"""Look: what the chosen release does to the data, on a declared sample with seeded noise; never for publication."""
+"""Look: what the chosen release does to the data, and what others would do, on a declared sample with seeded noise.
+
+Never for publication.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Response
-from starlette.responses import RedirectResponse
 
+from coterie.comparison.grid import Cell, make_grid
+from coterie.comparison.results import promise
 from coterie.errors import CoterieError, ParameterError
-from coterie.report.charts import Figure, correlation_matrix, histogram, label_bars, side_by_side
+from coterie.methods import all_methods, get_method
+from coterie.report import charts
+from coterie.report.figures import GROUP_SIZE, Counted, attribute_figure
+from coterie.report.ranking import MEAN_LEVEL, UNITS
 from coterie.schema.attributes import Parameters, Source
-from coterie.studio import comparing
+from coterie.schema.exact import as_text, parse_epsilon
 from coterie.studio import words as sliders
-from coterie.studio.asking import Opened, Running
 from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs, key_of
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, Running, go, step_page
 from coterie.studio.project import Choice, Project
-from coterie.studio.promise import Promised, promised, usable_records
-from coterie.studio.same_in_code import preview_lines
+from coterie.studio.promise import ChoicePromise, firmness, promised, usable_records
+from coterie.studio.same_in_code import comparison_lines, preview_lines
 from coterie.studio.sampling import ROWS
 
 router = APIRouter()
@@ -40,7 +47,8 @@ def look_again(project: Opened, jobs: Running, form: Form) -> Response:
     if project.state.choice is None or project.state.loaded is None:
         return step_page(project, "look")
     try:
-        choice = _changed(project.state.choice, form)
+        typed = {"epsilon": form.text("epsilon", project.state.choice.epsilon), "k": form.whole("k", "k")}
+        choice = project.state.choice.model_copy(update=typed)
         rows = form.whole("rows", "The size of the sample") or ROWS
         found = promised(choice, project.schema(), usable_records(project))
         if choice.k is not None and found.k > rows:
@@ -51,13 +59,13 @@ def look_again(project: Opened, jobs: Running, form: Form) -> Response:
     except CoterieError as problem:
         return _shown(project, jobs, problem, form)
     start(project, jobs, rows, synthetic=form.text("on") == "invented")
-    return RedirectResponse(f"/p/{project.id}/look", 303)
+    return go(project, "look")
 
 
 @router.get("/p/{project}/compare")
 def comparison(project: Opened) -> Response:
     """Where cancelling a comparison leads."""
-    return RedirectResponse(f"/p/{project.id}/look#comparison", 303)
+    return go(project, "look#comparison")
 
 
 @router.post("/p/{project}/compare")
@@ -65,7 +73,7 @@ def compare(project: Opened, jobs: Running, form: Form) -> Response:
     if project.state.choice is None or project.state.loaded is None:
         return step_page(project, "look")
     try:
-        jobs.start(project, "compare", comparing.parameters(project, form))
+        jobs.start(project, "compare", _asked(project, form))
     except CoterieError as problem:
         return _shown(project, jobs, problem, compared=form)
     return comparison(project)
@@ -75,7 +83,7 @@ def compare(project: Opened, jobs: Running, form: Form) -> Response:
 def use(project: Opened, jobs: Running, form: Form) -> Response:
     """One line of the comparison becomes the project's choice, and is looked at."""
     try:
-        choice = comparing.line_as_choice(form)
+        choice = _line_as_choice(form)
         schema, result, said = project.schema(), jobs.result(project, "compare"), None
         promised(choice, schema, usable_records(project))
         if result is None or not result["found"]["synthetic"]:  # invented rows show nothing of the data
@@ -84,7 +92,7 @@ def use(project: Opened, jobs: Running, form: Form) -> Response:
     except CoterieError as problem:
         return _shown(project, jobs, problem)
     start(project, jobs)
-    return RedirectResponse(f"/p/{project.id}/look", 303)
+    return go(project, "look")
 
 
 def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: bool = False) -> None:
@@ -100,11 +108,6 @@ def start(project: Project, jobs: Jobs, rows: int | None = None, *, synthetic: b
     jobs.start(project, "look", {"choice": choice.model_dump(), "rows": rows, "synthetic": synthetic})
     if makes_room and other is not None:
         jobs.start(project, "compare", other.parameters)
-
-
-def _changed(choice: Choice, form: Sent) -> Choice:
-    epsilon = form.text("epsilon", choice.epsilon)
-    return choice.model_copy(update={"epsilon": epsilon, "k": form.whole("k", "k")})
 
 
 def _shown(
@@ -125,7 +128,7 @@ def _shown(
         "rows": last.get("rows", min(ROWS, state.loaded.rows)),
         "synthetic": last.get("synthetic", False),
     }
-    found: Promised | None = None
+    found: ChoicePromise | None = None
     try:
         found = promised(choice, project.schema(), usable_records(project))
     except CoterieError as error:  # the table or its description changed since the choice
@@ -153,28 +156,20 @@ def _shown(
         attributes=_attributes(result["found"]["attributes"]) if result else None,
         correlations=_correlations(result["found"]["correlation"]) if result else [],
         ways=preview_lines(project, choice, now["rows"]),
-        **comparing.content(project, jobs, compared),
+        **_comparison(project, jobs, compared),
     )
 
 
-def _attributes(counted: list[dict[str, Any]]) -> Figure:
-    return side_by_side([_attribute(one) for one in counted], caption="Records, in equal bins or by label.")
+def _attributes(stored: list[dict[str, Any]]) -> charts.Figure:
+    drawn = []
+    for one in stored:
+        known = {name: one[name] for name in ("labels", "edges", "unit", "dates") if name in one}
+        found = Counted(one["name"], one["before"], [one["after"]], **known)
+        drawn.append(attribute_figure(found, ["after"]))
+    return charts.side_by_side(drawn, caption="Records, in equal bins or by label.")
 
 
-def _attribute(one: dict[str, Any]) -> Figure:
-    if one["kind"] == "labels":
-        return label_bars(one["name"], one["labels"], one["before"], {"after": one["after"]})
-    return histogram(
-        one["name"],
-        one["edges"],
-        one["before"],
-        {"after": one["after"]},
-        unit=one["unit"],
-        dates=one["dates"],
-    )
-
-
-def _correlations(found: dict[str, Any] | None) -> list[Figure]:
+def _correlations(found: dict[str, Any] | None) -> list[charts.Figure]:
     if found is None:
         return []
     names, before, after = found["names"], found["before"], found["after"]
@@ -184,9 +179,9 @@ def _correlations(found: dict[str, Any] | None) -> list[Figure]:
     left_out = f" {found['left_out']} more attributes are left out." if found["left_out"] else ""
     reach = max(0.1, *(abs(value) for line in change for value in line))
     return [
-        correlation_matrix("Correlation before", names, before, note=left_out.strip()),
-        correlation_matrix("Correlation after", names, after, note=left_out.strip()),
-        correlation_matrix(
+        charts.correlation_matrix("Correlation before", names, before, note=left_out.strip()),
+        charts.correlation_matrix("Correlation after", names, after, note=left_out.strip()),
+        charts.correlation_matrix(
             "Change of the correlation",
             names,
             change,
@@ -194,3 +189,144 @@ def _correlations(found: dict[str, Any] | None) -> list[Figure]:
             note=f"After minus before: 0 is best. The darkest colour is a change of {reach:.2f}.",
         ),
     ]
+
+
+_OTHERS = 3  # methods beside the chosen one, unless the user ticks others
+_KS = (5, 10, 20, 50, 100, 200)
+
+
+def _line_as_choice(form: Sent) -> Choice:
+    """One line of the comparison, to be the project's choice."""
+    recipe = get_method(form.text("method"))
+    epsilon = form.text("epsilon") if recipe.adds_noise else ""
+    k = None if recipe.fixed_k else form.whole("k", "k")
+    return Choice(method=recipe.name, epsilon=epsilon, k=k)
+
+
+def _asked(project: Project, form: Sent) -> dict[str, Any]:
+    """Checked before the work begins, so that a slip of the pen costs no time."""
+    assert project.state.loaded is not None
+    ks = [Sent({"k": [word]}).whole("k", "k") for word in form.text("ks").split(",") if word.strip()]
+    epsilons = [word.strip() for word in form.text("epsilons").split(",") if word.strip()]
+    rows = min(form.whole("rows", "The size of the sample") or ROWS, project.state.loaded.rows)
+    grid = make_grid(form.several("methods"), epsilons, [k for k in ks if k is not None])
+    if grid.ks and grid.ks[-1] > rows:
+        raise ParameterError(
+            f"k = {grid.ks[-1]:,} is larger than the sample of {rows:,} rows.", "Leave it out."
+        )
+    return {
+        "methods": list(grid.methods),
+        "epsilons": [as_text(epsilon) for epsilon in grid.epsilons],
+        "ks": list(grid.ks),
+        "rows": rows,
+        "synthetic": form.text("on") == "invented",
+    }
+
+
+def _comparison(project: Project, jobs: Jobs, form: Sent | None = None) -> dict[str, Any]:
+    """What the template of the Look page needs for this part. `form`: what was typed, if something is wrong with it."""
+    job, result = jobs.find(project, "compare"), jobs.result(project, "compare")
+    asked = job.parameters if job else result["parameters"] if result else _defaults(project)
+    found = result["found"] if result else None
+    return {
+        "compare_job": job,
+        "compare_asked": {
+            "methods": form.several("methods") if form else asked["methods"],
+            "epsilons": form.text("epsilons") if form else ", ".join(asked["epsilons"]),
+            "ks": form.text("ks") if form else ", ".join(map(str, asked["ks"])),
+            "rows": asked["rows"],
+            "synthetic": form.text("on") == "invented" if form else asked["synthetic"],
+        },
+        "compare_methods": list(all_methods().values()),
+        "compare_found": found,
+        "compare_made_with": result["parameters"] if result else None,
+        "compare_stale": result is not None
+        and result["key"] != key_of(project, "compare", result["parameters"]),
+        "compare_best": _best(project, found) if found else [],
+        "compare_map": _map(found) if found else None,
+        "compare_lines": _lines(found) if found else [],
+        "compare_ways": comparison_lines(project, asked),
+    }
+
+
+def _defaults(project: Project) -> dict[str, Any]:
+    """The chosen method and, of the others, the first of each firmness."""
+    choice, schema, records = project.state.choice, project.schema(), usable_records(project)
+    assert choice is not None
+    epsilon = choice.epsilon or "1"
+    levels: dict[int, str] = {}
+    own_k: int | None = None
+    for name, method in all_methods().items():
+        k = None if method.fixed_k or method.public_k else min(10, records)
+        try:
+            if name == choice.method:
+                own_k = promised(choice, schema, records).k
+                continue
+            trial = Choice(method=name, epsilon=epsilon if method.adds_noise else "", k=k)
+            levels.setdefault(firmness(promised(trial, schema, records).guarantee), name)
+        except CoterieError:
+            continue
+    rows = min(ROWS, records)
+    ks = {*_KS, *([own_k] if own_k and own_k > 1 else [])}
+    return {
+        "methods": [choice.method, *(levels[level] for level in sorted(levels)[:_OTHERS])],
+        "epsilons": [epsilon],
+        "ks": sorted(k for k in ks if k <= rows // 2),
+        "rows": rows,
+        "synthetic": False,
+    }
+
+
+def _best(project: Project, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """With what each would promise for the whole table."""
+    schema, records = project.schema(), usable_records(project)
+    return [
+        {**entry, "unit": UNITS[entry["measure"]], "guarantee": promise(_cell(entry), schema, records)}
+        for entry in found["best"]
+    ]
+
+
+def _cell(entry: dict[str, Any]) -> Cell:
+    return Cell(entry["method"], entry["k"], Fraction(parse_epsilon(entry["epsilon"])))
+
+
+def _map(found: dict[str, Any]) -> charts.Figure:
+    points = [charts.RiskPoint(**point) for point in found["map"]]
+    return charts.risk_utility_map(
+        points,
+        loss="error (smaller is better)",
+        caption="Down and left is better. The height is how much better than guessing the best attack was, with "
+        "its interval. A star is a proof; a low point without one was only not attacked successfully here. Rows that stand "
+        "for people are measured by their squared error, synthetic ones by the error of their distributions.",
+    )
+
+
+def _lines(found: dict[str, Any]) -> list[charts.Figure]:
+    """Error against k at the largest ε: of rows, and of distributions where synthetic rows are compared too."""
+    drawn, order = [], list(dict.fromkeys(entry["method"] for entry in found["best"]))
+    for measure in dict.fromkeys([*(entry["measure"] for entry in found["best"]), "semantic-distance"]):
+        cells = found["errors"].get(measure)
+        if not cells:
+            continue
+        epsilon = max((cell["epsilon"] for cell in cells), key=parse_epsilon)
+        series, ks = [], set[float]()
+        for method in dict.fromkeys(cell["method"] for cell in cells):
+            here = [cell for cell in cells if (cell["method"], cell["epsilon"]) == (method, epsilon)]
+            points = tuple((float(cell["k"]), cell["error"]) for cell in here if cell["error"] > 0)
+            ks |= {k for k, _ in points if len(points) > 1}
+            if points:
+                series.append(charts.Series(method, points, order.index(method)))
+        if series:
+            level = MEAN_LEVEL if measure.startswith("sse") else None
+            caption = f"{UNITS[measure][0].upper()}{UNITS[measure][1:]} against k, at ε = {epsilon}."
+            drawn.append(
+                charts.lines(
+                    [charts.Lines("", series)],
+                    x=GROUP_SIZE,
+                    y=UNITS[measure],
+                    caption=caption,
+                    level=level,
+                    ticks=sorted(ks),
+                )
+            )
+    return drawn

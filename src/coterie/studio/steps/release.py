@@ -1,55 +1,58 @@
-"""Release: where it goes and who counts it, then a page that says what will happen, then the one draw of real noise."""
+"""Release: where it goes and who counts it, a page that says what will happen, the one draw of noise, what came of it."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Response
-from starlette.responses import JSONResponse, RedirectResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 
-from coterie.errors import CoterieError, LedgerError, ParameterError
+from coterie.errors import CertificateError, CoterieError, LedgerError, ParameterError
+from coterie.promise.certificate import Certificate
 from coterie.promise.certifying import warnings_on
 from coterie.promise.posterior import odds_in_words
-from coterie.publication.ledger import Ledger
+from coterie.promise.signing import check_signature, released_digest
+from coterie.publication.ledger import Ledger, without_credentials
 from coterie.schema.exact import parse_epsilon, readable
-from coterie.studio.asking import Opened, Releasing
 from coterie.studio.forms import Form
-from coterie.studio.ledgers import Account, accounts, counted
-from coterie.studio.pages import step_page
-from coterie.studio.plan import Plan, read_plan
-from coterie.studio.planning import FORMATS, Asked, purpose, recipe_of
-from coterie.studio.project import Project, Stale
+from coterie.studio.ledgers import accounts, counted
+from coterie.studio.pages import Opened, Releasing, download, go, step_page
+from coterie.studio.planning import FORMATS, ReleaseForm, ReleasePlan, recipe_of
+from coterie.studio.project import PastRelease, Project, Stale
 from coterie.studio.releases import Releases
-from coterie.studio.same_in_code import release_command, release_python
-from coterie.studio.steps import released
+from coterie.studio.same_in_code import release_ways, verify_command
 
 router = APIRouter()
 
 
 @router.get("/p/{project}/release")
 def release(project: Opened, releases: Releasing) -> Response:
-    plan = read_plan(project)
+    plan = ReleasePlan.read(project)
     unused = plan is not None and plan.state in ("planned", "nothing")
-    return _form(project, releases, Asked.again(plan) if plan and unused else Asked.first(project))
+    asked = ReleaseForm.again(plan) if plan and unused else ReleaseForm.first(project)
+    return _form(project, releases, asked)
 
 
 @router.post("/p/{project}/release")
 def plan(project: Opened, releases: Releasing, form: Form) -> Response:
-    asked = Asked.sent(form)
+    asked = ReleaseForm.sent(form)
     try:
         if form.version != project.state.version:
             raise Stale
         releases.plan(project, asked)
     except CoterieError as problem:
         return _form(project, releases, asked, problem)
-    return _to(project, "confirm")
+    return go(project, "release/confirm")
 
 
 @router.post("/p/{project}/release/ledger")
 def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
     """Look into a ledger, or make one; what else was typed stays."""
-    asked = Asked.sent(form)
+    asked = ReleaseForm.sent(form)
     try:
         if form.text("do") == "make":
             _make_ledger(asked)
@@ -60,7 +63,7 @@ def ledger(project: Opened, releases: Releasing, form: Form) -> Response:
     return _form(project, releases, replace(asked, lifetime=""))
 
 
-def _make_ledger(asked: Asked) -> None:
+def _make_ledger(asked: ReleaseForm) -> None:
     path, lifetime = asked.ledger_path, parse_epsilon(asked.lifetime, "lifetime")
     if os.path.exists(path) and Ledger.inspect(path).lifetimes.get(asked.population) == lifetime:
         return  # made by the first of two clicks
@@ -68,13 +71,10 @@ def _make_ledger(asked: Asked) -> None:
 
 
 def _form(
-    project: Project, releases: Releases, asked: Asked, problem: CoterieError | None = None
+    project: Project, releases: Releases, asked: ReleaseForm, problem: CoterieError | None = None
 ) -> Response:
-    try:
-        last, progress = releases.look(project)
-    except CoterieError as unsettled:
-        last, progress, problem = read_plan(project), None, problem or unsettled
-    kept: list[Account] = []
+    last, progress, unsettled = releases.look(project)
+    problem, kept = problem or unsettled, []
     if asked.ledger and os.path.exists(asked.ledger_path):
         try:
             kept = accounts(asked.ledger_path)
@@ -96,10 +96,10 @@ def _form(
 
 @router.get("/p/{project}/release/confirm")
 def confirm_page(project: Opened) -> Response:
-    plan = read_plan(project)
+    plan = ReleasePlan.read(project)
     if plan is None:
-        return _to(project, "")
-    return _to(project, "outcome") if plan.state != "planned" else _confirmation(project, plan)
+        return go(project, "release")
+    return go(project, "release/outcome") if plan.state != "planned" else _confirmation(project, plan)
 
 
 @router.post("/p/{project}/release/confirm")
@@ -111,19 +111,19 @@ def confirm(project: Opened, releases: Releasing, form: Form) -> Response:
             )
         releases.begin(project, form.text("plan"))
     except CoterieError as problem:
-        plan = read_plan(project)
+        plan = ReleasePlan.read(project)
         if plan is None or plan.state != "planned":
-            return _form(project, releases, Asked.first(project), problem)
+            return _form(project, releases, ReleaseForm.first(project), problem)
         return _confirmation(project, plan, problem)
-    return _to(project, "outcome")
+    return go(project, "release/outcome")
 
 
-def _confirmation(project: Project, plan: Plan, problem: CoterieError | None = None) -> Response:
+def _confirmation(project: Project, plan: ReleasePlan, problem: CoterieError | None = None) -> Response:
     before = after = spent = will_count = ""
     if plan.ledger is not None:
         try:
             book = Ledger.inspect(plan.ledger)
-            balance, asked = book.balance(str(plan.population)), purpose(plan, project.schema(), plan.data)
+            balance, asked = book.balance(str(plan.population)), plan.purpose(project.schema(), plan.data)
             before, spent = readable(balance.remaining), readable(balance.spent)
             will_count = counted(asked, balance.terms)
             after = readable(book.afford(asked).remaining)
@@ -143,36 +143,27 @@ def _confirmation(project: Project, plan: Plan, problem: CoterieError | None = N
         spent=spent,
         after=after,
         same=same,
-        ways=_ways(project, plan),
+        ways=release_ways(project, plan),
     )
 
 
 @router.get("/p/{project}/release/outcome")
 def outcome(project: Opened, releases: Releasing) -> Response:
     """While it runs, how far it is; then what became of it."""
-    problem = None
-    try:
-        plan, progress = releases.look(project)
-    except CoterieError as unsettled:
-        plan, progress, problem = read_plan(project), None, unsettled
+    plan, progress, problem = releases.look(project)
     if plan is None or plan.state == "planned":
-        return _to(project, "confirm" if plan else "")
+        return go(project, "release/confirm" if plan else "release")
     if plan.state == "done" and progress is None:
         made = [entry.plan for entry in Project(project.folder).state.released]
-        return _to(project, str(made.index(plan.id) + 1))
+        return go(project, f"release/{made.index(plan.id) + 1}")
     shown = progress.shown() if progress else None
     return step_page(project, "release", problem, template="release_outcome.html", plan=plan, job=shown)
 
 
 @router.get("/p/{project}/release/progress")
 def progress(project: Opened, releases: Releasing) -> JSONResponse:
-    try:
-        plan, progress = releases.look(project)
-    except CoterieError:
-        return JSONResponse({"state": "begun"})
-    if progress is not None:
-        return JSONResponse(progress.shown())
-    return JSONResponse({"state": plan.state if plan else "none"})
+    plan, progress, _ = releases.look(project)
+    return JSONResponse(progress.shown() if progress else {"state": plan.state if plan else "none"})
 
 
 @router.post("/p/{project}/release/finish")
@@ -180,17 +171,93 @@ def finish(project: Opened, releases: Releasing, form: Form) -> Response:
     try:
         releases.finish(project, form.text("address"))
     except CoterieError as problem:
-        plan = read_plan(project)
+        plan = ReleasePlan.read(project)
         return step_page(project, "release", problem, template="release_outcome.html", plan=plan, job=None)
-    return _to(project, "outcome")
+    return go(project, "release/outcome")
 
 
-router.include_router(released.router)
+@router.get("/p/{project}/release/{number}")
+def released(project: Opened, number: int) -> Response:
+    entry = _released(project, number)
+    return _page(project, number, *_checked(entry, entry.data))
 
 
-def _to(project: Project, page: str) -> RedirectResponse:
-    return RedirectResponse(f"/p/{project.id}/release{'/' if page else ''}{page}", 303)
+@router.post("/p/{project}/release/{number}")
+def check_again(project: Opened, number: int, form: Form) -> Response:
+    """A table behind a password: the address is used for this one check and kept nowhere."""
+    entry, address = _released(project, number), form.text("address")
+    if entry.table is None or without_credentials(address) != entry.data:
+        other = ParameterError(
+            "This is not the database of the release.", f"Give the address of {entry.data}."
+        )
+        return _page(project, number, _checked(entry, entry.data)[0], other)
+    return _page(project, number, *_checked(entry, address))
 
 
-def _ways(project: Project, plan: Plan) -> list[tuple[str, str]]:
-    return [("Command", release_command(project, plan)), ("Python", release_python(project, plan))]
+def _page(
+    project: Project, number: int, certificate: Certificate | None, problem: CoterieError | None
+) -> Response:
+    entry = _released(project, number)
+    return step_page(
+        project,
+        "release",
+        template="release_done.html",
+        number=number,
+        entry=entry,
+        certificate=certificate,
+        unverified=problem,
+        # Not reached, rather than found wrong: with a password it may be.
+        locked=bool(entry.table and certificate and problem and not isinstance(problem, CertificateError)),
+        odds=odds_in_words(certificate.guarantee) if certificate else "",
+        accounts=_accounts(entry),
+        ways=[("Check it, as any recipient can", verify_command(entry)), *release_ways(project, entry)],
+    )
+
+
+@router.get("/p/{project}/release/{number}/{part}")
+def take(project: Opened, number: int, part: str) -> Response:
+    entry = _released(project, number)
+    return download({"data": None if entry.table else entry.data, "certificate": entry.certificate}.get(part))
+
+
+def _released(project: Project, number: int) -> PastRelease:
+    if not 1 <= number <= len(project.state.released):
+        raise HTTPException(404)
+    return project.state.released[number - 1]
+
+
+def _checked(entry: PastRelease, address: str) -> tuple[Certificate | None, CoterieError | None]:
+    """The certificate, and what is wrong between it and the bytes that lie there now."""
+    try:
+        certificate = Certificate.from_json(Path(entry.certificate).read_bytes())
+    except OSError as error:
+        gone = CertificateError(
+            f"The certificate cannot be read ({error.strerror}).", f"It was written to {entry.certificate}."
+        )
+        return None, gone
+    except CoterieError as error:
+        return None, error
+    try:
+        check_signature(certificate, None)
+        if (
+            released_digest(address, entry.table, certificate.release.digest)
+            != certificate.release.digest.value
+        ):
+            raise CertificateError(
+                "The released data were changed since they were certified: the digests differ.",
+                "Do not pass them on.",
+            )
+    except CoterieError as error:
+        return certificate, error
+    return certificate, None
+
+
+def _accounts(entry: PastRelease) -> list[dict[str, Any]]:
+    if entry.ledger is None:
+        return []
+    try:
+        return [
+            account for account in accounts(Path(entry.ledger)) if account["population"] == entry.population
+        ]
+    except CoterieError:  # the ledger was moved: the release page says so where one is chosen
+        return []

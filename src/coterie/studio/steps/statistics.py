@@ -1,39 +1,39 @@
 """Statistics: what goes out, how the budget is split over it, and how far each number will be off.
 
-The plan never looks at the data. Forms of single entries are in statistics_entries.py, the release in
-statistics_release.py.
+The plan never looks at the data. The release is in statistics_release.py.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from fastapi import APIRouter, Response
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import JSONResponse, PlainTextResponse
 
-from coterie.errors import CoterieError, ParameterError
+from coterie.errors import CoterieError, ParameterError, nearest
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics import allocators, read_specification
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of, moved
-from coterie.studio.asking import Opened, Running
+from coterie.statistics.specification.equations import READY_MADE
+from coterie.studio.desk import entries
 from coterie.studio.desk import listed as suggestion
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, even_plan
-from coterie.studio.desk.listed import listed_equations, listed_statistics, settings_of
+from coterie.studio.desk.entries import LISTS, entry_of, fields_of, sent_fields
+from coterie.studio.desk.listed import listed, settings_of
 from coterie.studio.desk.result import number as short
 from coterie.studio.desk.result import shown
-from coterie.studio.forms import Form
+from coterie.studio.forms import Form, Sent
 from coterie.studio.jobs import Jobs
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, Running, go, step_page
 from coterie.studio.project import Project
-from coterie.studio.steps import statistics_entries, statistics_release
+from coterie.studio.steps import statistics_release
 
 router = APIRouter()
-router.include_router(statistics_entries.router)
 router.include_router(statistics_release.router)
 
 
@@ -65,8 +65,8 @@ def _page(
         job=jobs.find(project, "statistics"),
         document=document,
         settings=settings_of(document) | (typed or {}),
-        statistics=listed_statistics(document, fault, plan_notes),
-        equations=listed_equations(document, fault, plan_notes),
+        statistics=listed(document, "statistic", fault, plan_notes),
+        equations=listed(document, "equation", fault, plan_notes),
         split=split,
         fault=fault,
         notes=[note for note in plan_notes if not note.startswith(("Statistic '", "Equation '"))],
@@ -82,8 +82,7 @@ def _compared(desk: Desk, jobs: Jobs) -> dict[str, Any] | None:
     found = jobs.result(desk.project, "statistics")
     if found is None or found["found"]["specification"] != desk.specification().digest:
         return None
-    result: dict[str, Any] = found["found"]
-    return result
+    return dict(found["found"])
 
 
 @router.post("/p/{project}/statistics/suggest")
@@ -100,7 +99,7 @@ def suggest(project: Opened, jobs: Running, form: Form) -> Response:
         desk.write(form.version, {**document, "statistics": statistics, "equations": equations})
     except CoterieError as problem:
         return _page(project, jobs, problem)
-    return _back(project)
+    return go(project, "statistics")
 
 
 @router.post("/p/{project}/statistics/settings")
@@ -127,7 +126,7 @@ def change_settings(project: Opened, jobs: Running, form: Form) -> Response:
         desk.write(form.version, {**kept, **changed})
     except CoterieError as problem:
         return _page(project, jobs, problem, typed)
-    return _back(project)
+    return go(project, "statistics")
 
 
 @router.post("/p/{project}/statistics/import")
@@ -139,7 +138,7 @@ def import_text(project: Opened, jobs: Running, form: Form) -> Response:
         desk.write(form.version, document)
     except CoterieError as problem:
         return _page(project, jobs, problem, {"text": form.text("text")})
-    return _back(project)
+    return go(project, "statistics")
 
 
 @router.get("/p/{project}/statistics/statistics.yaml")
@@ -190,7 +189,7 @@ def change_split(project: Opened, jobs: Running, form: Form) -> Response:
             desk.move(form.version, name, split[name], tuple({*locked, *typed} - {name}))
     except CoterieError as problem:
         return _page(project, jobs, problem)
-    return _back(project)
+    return go(project, "statistics")
 
 
 @router.post("/p/{project}/statistics/optimise")
@@ -212,8 +211,88 @@ def optimise(project: Opened, jobs: Running, form: Form) -> Response:
         jobs.start(project, "statistics", parameters)
     except CoterieError as problem:
         return _page(project, jobs, problem)
-    return _back(project)
+    return go(project, "statistics")
 
 
-def _back(project: Project) -> Response:
-    return RedirectResponse(f"/p/{project.id}/statistics", 303)
+@router.get("/p/{project}/statistics/statistic")
+@router.get("/p/{project}/statistics/equation")
+def entry_form(request: Request, project: Opened, name: Annotated[str, Query()] = "") -> Response:
+    view = request.url.path.rpartition("/")[2]
+    return _form(project, view, name, fields_of(view, name, _found(Desk(project), LISTS[view], name)))
+
+
+@router.post("/p/{project}/statistics/statistic")
+@router.post("/p/{project}/statistics/equation")
+def save_entry(request: Request, project: Opened, form: Form) -> Response:
+    view = request.url.path.rpartition("/")[2]
+    try:
+        name, entry = entry_of(view, form, project.schema())
+        _save(project, form, LISTS[view], name, entry)
+    except CoterieError as problem:
+        return _form(project, view, form.text("was"), sent_fields(form), problem)
+    return go(project, "statistics")
+
+
+@router.post("/p/{project}/statistics/remove")
+def remove(project: Opened, form: Form) -> Response:
+    desk, part, name = Desk(project), form.text("part"), form.text("name")
+    views = {listed: view for view, listed in LISTS.items()}
+    if part not in views:
+        raise ParameterError("There is no such list.", "Use the page's own buttons.")
+    found = _found(desk, part, name)
+    try:
+        document = desk.document
+        desk.write(form.version, {**document, part: {n: e for n, e in document[part].items() if n != name}})
+    except CoterieError as problem:
+        return _form(project, views[part], name, fields_of(views[part], name, found), problem)
+    return go(project, "statistics")
+
+
+def _found(desk: Desk, part: str, name: str) -> Any:
+    known = desk.document.get(part) or {}
+    if not name:
+        return None
+    if name not in known:
+        raise ParameterError(f"There is no entry '{name}'.", nearest(name, list(known)))
+    return known[name]
+
+
+def _save(project: Project, form: Sent, part: str, name: str, entry: Any) -> None:
+    desk, was = Desk(project), form.text("was")
+    document = desk.document or suggestion.settings(project)
+    known = dict(document.get(part) or {})
+    if name != was and name in known:
+        raise ParameterError(f"'{name}' exists already.", "Choose another name, or change that entry.")
+    if was in known:  # its place in the list is kept
+        known = {name if n == was else n: entry if n == was else e for n, e in known.items()}
+    else:
+        known[name] = entry
+    desk.write(form.version, {**document, part: known}, entry=name)
+
+
+def _form(
+    project: Project, view: str, was: str, fields: dict[str, str], problem: CoterieError | None = None
+) -> Response:
+    desk, schema = Desk(project), project.schema()
+    try:
+        names = [found.name for found in desk.specification().statistics] if desk.state.text else []
+    except CoterieError:
+        names = list(desk.document.get("statistics") or {})
+    return step_page(
+        project,
+        "statistics",
+        problem,
+        view=view,
+        desk=desk.state,
+        was=was,
+        fields=fields,
+        kinds=entries.KINDS,
+        attributes=schema.attributes,
+        numeric=[a.name for a in schema.attributes if a.type in entries.NUMERIC],
+        conditions=range(entries.CONDITIONS),
+        filled=max((n + 1 for n in range(entries.CONDITIONS) if fields.get(f"where-column-{n}")), default=0),
+        groups=range(entries.GROUPS),
+        ready=READY_MADE,
+        own=entries.OWN,
+        names=names,
+    )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 from fastapi import APIRouter, Response
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, RedirectResponse
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.exact import as_text
-from coterie.studio.asking import Opened
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned, purpose
@@ -19,7 +16,7 @@ from coterie.studio.desk.result import figures_of, read_result, shown
 from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
 from coterie.studio.ledgers import counted
-from coterie.studio.pages import step_page
+from coterie.studio.pages import Opened, download, go, step_page
 from coterie.studio.project import Project, Stale
 
 router = APIRouter()
@@ -29,7 +26,7 @@ router = APIRouter()
 def release_form(project: Opened) -> Response:
     desk = Desk(project)
     if not desk.document.get("statistics"):
-        return RedirectResponse(f"/p/{project.id}/statistics", 303)
+        return go(project, "statistics")
     return _form(project, desk, asked_first(desk))
 
 
@@ -42,7 +39,7 @@ def plan_it(project: Opened, form: Form) -> Response:
         plan_release(desk, form)
     except CoterieError as problem:
         return _form(project, desk, {name: form.text(name) for name in asked_first(desk)}, problem)
-    return RedirectResponse(f"/p/{project.id}/statistics/release/confirm", 303)
+    return go(project, "statistics/release/confirm")
 
 
 def _form(
@@ -78,16 +75,16 @@ def confirm(project: Opened, form: Form) -> Response:
         place = pay(desk, form.text("plan"), command)
     except CoterieError as problem:
         return _confirmation(project, Desk(project), problem)
-    return RedirectResponse(f"/p/{project.id}/statistics/released/{place + 1}", 303)
+    return go(project, f"statistics/released/{place + 1}")
 
 
 def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = None) -> Response:
     paying = planned(desk)
     if paying is None or not desk.document.get("statistics"):
-        return RedirectResponse(f"/p/{project.id}/statistics/release", 303)
+        return go(project, "statistics/release")
     for place, entry in enumerate(desk.state.released, 1):
         if entry.id == paying.id and problem is None:
-            return RedirectResponse(f"/p/{project.id}/statistics/released/{place}", 303)
+            return go(project, f"statistics/released/{place}")
     before = after = will_count = ""
     try:
         balances = balances_of(desk, paying)
@@ -132,12 +129,9 @@ def released(project: Opened, number: int) -> Response:
 
 
 @router.get("/p/{project}/statistics/released/{number}/{part}")
-def download(project: Opened, number: int, part: str) -> Response:
+def take(project: Opened, number: int, part: str) -> Response:
     entry = _released(project, number)
-    path = {"data": entry.data, "certificate": entry.certificate}.get(part)
-    if path is None or not Path(path).is_file():
-        raise HTTPException(404)
-    return FileResponse(path, filename=Path(path).name, media_type="application/octet-stream")
+    return download({"data": entry.data, "certificate": entry.certificate}.get(part))
 
 
 def _released(project: Project, number: int) -> ReleasedStatistics:

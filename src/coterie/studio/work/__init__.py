@@ -1,4 +1,20 @@
-"""Kinds of long work, one per file: a function `work(project, parameters, tell)` that returns what the page shows.
+"""Long work, done in the worker's process: a function for each kind of job, which returns what the page shows.
 
-It runs in the worker's process. `tell(share, words)` moves the progress bar (share from 0 to 1, None where unknown).
+It is called with the project, the job's parameters and `tell(share, words)`, which moves the progress bar (share from 0 to
+1, None where unknown).
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Tell = Callable[[float | None, str], None]
+# The module of each kind; its function has the name of the kind.
+PLACES = {
+    "load": "tables",
+    "describe": "tables",
+    "look": "previews",
+    "compare": "previews",
+    "audit": "audit",
+    "statistics": "statistics",
+}

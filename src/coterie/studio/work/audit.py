@@ -5,31 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import coterie
 from coterie.auditing import Audit
 from coterie.auditing.attacks import Subject, all_attacks
 from coterie.auditing.attacks.finding import Finding, Unit
 from coterie.auditing.audit import QuotedPromise, chosen
-from coterie.auditing.auditing_release import audit
 from coterie.errors import CertificateError, DataError
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
-from coterie.publication.protect import protect
-from coterie.publication.staging import stage_bytes
 from coterie.report.audit_page import audit_page, shown
-from coterie.studio.project import Choice, Project, Released
+from coterie.studio.project import Choice, PastRelease, Project, store
 from coterie.studio.promise import promised, usable_records
 from coterie.studio.sampling import SEED, sample_rows
+from coterie.studio.work import Tell
 from coterie.table.reading import read_table
 
-Tell = Callable[[float | None, str], None]
 
-
-def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+def audit(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """`parameters`: of (0: a preview, else the number of a release), rows, known, seconds, control, choice."""
     attacks, done = len(chosen(Subject.RELEASE, None)), 0
 
@@ -58,15 +54,14 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
     expected = promised(choice, schema, usable_records(project))
     sample = sample_rows(project.typed_table(), rows)
     tell(None, "Making a preview with seeded noise")
-    settings = choice.model_dump(exclude={"shuffle", "epsilon"})
-    preview = protect(sample, schema, **settings, epsilon=choice.epsilon or None, seed=SEED)
-    found = audit(sample, preview, schema, k=expected.k, **shared)
+    preview = coterie.protect(sample, schema, **{**choice.settings, "shuffle": False}, seed=SEED)
+    found = coterie.audit(sample, preview, schema, k=expected.k, **shared)
     guarantee = expected.guarantee
     promise = QuotedPromise(choice.method, guarantee.status, guarantee.label, expected.odds)
     return replace(found, subject="preview with seeded noise", promised=promise)
 
 
-def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Audit:
+def _of_release(project: Project, entry: PastRelease, shared: dict[str, Any]) -> Audit:
     schema, path = project.schema(), Path(entry.certificate)
     try:
         certificate = Certificate.from_json(path.read_bytes())
@@ -83,10 +78,12 @@ def _of_release(project: Project, entry: Released, shared: dict[str, Any]) -> Au
         )
     released = read_table(entry.data, table=entry.table, schema=schema.with_default_dialect)
     order = _order(entry) if certificate.release.shuffled else None
-    return audit(project.typed_table(), released, schema, certificate=certificate, order=order, **shared)
+    return coterie.audit(
+        project.typed_table(), released, schema, certificate=certificate, order=order, **shared
+    )
 
 
-def _order(entry: Released) -> list[int] | None:
+def _order(entry: PastRelease) -> list[int] | None:
     """Whose row is whose after shuffling, which only internal figures tell."""
     if entry.internal is None:
         return None
@@ -103,12 +100,10 @@ def _shown(audit: Audit) -> dict[str, Any]:
     known = all_attacks()
     return {
         "level": audit.level.value,
-        "verdict": audit.verdict,
-        "correction": audit.correction,
-        "people": audit.people,
-        "rows": audit.rows,
-        "control": audit.control,
-        "seconds": audit.seconds,
+        **{
+            name: getattr(audit, name)
+            for name in ("verdict", "correction", "people", "rows", "control", "seconds")
+        },
         "promised": None
         if audit.promised is None
         else {name: getattr(audit.promised, name) for name in ("method", "status", "label", "odds")},
@@ -131,20 +126,19 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "words": finding.words,
         "drawn": finding.unit in (Unit.SHARE, Unit.AREA),
         "area": finding.unit is Unit.AREA,
-        "bar": [_unit(n) for n in (numbers.value, numbers.low, numbers.high, finding.baseline.value)],
+        # On the axis from 0 to 1; chance can leave an estimate a little outside.
+        "bar": [
+            min(max(number, 0.0), 1.0) if math.isfinite(number) else None
+            for number in (numbers.value, numbers.low, numbers.high, finding.baseline.value)
+        ],
     }
-
-
-def _unit(number: float) -> float | None:
-    """On the axis from 0 to 1; chance can leave an estimate a little outside."""
-    return min(max(number, 0.0), 1.0) if math.isfinite(number) else None
 
 
 def _page(project: Project, audit: Audit) -> str:
     """The report, under a name that says what is inside: a cancelled job cannot leave another one's page."""
-    content = audit_page(audit).encode()
-    name = f"audit-{hashlib.sha256(content).hexdigest()[:16]}.html"
-    stage_bytes(content, project.folder / name, force=True, private=True).publish()
+    content = audit_page(audit)
+    name = f"audit-{hashlib.sha256(content.encode()).hexdigest()[:16]}.html"
+    store(project.folder / name, content)
     last = project.folder / "audit.json"
     needed = {name, json.loads(last.read_text())["found"]["page"] if last.exists() else ""}
     for old in project.folder.glob("audit-*.html"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from coterie.schema.exact import as_text
@@ -11,11 +10,10 @@ from coterie.statistics.planning.by_hand import BY_HAND
 from coterie.statistics.planning.planner import MOST_TARGETS_FOR_LOSSES
 from coterie.studio.desk.desk import EVEN, Desk, specification_text
 from coterie.studio.project import Project
+from coterie.studio.work import Tell
 
-Tell = Callable[[float | None, str], None]
 
-
-def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+def statistics(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """`parameters`: seen (the desk's version), allocator, solve. The desk takes the split if nobody has changed it."""
     desk = Desk(project)
     before = desk.specification()

@@ -1,4 +1,4 @@
-"""The form of one statistic ⇄ its entry in the specification. What is wrong with an entry, the library says."""
+"""The forms of one statistic and of one equation ⇄ their entries in the specification. What is wrong, the library says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import yaml
 
 from coterie.errors import ParameterError, SchemaError
 from coterie.schema.attributes import Attribute, AttributeType, Schema
+from coterie.statistics.specification.equations import READY_MADE
 from coterie.studio.forms import Sent
 
 KINDS = {
@@ -29,8 +30,22 @@ _PLAIN = ("quantile", "at_least", "weight", "tolerance", "candidates")
 _NESTED = ("about", "shape")  # written as YAML, for those who know the specification
 
 
-def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
-    """Name and entry, as YAML would hold them."""
+LISTS = {"statistic": "statistics", "equation": "equations"}  # the part of the specification behind each form
+
+
+def entry_of(view: str, form: Sent, schema: Schema) -> tuple[str, Any]:
+    """Name and entry, as YAML would hold them. `view`: statistic or equation."""
+    return form.text("name"), _statistic(form, schema) if view == "statistic" else _equation(form)
+
+
+def fields_of(view: str, name: str, entry: Any) -> dict[str, str]:
+    """What the form shows for an entry; None: for a new one."""
+    if entry is None:
+        return {"kind": "count"} if view == "statistic" else {"ready": "ratio"}
+    return {"name": name, **(_statistic_fields(entry) if view == "statistic" else _equation_fields(entry))}
+
+
+def _statistic(form: Sent, schema: Schema) -> dict[str, Any]:
     kind = form.text("kind")
     entry: dict[str, Any] = {"kind": kind}
     columns = form.several("of") if kind not in ("count", "proportion") else []
@@ -60,20 +75,14 @@ def entry_of(form: Sent, schema: Schema) -> tuple[str, dict[str, Any]]:
     for name, usual in (("summary", "mean"), ("route", "auto")):
         if form.text(name) not in ("", usual):
             entry[name] = form.text(name)
-    return form.text("name"), entry
+    return entry
 
 
-def fields_of(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
-    """What the form shows for an entry."""
+def _statistic_fields(entry: Mapping[str, Any]) -> dict[str, str]:
     columns = entry.get("of")
     listed = columns if isinstance(columns, list) else [] if columns is None else [columns]
-    fields = {
-        "name": name,
-        "kind": str(entry.get("kind", "count")),
-        "complete": "yes" if entry.get("complete") else "",
-    }
-    for number, column in enumerate(listed):
-        fields[f"of-{number}"] = str(column)
+    fields = {"kind": str(entry.get("kind", "count")), "complete": "yes" if entry.get("complete") else ""}
+    fields |= {f"of-{number}": str(column) for number, column in enumerate(listed)}
     for part in ("where", "that"):
         for number, (column, condition) in enumerate((entry.get(part) or {}).items()):
             fields[f"{part}-column-{number}"] = str(column)
@@ -88,11 +97,8 @@ def fields_of(name: str, entry: Mapping[str, Any]) -> dict[str, str]:
         fields[part] = _listed(entry[part]) if part in entry else ""
     fields["expected"] = expected_text(entry.get("expected"))
     for part in _NESTED:
-        fields[part] = (
-            yaml.safe_dump(entry[part], sort_keys=False).removesuffix("\n...\n").strip()
-            if part in entry
-            else ""
-        )
+        written = yaml.safe_dump(entry[part], sort_keys=False) if part in entry else ""
+        fields[part] = written.removesuffix("\n...\n").strip()
     for part in (*_PLAIN, "summary", "route"):
         fields[part] = str(entry.get(part, ""))
     return fields
@@ -214,3 +220,47 @@ def _values(text: str, attribute: Attribute) -> list[Any]:
 
 def _listed(values: object) -> str:
     return "; ".join(str(value) for value in values) if isinstance(values, list) else str(values)
+
+
+OWN = "formula"  # the choice that stands for a formula of one's own
+_NUMBERS = ("weight", "tolerance", "guard")
+
+
+def _equation(form: Sent) -> dict[str, Any] | str:
+    ready = form.text("ready", OWN)
+    entry: dict[str, Any]
+    if ready == OWN:
+        entry = {"formula": form.text("formula")}
+    else:
+        arguments = READY_MADE[ready].arguments if ready in READY_MADE else ()
+        entry = {"ready": ready, "of": {name: form.text(f"{ready}-{name}") for name in arguments}}
+    for name in _NUMBERS:
+        if form.text(name):
+            entry[name] = plain(form.text(name))
+    if form.text("summary") not in ("", "mean"):
+        entry["summary"] = form.text("summary")
+    return entry["formula"] if set(entry) == {"formula"} else entry
+
+
+def _equation_fields(entry: Mapping[str, Any] | str) -> dict[str, str]:
+    content = {"formula": entry} if isinstance(entry, str) else entry
+    ready = str(content.get("ready", OWN))
+    fields = {"ready": ready, "formula": str(content.get("formula", ""))}
+    arguments: Any = content.get("of") or {}
+    if isinstance(arguments, list) and ready in READY_MADE:
+        arguments = dict(zip(READY_MADE[ready].arguments, arguments, strict=False))
+    fields |= {f"{ready}-{argument}": str(statistic) for argument, statistic in arguments.items()}
+    for part in (*_NUMBERS, "summary"):
+        fields[part] = str(content.get(part, ""))
+    return fields
+
+
+def equation_words(entry: Mapping[str, Any] | str) -> str:
+    """One line for the list of equations."""
+    if isinstance(entry, str):
+        return entry
+    if "formula" in entry:
+        return str(entry["formula"])
+    arguments = entry.get("of") or {}
+    listed = arguments.values() if isinstance(arguments, dict) else arguments
+    return f"{str(entry.get('ready')).replace('_', ' ')} of {', '.join(str(name) for name in listed)}"

@@ -1,53 +1,48 @@
-"""A preview of the chosen release: seeded noise on a declared sample, counted before and after."""
+"""Look and compare: the chosen release, and several methods, k and ε, on a declared sample with seeded noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
+import coterie
+from coterie.comparison.comparison import Comparison
+from coterie.comparison.grid import left_out
 from coterie.evaluation import all_measures
 from coterie.evaluation.correlation_error import correlations
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
 from coterie.methods import get_method
-from coterie.publication.protect import protect
 from coterie.report.charts import number
-from coterie.report.counting import counted
-from coterie.report.ranking import UNITS, WORDS
+from coterie.report.examples import example_releases, risk_points
+from coterie.report.figures import counted
+from coterie.report.ranking import UNITS, Best, best_cells, errors_by, in_words, is_synthetic, verdict
+from coterie.schema.exact import as_text
 from coterie.studio.project import Choice, Project
-from coterie.studio.sampling import SEED, drawn_sample
+from coterie.studio.sampling import RUNS, SEED, drawn_sample
+from coterie.studio.work import Tell
 from coterie.table.columns.column import Column
 
-Tell = Callable[[float | None, str], None]
 _DROWNED = "No attribute follows the original any more, row by row: the noise has drowned it."
 MOST_CORRELATED = 16  # attributes of a matrix that can still be read
 
 
-def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+def look(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
     """`parameters`: choice, rows, synthetic."""
     tell(0.02, "Drawing the sample")
     choice = Choice.model_validate(parameters["choice"])
-    sample = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
+    table, schema, told = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
 
     def protected(what: str, done: float, total: float) -> None:
         tell(0.1 + 0.4 * done / total, "Protecting the sample")
 
     tell(0.1, "Protecting the sample")
-    release = protect(
-        sample.table,
-        sample.schema,
-        method=choice.method,
-        epsilon=choice.epsilon or None,
-        k=choice.k,
-        grouping=choice.grouping,
-        clip=choice.clip,
-        seed=SEED,
-        progress=protected,
-    )
-    tell(0.5, "Counting before and after")
     # Not shuffled, whatever was chosen: the order of the rows changes no figure here, and errors need it.
+    settings = {**choice.settings, "shuffle": False}
+    release = coterie.protect(table, schema, **settings, seed=SEED, progress=protected)
+    tell(0.5, "Counting before and after")
     synthetic = get_method(choice.method).synthetic
-    pair = bring_together(sample.table, release.table, sample.schema, shuffled=synthetic)
+    pair = bring_together(table, release.table, schema, shuffled=synthetic)
     attributes = [_counted(column, pair.released[name]) for name, column in pair.original.items()]
     # Which column is the class to predict, only a person can say.
     wanted = [measure for measure in all_measures().values() if measure.name != "classification"]
@@ -56,7 +51,7 @@ def work(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, 
         tell(0.55 + 0.45 * place / len(wanted), f"Measuring: {measure.title}")
         measures.append(_measured(measure, pair))
     return {
-        **sample.told(),
+        **told,
         "attributes": attributes,
         "correlation": _correlation(pair),
         "measures": measures,
@@ -101,8 +96,7 @@ def _in_words(measures: list[dict[str, Any]], *, synthetic: bool) -> str:
             break
         if measure["name"] in ranked and values:
             error = sum(values) / len(values)
-            words = next(words for least, words in WORDS[measure["name"]] if error >= least)
-            said.append(f"{words} ({UNITS[measure['name']]}: {number(error)})")
+            said.append(f"{in_words(measure['name'], error)} ({UNITS[measure['name']]}: {number(error)})")
     return "; ".join(said)
 
 
@@ -117,3 +111,67 @@ def _correlation(pair: Pair) -> dict[str, Any] | None:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+SECONDS = 4.0  # of attacks on each release
+
+
+def compare(project: Project, parameters: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    """`parameters`: methods, epsilons, ks, rows, synthetic."""
+    tell(0.01, "Drawing the sample")
+    table, schema, told = drawn_sample(project, parameters["rows"], synthetic=parameters["synthetic"])
+
+    def advanced(done: int, total: int) -> None:
+        tell(0.02 + 0.43 * done / total, f"Comparing: {done} of {total} choices")
+
+    comparison = coterie.compare(
+        table,
+        schema,
+        methods=parameters["methods"],
+        epsilon=parameters["epsilons"],
+        k=parameters["ks"],
+        runs=RUNS,
+        seed=SEED,
+        progress=advanced,
+    )
+    best = best_cells(comparison)
+    said = verdict(comparison, best)
+    tell(0.45, "Making an example of each method")
+    examples = example_releases(comparison, best, table)
+
+    def attacked(done: int) -> None:
+        tell(0.5 + 0.5 * done / len(examples), f"Attacking: {done} of {len(examples)} releases")
+
+    attacked(0)
+    points = risk_points(comparison, best, examples, table, SECONDS * len(examples), attacked)
+    return {
+        **told,
+        "headline": said.headline,
+        "points": [*replace(said, attacked=tuple(points)).gains, *said.points],
+        "best": [_best(entry) for entry in best],
+        "skipped": left_out(comparison.skipped),
+        "errors": {name: _errors(comparison, name) for name in UNITS if name in comparison.results.values},
+        "map": [asdict(point) for point in points],
+    }
+
+
+def _best(entry: Best) -> dict[str, Any]:
+    return {
+        "method": entry.cell.method,
+        "k": entry.cell.k,
+        "epsilon": as_text(entry.cell.epsilon),
+        "error": entry.error,
+        "measure": entry.measure,
+        "words": entry.words,
+        "synthetic": is_synthetic(entry.cell.method),
+    }
+
+
+def _errors(comparison: Comparison, measure: str) -> list[dict[str, Any]]:
+    """The mean over runs and attributes of each cell that has the measure."""
+    found = {cell: float(runs.mean()) for cell, runs in errors_by(comparison, measure).items()}
+    return [
+        {"method": cell.method, "k": cell.k, "epsilon": as_text(cell.epsilon), "error": error}
+        for cell, error in found.items()
+        if math.isfinite(error)
+    ]

@@ -1,0 +1,37 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+AsJson = Annotated[bool, Option("--json", help="Machine-readable output.")]
+Force = Annotated[bool, Option("--force", help="Overwrite existing outputs.")]
+Query = Annotated[str | None, Option(help="Query to read instead of a table.")]
+DatabaseTable = Annotated[str | None, Option(help="Table to read, for a database URL.")]
+SourceTable = Annotated[
+    str | None, Option(help="Table of a database, or sheet of a workbook (default: the first).")
+]
+OriginalTable = Annotated[
+    str | None, Option(help="Table or sheet of ORIGINAL, where it is a database or a spreadsheet.")
+]
+LedgerToCharge = Annotated[Path | None, Option(help="Ledger to charge (`coterie ledger init` makes one).")]
+SignWith = Annotated[
+    Path | None, Option("--sign", help="Ed25519 key file (`coterie certificate key` makes one).")
+]
+NoiseSeed = Annotated[
+    int | None, Option(help="Reproducible noise for experiments. Not private; the certificate says so.")
+]
+Bins = Annotated[
+    str,
+    Option(
+        help="Histograms: domain (1/100 of it), value (one bin per value of whole numbers, else as domain) or auto."
+    ),
+]
+
+
+def asked(given: dict[str, Any], *but: str) -> dict[str, Any]:
+    """The options of a command, `locals()` of its first line, as the function that it stands for takes them."""
+    return {name: value for name, value in given.items() if name not in ("as_json", *but)}
