@@ -42,7 +42,7 @@ OUTPUT = {
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",
-    "coterie.statistics.prediction.predicted_error:Basis",
+    "coterie.statistics.prediction.rank_law:Basis",
     "coterie.statistics.releasing.accounting:currency",
     "coterie.statistics.releasing.release_store:Published",
 }

@@ -16,11 +16,10 @@ from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.releasing import releasing
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.consistency import Interval, Replay
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import evaluate
-from coterie.statistics.releasing.uncertainty import Interval, Replay
 
 RUNS = 500
 LEAST = int(binom.ppf(1e-3, RUNS, 0.95))

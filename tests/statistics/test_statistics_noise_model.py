@@ -13,23 +13,23 @@ from hypothesis import strategies as st
 
 from coterie.promise.loss import epsilon_of
 from coterie.statistics.prediction import measurement as measured
-from coterie.statistics.prediction.measurement import Neighbours, SensitivityBound
+from coterie.statistics.prediction.measurement import SensitivityBound
 from coterie.statistics.prediction.noise_model import (
     Family,
     absolute_quantile,
     from_uniform,
     mean_absolute,
     mean_absolute_sum,
+    points,
     sum_gradient,
     tail_area_slope,
     upper_tail_area,
 )
-from coterie.statistics.prediction.predicted_error import points
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.accounting import rho_for, total_in_currency
-from coterie.statistics.releasing.drawing import Noise, release_scale
+from coterie.statistics.releasing.measuring import Noise, release_scale
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Budget
+from coterie.statistics.specification.specification import Budget, Neighbours
 
 FAMILIES = [Family.LAPLACE, Family.DISCRETE_LAPLACE, Family.GAUSSIAN, Family.DISCRETE_GAUSSIAN]
 GRID = points(1, 15)[:, 0]

@@ -25,8 +25,7 @@ from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_pa
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.certificate import StatisticsCertificate
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import evaluate, make_release, plan_with_pilot
 from coterie.statistics.specification.specification import StatisticKind

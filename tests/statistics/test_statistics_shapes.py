@@ -12,13 +12,11 @@ from statistics_people import SCHEMA, document, population
 
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
 from coterie.statistics import Plan, plan, read_specification, release, solve_budget
-from coterie.statistics.prediction.predicted_error import Basis
-from coterie.statistics.prediction.rank_law import RankLaw, tables
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.prediction.rank_law import Basis, RankLaw, tables
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
-from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.shape import DISTRIBUTIONS, from_quantiles, from_sample, from_values
 
 DOMAIN = Range(0.0, 100.0)
@@ -32,7 +30,7 @@ def with_median(shape: Any = None, column: str = "cost", **entry: Any) -> dict[s
 
 def law_of(chosen: Plan, name: str = "mid") -> RankLaw:
     place = [target.name for target in chosen.design.metric.targets].index(name)
-    law = chosen.design.metric.quantities[chosen.design.metric.inputs[place][0]].law
+    law = chosen.design.metric.quantities[chosen.design.metric.errors[place].inputs[0]].law
     assert isinstance(law, RankLaw)
     return law
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from coterie.cli.output import console, print_json, styled_status
 from coterie.report.plan_figure import UNITS
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.predicted_error import Basis
+from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.releasing.release_store import Published
 

@@ -17,9 +17,10 @@ from coterie.statistics.planning.composition import Feasible, exact_budgets
 from coterie.statistics.planning.design import Design, build_design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind, SensitivityBound
-from coterie.statistics.prediction.metric import Metric, Quantity
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import scale_law
-from coterie.statistics.releasing.computing import read_people
+from coterie.statistics.prediction.target_error import Quantity
+from coterie.statistics.releasing.measuring import read_people
 from coterie.statistics.releasing.records import Kinds, People, Records
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.expectations import Expectations

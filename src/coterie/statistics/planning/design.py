@@ -9,23 +9,27 @@ from fractions import Fraction
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.statistics.allocators import gradient, square_root
-from coterie.statistics.allocators.allocator import Problem
-from coterie.statistics.planning.composition import Feasible, neighbour_rows
-from coterie.statistics.planning.optimise import minimise
-from coterie.statistics.prediction.derivation import Derivation, can_use_sums, derive, domain_of
-from coterie.statistics.prediction.guarding import guard
-from coterie.statistics.prediction.linear import linear_form
+from coterie.statistics.allocators import Problem, gradient, square_root
+from coterie.statistics.planning.composition import Feasible, minimise, neighbour_rows
+from coterie.statistics.prediction.derivation import (
+    Derivation,
+    can_use_sums,
+    derive,
+    domain_of,
+    guard,
+    unit_of_equation,
+    unit_of_statistic,
+)
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.metric import Metric, Quantity, Target
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.units import unit_of_equation, unit_of_statistic
+from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.releasing.accounting import total_in_currency
+from coterie.statistics.specification.calculus import Range, linear_form
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.ranges import Range
 from coterie.statistics.specification.shape import Shape
 from coterie.statistics.specification.specification import Notion, Route, Specification
 

@@ -16,7 +16,7 @@ import yaml
 from coterie.errors import ParameterError
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics.planning.design import Design
-from coterie.statistics.prediction.predicted_error import PredictedError
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.specification.specification import Specification
 from coterie.table.frames import to_kind
@@ -175,7 +175,8 @@ class Plan:
                 for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
             ],
             "errors": [
-                _error(error, uses) for error, uses in zip(self.errors, design.metric.uses, strict=True)
+                _error(error, made.names)
+                for error, made in zip(self.errors, design.metric.errors, strict=True)
             ],
             "routes": {name: route.value for name, route in design.routes.items()},
             "expected": dict(self.expected),

@@ -12,14 +12,12 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.promise.loss import epsilon_of
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import square_root
-from coterie.statistics.allocators.allocator import Problem
-from coterie.statistics.planning.composition import exact_budgets
+from coterie.statistics.allocators import Problem, square_root
+from coterie.statistics.planning.composition import exact_budgets, minimise
 from coterie.statistics.planning.design import Design
-from coterie.statistics.planning.optimise import minimise
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, notes_on, predict, warnings_on
-from coterie.statistics.prediction.predicted_error import PredictedError
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.accounting import total_in_currency
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Budget, Notion, Specification

@@ -16,9 +16,8 @@ from coterie.promise.certificate import Bounds, Digest, Promised, Signature
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.measurement import Neighbours
-from coterie.statistics.specification.asked_values import filters_of
-from coterie.statistics.specification.specification import Budget, Notion, Specification
+from coterie.statistics.specification.checking import filters_of
+from coterie.statistics.specification.specification import Budget, Neighbours, Notion, Specification
 
 _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",

@@ -16,8 +16,8 @@ from coterie.publication.placing import publish_files
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.planning.choosing import Request
 from coterie.statistics.planning.plan import read_split
-from coterie.statistics.planning.request import Request
 from coterie.statistics.releasing.accounting import loss_of
 from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, promise
 from coterie.statistics.releasing.records import Records, open_records

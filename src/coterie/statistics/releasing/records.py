@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
 from coterie.statistics.prediction.value_grid import Places
-from coterie.statistics.specification.asked_values import MISSING, asked_labels, is_labelled, resolved
+from coterie.statistics.specification.checking import MISSING, asked_labels, is_labelled, resolved
 from coterie.statistics.specification.filters import Between, Condition, Filter
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled

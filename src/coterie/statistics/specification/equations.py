@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coterie.errors import ParameterError, nearest
-from coterie.statistics.specification.names import label_text, split_labels
+from coterie.statistics.specification.filters import label_text, split_labels
 
 # An equation as a value: a small tree of arithmetic over the names of statistics.
 #

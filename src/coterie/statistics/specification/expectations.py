@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from coterie.statistics.prediction.measurement import Kind, Measurement
+from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
-from coterie.statistics.specification.ranges import Range
 from coterie.statistics.specification.shape import Shape, normal, uniform_around
 from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
 from coterie.table.columns.numbers import step_of

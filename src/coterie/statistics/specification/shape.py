@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.calculus import Range
 
 MOST_STEPS = 200_000  # a lattice finer than this is as good as a continuum
 _TAIL = np.geomspace(1e-9, 1.0 / 2048.0, 40, endpoint=False)

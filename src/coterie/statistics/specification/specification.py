@@ -15,11 +15,9 @@ from typing import Any
 from coterie.errors import ParameterError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
-from coterie.statistics.prediction.measurement import Neighbours
-from coterie.statistics.prediction.metric import Summary
+from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
-from coterie.statistics.specification.ranges import Range
 from coterie.statistics.specification.shape import Shape
 
 
@@ -49,6 +47,28 @@ class RelativeTo(StrEnum):
     SCALE = "scale"  # the tolerance, else the expected size, else the width of the domain
     SENSITIVITY = "sensitivity"
     NOTHING = "nothing"  # as Nunes 2024 evaluates its own scenario
+
+
+class Neighbours(StrEnum):
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether all neighbours have the same number of records."""
+        return self is Neighbours.REPLACE_ONE
+
+
+class ErrorSummary(StrEnum):
+    """Which figure of an error is made small, and compared with a tolerance."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    P95 = "p95"
+
+    @property
+    def probability(self) -> float | None:
+        return {ErrorSummary.MEDIAN: 0.5, ErrorSummary.P95: 0.95}.get(self)
 
 
 class Notion(StrEnum):
@@ -103,7 +123,7 @@ class Statistic:
     possible: Range | None = None  # the range the expected value may lie in
     weight: float = 1.0
     tolerance: float | None = None
-    summary: Summary = Summary.MEAN
+    summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
 
 
@@ -114,7 +134,7 @@ class Equation:
     expression: Expression
     weight: float = 1.0
     tolerance: float | None = None
-    summary: Summary = Summary.MEAN
+    summary: ErrorSummary = ErrorSummary.MEAN
     guard: float | None = None  # how far from zero a divisor is kept
 
 
