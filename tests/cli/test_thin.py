@@ -43,7 +43,6 @@ OUTPUT = {
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",
     "coterie.statistics.prediction.rank_law:Basis",
-    "coterie.statistics.releasing.accounting:currency",
     "coterie.statistics.releasing.release_store:Published",
 }
 # Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.

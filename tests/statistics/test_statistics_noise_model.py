@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.promise.loss import epsilon_of
+from coterie.promise.loss import epsilon_of, rho_for
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import SensitivityBound
 from coterie.statistics.prediction.noise_model import (
@@ -26,7 +26,6 @@ from coterie.statistics.prediction.noise_model import (
     upper_tail_area,
 )
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.releasing.accounting import rho_for, total_in_currency
 from coterie.statistics.releasing.measuring import Noise, release_scale
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Budget, Neighbours
@@ -174,7 +173,7 @@ def test_the_conversion_is_between_the_limits_known_by_hand() -> None:
 
 
 def test_budgets_in_their_currency() -> None:
-    assert total_in_currency(Budget(epsilon=Fraction(2))) == 2
-    assert total_in_currency(Budget(rho=Fraction(1, 3))) == Fraction(1, 3)
-    rho = total_in_currency(Budget(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+    assert Budget(epsilon=Fraction(2)).total == 2
+    assert Budget(rho=Fraction(1, 3)).total == Fraction(1, 3)
+    rho = Budget(epsilon=Fraction(1), delta=Fraction(1, 10**6)).total
     assert Fraction(2, 100) < rho < Fraction(3, 100)

@@ -9,7 +9,6 @@ from coterie.cli.output import console, print_json, styled_status
 from coterie.report.plan_figure import UNITS
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
-from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.releasing.release_store import Published
 
 MOST_VALUES = 30  # printed after a release; the file has all
@@ -45,7 +44,7 @@ def show_plan(chosen: Plan, proofs: bool) -> None:
 
 def _show_split(chosen: Plan) -> None:
     specification, design = chosen.specification, chosen.design
-    unit = currency(specification.budget)
+    unit = specification.budget.currency
     console.print(f"\n[bold]The split[/]: what is measured, and the {unit} it gets")
     table = Table("measured", unit, "noise", "scale", "sensitivity", box=None, pad_edge=False)
     for m, budget, quantity in zip(

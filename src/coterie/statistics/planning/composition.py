@@ -9,7 +9,7 @@ in Δ²/(2σ²)."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -113,24 +113,12 @@ class Feasible:
         return float((self.rows @ budgets).max())
 
     def fill(self, weights: Floats) -> Floats:
-        """The allocation max(floor, τ·weight) with τ as large as the total allows (bisection).
+        """The allocation max(floor, τ·weight) with τ as large as the total allows.
 
         This is how every proportional rule meets a floor: the statistics below it are lifted, the others
         share what is left in their old proportion.
         """
-        weights = np.maximum(np.asarray(weights, dtype=np.float64), 1e-300)
-        low, high = 0.0, self.total / float((self.rows @ weights).max()) * 2.0
-        while self.used(np.maximum(self.floors, high * weights)) < self.total and high < 1e300:
-            high *= 2.0
-        for _ in range(200):
-            middle = 0.5 * (low + high)
-            if self.used(np.maximum(self.floors, middle * weights)) <= self.total:
-                low = middle
-            else:
-                high = middle
-            if high - low <= 1e-15 * high:
-                break
-        return np.maximum(self.floors, low * weights)
+        return raised(self.rows, self.total, self.floors, np.maximum(weights, 1e-300))
 
     def stretch(self, budgets: Floats) -> Floats:
         """Scale what lies above the floors until some row is used up."""
@@ -143,6 +131,27 @@ class Feasible:
         return np.asarray(self.floors + above * float((spare[touched] / need[touched]).min()))
 
 
+def raised(rows: Floats, total: float, floors: Floats, weights: Floats) -> Floats:
+    """max(floor, τ·weight) with the largest τ that keeps every row within the total (bisection)."""
+
+    def fits(level: float) -> bool:
+        return bool((rows @ np.maximum(floors, level * weights) <= total).all())
+
+    low, high = 0.0, 2.0 * total / max(float((rows @ weights).max()), 1e-300)
+    while fits(high) and high < 1e300:
+        low, high = high, high * 2.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+        if high - low <= 1e-15 * high:
+            break
+    return np.maximum(floors, low * weights)
+
+
+def as_floats(budgets: Iterable[Fraction]) -> Floats:
+    return np.array([float(budget) for budget in budgets])
+
+
 def exact_budgets(budgets: Floats, feasible: Feasible, total: Fraction) -> tuple[Fraction, ...]:
     """Decimal budgets that keep every row within the exact total; on one plain row they sum to it.
 
@@ -151,7 +160,7 @@ def exact_budgets(budgets: Floats, feasible: Feasible, total: Fraction) -> tuple
     """
     grid = Fraction(10) ** (math.floor(math.log10(total)) - 9)
     parts = [Fraction(int(Fraction(float(budget)) / grid)) * grid for budget in budgets]
-    parts = [max(part, _decimal(floor)) for part, floor in zip(parts, feasible.floors, strict=True)]
+    parts = [max(part, decimal_of(floor)) for part, floor in zip(parts, feasible.floors, strict=True)]
     plain = len(feasible.rows) == 1 and bool((feasible.rows == 1.0).all())
     if plain:
         largest = max(range(len(parts)), key=lambda index: parts[index])
@@ -161,8 +170,7 @@ def exact_budgets(budgets: Floats, feasible: Feasible, total: Fraction) -> tuple
 
 def within_rows(parts: list[Fraction], rows: NDArray[np.float64], total: Fraction) -> tuple[Fraction, ...]:
     """Exact budgets shrunk by the crumbs, all alike, by which rounding took a row past the total."""
-    floats = np.array([float(part) for part in parts])
-    for row in rows[rows @ floats > float(total) * (1.0 - 1e-9)]:
+    for row in rows[rows @ as_floats(parts) > float(total) * (1.0 - 1e-9)]:
         cost = sum(
             (Fraction(float(share)) * part for share, part in zip(row, parts, strict=True)), Fraction(0)
         )
@@ -175,7 +183,7 @@ def within_rows(parts: list[Fraction], rows: NDArray[np.float64], total: Fractio
     return tuple(parts)
 
 
-def _decimal(floor: float) -> Fraction:
+def decimal_of(floor: float) -> Fraction:
     """The floor as the publisher wrote it, not its binary neighbour."""
     return Fraction(f"{floor:.12g}")
 

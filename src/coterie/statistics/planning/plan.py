@@ -17,7 +17,6 @@ from coterie.errors import ParameterError
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.target_error import PredictedError
-from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.specification.specification import Specification
 from coterie.table.frames import to_kind
 
@@ -155,7 +154,7 @@ class Plan:
             "plan": self.digest,
             "release": self.specification.release,
             "budget": str(self.specification.budget),
-            "currency": currency(self.specification.budget),
+            "currency": self.specification.budget.currency,
             "neighbours": self.specification.neighbours.value,
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,

@@ -16,9 +16,8 @@ from coterie.statistics.allocators import Problem, square_root
 from coterie.statistics.planning.composition import exact_budgets, minimise
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import design_for, notes_on, predict, warnings_on
+from coterie.statistics.planning.planner import design_for, planned
 from coterie.statistics.prediction.target_error import PredictedError
-from coterie.statistics.releasing.accounting import total_in_currency
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Budget, Notion, Specification
 
@@ -202,20 +201,7 @@ def _as_plan(
 ) -> Plan:
     total, budgets = found
     solved = replace(specification, budget=_budget(specification, total))
-    exact_total = total_in_currency(solved.budget) * (1 - specification.pilot)
+    exact_total = solved.budget.total * (1 - specification.pilot)
     final = replace(_with_total(specification, design, total, exact_total), specification=solved)
     exact = exact_budgets(budgets, final.feasible, final.total)
-    floats = np.array([float(budget) for budget in exact])
-    errors = predict(final, floats)
-    score, standard_error = final.metric.score_of(errors)
-    return Plan(
-        final,
-        "tolerances",
-        exact,
-        score,
-        standard_error,
-        errors,
-        warnings=warnings_on(final, errors),
-        notes=notes_on(final),
-        expected=expectations_of,
-    )
+    return planned(final, "tolerances", exact, expected=expectations_of)

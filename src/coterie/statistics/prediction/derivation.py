@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,13 +26,7 @@ from coterie.statistics.specification.specification import (
     StatisticKind,
 )
 
-
-@dataclass(frozen=True)
-class Derivation:
-    """What is measured for a statistic, and the released statistic as an expression of it."""
-
-    measurements: tuple[Measurement, ...]
-    expression: Expression
+Derivation = tuple[Expression, tuple[Measurement, ...]]  # a released statistic, and what is measured for it
 
 
 def can_use_sums(statistic: Statistic) -> bool:
@@ -48,17 +41,16 @@ def can_use_sums(statistic: Statistic) -> bool:
 
 
 def derive(specification: Specification, statistic: Statistic, route: Route) -> Derivation:
-    """The measurements and the expression; the expression keeps the statistic in its domain."""
+    """The expression, which keeps the statistic in its domain, and its measurements."""
     domain = domain_of(specification, statistic)
     if statistic.kind is StatisticKind.COUNT:
-        size, needed = _size(specification, statistic)
-        return Derivation(needed, clamp(size, domain.lower, domain.upper))
-    if route is Route.SUMS and can_use_sums(statistic):
+        inner, needed = _size(specification, statistic)
+    elif route is Route.SUMS and can_use_sums(statistic):
         inner, needed = _from_sums(specification, statistic)
     else:
         single = _direct(specification, statistic)
         inner, needed = name(single.name), (single,)
-    return Derivation(needed, clamp(inner, domain.lower, domain.upper))
+    return clamp(inner, domain.lower, domain.upper), needed
 
 
 def _direct(specification: Specification, statistic: Statistic) -> Measurement:
@@ -66,7 +58,7 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     if statistic.kind is StatisticKind.PROPORTION:
         assert statistic.that is not None
         return measured.share(where, statistic.that, m)
-    domains = tuple(column_grid(specification, column) for column in statistic.columns)
+    domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
     column = statistic.columns[0]
     match statistic.kind:
         case StatisticKind.SUM:
@@ -80,9 +72,7 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     return measured.quantile(where, column, domains[0], statistic.quantile, statistic.candidates)
 
 
-def _from_sums(
-    specification: Specification, statistic: Statistic
-) -> tuple[Expression, tuple[Measurement, ...]]:
+def _from_sums(specification: Specification, statistic: Statistic) -> Derivation:
     raw, needed = _size(specification, statistic)
     m = statistic.at_least or 1
     size = _at_least(raw, m)
@@ -91,7 +81,7 @@ def _from_sums(
         inside = measured.count(statistic.where & statistic.that)
         return apply(Op.DIVIDE, name(inside.name), size), (inside, *needed)
     column = statistic.columns[0]
-    domain = column_grid(specification, column)
+    domain = ValueGrid.of_attribute(specification.schema[column])
     centre = domain.middle
     first = measured.total(statistic.where, ((column, centre),), (domain,))
     if statistic.kind is StatisticKind.SUM:
@@ -110,7 +100,7 @@ def _from_sums(
     return variance, (first, second, *needed)
 
 
-def _size(specification: Specification, statistic: Statistic) -> tuple[Expression, tuple[Measurement, ...]]:
+def _size(specification: Specification, statistic: Statistic) -> Derivation:
     """The group's size: public when the group is everyone and n is public, else measured."""
     if statistic.where.everyone and specification.size is not None:
         return number(float(specification.size)), ()
@@ -128,15 +118,6 @@ def _smallest(specification: Specification, statistic: Statistic) -> int:
     return public or statistic.at_least or 1
 
 
-def column_range(specification: Specification, column: str) -> Range:
-    domain = specification.schema[column].bounds()
-    return Range(domain.lower, domain.upper)
-
-
-def column_grid(specification: Specification, column: str) -> ValueGrid:
-    return ValueGrid.of_attribute(specification.schema[column])
-
-
 def domain_of(specification: Specification, statistic: Statistic) -> Range:
     """Where the statistic can lie at all: released values are kept in it, which costs nothing."""
     most = math.inf if specification.size is None else float(specification.size)
@@ -146,13 +127,13 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
         case StatisticKind.PROPORTION:
             return Range(0.0, 1.0)
         case StatisticKind.SUM:
-            first, *second = (column_range(specification, column) for column in statistic.columns)
+            first, *second = (specification.range_of(column) for column in statistic.columns)
             squared = len(set(statistic.columns)) < len(statistic.columns)
             term = first.power(2) if squared else first.times(second[0]) if second else first
             lower = most * term.lower if term.lower < 0 else 0.0
             upper = most * term.upper if term.upper > 0 else 0.0
             return Range(lower, upper)
-    domain = column_range(specification, statistic.columns[0])
+    domain = specification.range_of(statistic.columns[0])
     if statistic.kind in (StatisticKind.VARIANCE, StatisticKind.STD):
         m = max(statistic.at_least or 2, 2)
         largest = domain.width**2 / 4.0 * m / (m - 1)
@@ -170,15 +151,10 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
 DEFAULT_DISTANCE = 0.01  # of the denominator's expected size
 
 
-@dataclass(frozen=True)
-class Guarded:
-    expression: Expression
-    warnings: tuple[str, ...]
-
-
-def guard(equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float]) -> Guarded:
-    """The equation with every dangerous denominator or logarithm held away from zero."""
-    warnings: list[str] = []
+def guard(
+    equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float], warnings: list[str]
+) -> Expression:
+    """The equation with every dangerous denominator or logarithm held away from zero; `warnings` says which."""
 
     def visit(node: Expression) -> Expression:
         arguments = tuple(visit(argument) for argument in node.arguments)
@@ -220,7 +196,7 @@ def guard(equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str
         )
         return apply(Op.AWAY_FROM_ZERO, what, number(signed))
 
-    return Guarded(visit(equation.expression), tuple(dict.fromkeys(warnings)))
+    return visit(equation.expression)
 
 
 def _refused(equation: Equation, what: str, inside: Expression) -> ParameterError:
@@ -271,7 +247,7 @@ def unit_of_equation(
 
 
 def _sensitivity(specification: Specification, statistic: Statistic) -> float:
-    measured = derive(specification, statistic, Route.DIRECT).measurements
+    _, measured = derive(specification, statistic, Route.DIRECT)
     if not measured or measured[0].kind is Kind.QUANTILE:
         return 1.0
     return measured[0].bound.nominal(specification.neighbours, measured[0].where.everyone)

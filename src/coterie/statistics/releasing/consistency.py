@@ -18,7 +18,7 @@ from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.prediction.noise_model import REPLICATES, absolute_quantile, points
 from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.target_error import PredictedError, Quantity
-from coterie.statistics.specification.calculus import Linear, Tape, range_of, ratio_form
+from coterie.statistics.specification.calculus import Linear, Range, Tape, range_of, ratio_form
 from coterie.statistics.specification.equations import Expression, Op, name, names_in
 
 _ROUNDS = 60
@@ -109,12 +109,6 @@ def _share_gap(values: Floats, variance: Floats, constraint: Constraint, whole: 
 LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class Interval:
-    lower: float
-    upper: float
-
-
 def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
     """Predicted errors with the consistency step in the loop, if the truth is as expected."""
     quantities = design.metric.quantities
@@ -129,11 +123,6 @@ def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> t
         sizes = np.abs(error.tape.value(values) - error.tape.value(truth))
         found.append(error.from_draws(np.broadcast_to(sizes, (len(uniform),))))
     return tuple(found)
-
-
-def intervals(design: Design, budgets: Floats, noisy: Floats) -> dict[str, Interval]:
-    """The 95 % intervals of one release; `noisy` are the measurements as drawn."""
-    return Replay.of(design, budgets).intervals(noisy)
 
 
 @dataclass(frozen=True)
@@ -157,7 +146,7 @@ class Replay:
         linear = [replace(constraint, most=0.0) for constraint in _linear_constraints(design)]
         return cls(design, budgets, reconcile(np.stack(noise, axis=1), scales, linear))
 
-    def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Interval]:
+    def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Range]:
         """For each target an interval that covers the noiseless value with this probability.
 
         One measurement alone: the noise's own quantile, exact; for a chosen quantile, as far as its shape is as
@@ -182,7 +171,7 @@ class Replay:
                 ends = drawn.ends(inside, outside, level)
             shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
             possible = range_of(target.expression, {})
-            found[target.name] = Interval(max(shown[0], possible.lower), min(shown[-1], possible.upper))
+            found[target.name] = Range(max(shown[0], possible.lower), min(shown[-1], possible.upper))
         return found
 
 
@@ -207,7 +196,7 @@ class _Drawn:
         if not bottom.coefficients:
             at, moved = self._linear(top)
             limits = range_of(inside, {})
-            at = min(max(_inside(outside, at), limits.lower), limits.upper)
+            at = limits.clip(_inside(outside, at))
             low, high = _tails(moved, level)
             return [at - high, at - low]
         return self._ratio(top, bottom, inside, outside, level)
@@ -226,7 +215,7 @@ class _Drawn:
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
             finite = [end for end in (limits.lower, limits.upper) if math.isfinite(end)]
             return [*finite, *self._bent(inside, outside, level)]
-        middle = min(max(a / b, limits.lower), limits.upper)
+        middle = limits.clip(a / b)
         first, last = _tails(a_moved - middle * b_moved, level)
 
         beyond = _beyond(len(a_moved), level)

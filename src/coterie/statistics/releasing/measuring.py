@@ -25,7 +25,7 @@ from coterie.statistics.prediction.measurement import Kind, Measurement, exact_l
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
 from coterie.statistics.releasing.records import Kinds, People, Records, typed
-from coterie.statistics.specification.checking import asked_texts, filters_of
+from coterie.statistics.specification.checking import asked_texts
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours, Specification
 
@@ -49,14 +49,13 @@ def read_people(
             "Give a sample that is public, for instance last year's release, or state `quantiles`.",
         )
     schema = specification.schema
-    numeric = {column for statistic in specification.statistics for column in statistic.columns}
-    filters = filters_of(specification)
+    numeric, filters = set(specification.added_up), specification.filters
     filters += [f for m in measurements for f in (m.where, m.where & (m.indicator or Filter()))]
     filters = list(dict.fromkeys([Filter(), *filters]))
     asked: dict[str, set[str]] = {}
     for chosen in filters:
         for column, condition in chosen.conditions:
-            asked.setdefault(column, set()).update(asked_texts(condition, schema[column]))
+            asked.setdefault(column, set()).update(asked_texts(condition))
     people = typed(records.read(schema, numeric | set(asked)), schema, numeric, asked)
     kinds = Kinds.of(people, filters, schema)
     _check(specification, kinds)

@@ -11,15 +11,14 @@ from typing import Any, cast
 from coterie.errors import OutputError, ParameterError
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import sign
-from coterie.publication.ledger import Ledger, Purpose
+from coterie.publication.ledger import Ledger
 from coterie.publication.placing import publish_files
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.choosing import Request
 from coterie.statistics.planning.plan import read_split
-from coterie.statistics.releasing.accounting import loss_of
-from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, promise
+from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, purpose_of
 from coterie.statistics.releasing.records import Records, open_records
 from coterie.statistics.releasing.release_store import (
     Kept,
@@ -168,7 +167,8 @@ def _once(
         )
     if ledger is None:
         return _through_store(request, source, target, sign, progress)
-    purpose = _purpose(request, source, target)
+    mark = request.fingerprint(source)
+    purpose = purpose_of(request.paid, request.as_in_paper, str(target.absolute()), mark)
     turn = my_turn(ledger, purpose.population, purpose.method)
     with (
         turn,
@@ -259,17 +259,6 @@ def _finished(
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
     return Kept(certificate, content, ending)
-
-
-def _purpose(request: Request, source: Records, target: Path) -> Purpose:
-    paid = request.paid
-    # A ledger is never charged for seeded noise, so the noise is the real one here.
-    status = promise(paid, request.as_in_paper, private_noise=True).status
-    fingerprint = request.fingerprint(source)
-    method = f"statistics: {paid.release}"
-    return Purpose(
-        paid.population, loss_of(paid, status), method, status, str(target.absolute()), fingerprint
-    )
 
 
 def _files(made: Kept, target: Path) -> dict[Path, bytes]:

@@ -34,14 +34,7 @@ _WIDEST = Domain(lower=-9e289, upper=9e289)  # for a column without bounds, whic
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A column of numbers; NaN where a kept column has a gap."""
-
-    values: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Labels:
+class LabelCodes:
     """Codes of labels; -1 for a missing one, and for a label that nobody declared and nobody asks for."""
 
     codes: NDArray[np.int32]
@@ -49,7 +42,7 @@ class Labels:
     missing: NDArray[np.bool_]
 
 
-Typed = Numbers | Labels
+Typed = NDArray[np.float64] | LabelCodes  # NaN where a kept column of numbers has a gap
 
 
 @dataclass(frozen=True)
@@ -61,8 +54,8 @@ class People:
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         column = self.columns[name]
-        assert isinstance(column, Numbers)
-        return column.values
+        assert not isinstance(column, LabelCodes)
+        return column
 
 
 @dataclass(frozen=True)
@@ -170,12 +163,12 @@ def _typed(
                 "Widen the domain, or set `outside: clip` for it in the schema.",
             )
         values = np.clip(values, domain.lower, domain.upper)
-    return Numbers(values), absent
+    return values, absent
 
 
 def _labels(
     stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
-) -> tuple[Labels, NDArray[np.bool_]]:
+) -> tuple[LabelCodes, NDArray[np.bool_]]:
     labels = asked_labels(attribute, schema.folder)
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
         texts, places = cells.distinct(stored, attribute)
@@ -185,21 +178,21 @@ def _labels(
         found = [-1 if text is None else known.get(cells.canonical_number(text), -1) for text in texts]
         codes = np.array([*found, -1], dtype=np.int32)[places]
         absent = np.array([*(text is None for text in texts), True])[places]
-        return Labels(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
+        return LabelCodes(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
     column = column_of(stored, attribute, schema)
     absent = absent_in(column)
     if attribute.missing is Missing.IMPUTE and absent.any():
         column, absent = filled(column, absent), np.zeros_like(absent)
     if isinstance(column, NumericColumn):  # ranks of ordered labels
         ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
-        return Labels(ranks, labels, absent), absent
-    return Labels(column.codes, tuple(column.taxonomy.categories), absent), absent
+        return LabelCodes(ranks, labels, absent), absent
+    return LabelCodes(column.codes, tuple(column.taxonomy.categories), absent), absent
 
 
 def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
-    if isinstance(column, Numbers):
-        return Numbers(column.values[keep])
-    return Labels(column.codes[keep], column.labels, column.missing[keep])
+    if not isinstance(column, LabelCodes):
+        return column[keep]
+    return LabelCodes(column.codes[keep], column.labels, column.missing[keep])
 
 
 def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
@@ -308,11 +301,10 @@ def _compact(codes: NDArray[np.int64], limit: int) -> tuple[NDArray[np.int64], N
 
 def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], list[Cell]]:
     """The column cut into pieces in which no condition changes its answer, and a cell (text, number) of each."""
-    if isinstance(column, Labels):
+    if isinstance(column, LabelCodes):
         cells: list[Cell] = [(label, _number(label)) for label in column.labels]
         codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
         return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
-    assert isinstance(column, Numbers)
     cuts: set[float] = set()
     for condition in conditions:
         if isinstance(condition, Between):
@@ -328,8 +320,8 @@ def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.
     for cut, after in zip(ordered, around[1:], strict=True):
         cells += [(None, cut), (None, after)]
     bounds = np.array(ordered)
-    codes = np.searchsorted(bounds, column.values, "left") + np.searchsorted(bounds, column.values, "right")
-    return np.where(np.isnan(column.values), len(cells), codes), [*cells, (MISSING, None)]
+    codes = np.searchsorted(bounds, column, "left") + np.searchsorted(bounds, column, "right")
+    return np.where(np.isnan(column), len(cells), codes), [*cells, (MISSING, None)]
 
 
 def _number(label: str) -> float | None:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem
 from coterie.statistics.allocators.fixed_shares import uniform
-from coterie.statistics.planning.composition import exact_budgets
+from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.measurement import Kind
-from coterie.statistics.releasing.consistency import constraints_of, intervals, reconcile
+from coterie.statistics.releasing.consistency import Replay, constraints_of, reconcile
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale
 from coterie.statistics.releasing.records import Records
 from coterie.statistics.specification.calculus import Tape
@@ -56,7 +56,7 @@ def make_release(
     design = chosen.design
     noisy = _noisy(design, compute(design, records), chosen.budgets, noise)
     statistics, equations = evaluate(design, _consistent(chosen, noisy))
-    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), noisy[0])
+    bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
     for name, value, is_equation in [

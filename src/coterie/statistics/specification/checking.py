@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,27 +20,16 @@ from coterie.table.columns.cells import canonical_number as canonical
 
 def unchecked_columns(specification: Specification) -> list[str]:
     """Columns filtered by a text of which nobody has declared the labels."""
-    return sorted(
-        {
-            attribute.name
-            for statistic in specification.statistics
-            for attribute, value in _asked(specification, statistic)
-            if isinstance(value, str) and attribute.categories is None and not _is_truth(attribute, value)
-        }
-    )
-
-
-def _is_truth(attribute: Attribute, value: str) -> bool:
-    """A boolean has its two labels by itself; nobody can declare them."""
-    return attribute.type is AttributeType.BOOLEAN and value in ("true", "false")
-
-
-def _asked(specification: Specification, statistic: Statistic) -> Iterator[tuple[Attribute, Value]]:
-    chosen = statistic.where & (statistic.that or Filter())
-    for column, condition in chosen.conditions:
-        if isinstance(condition, OneOf):
-            for value in condition.values:
-                yield specification.schema[column], value
+    found = set()
+    for statistic in specification.statistics:
+        for column, condition in statistic.counted.conditions:
+            attribute = specification.schema[column]
+            # A boolean has its two labels by itself; nobody can declare them.
+            own = ("true", "false") if attribute.type is AttributeType.BOOLEAN else ()
+            values = condition.values if isinstance(condition, OneOf) else ()
+            if attribute.categories is None and any(isinstance(v, str) and v not in own for v in values):
+                found.add(column)
+    return sorted(found)
 
 
 _COLUMNS = {
@@ -88,12 +76,8 @@ def _check_delta(specification: Specification) -> None:
     if delta * records >= 1:
         raise ParameterError(
             f"delta = {as_text(delta)} is not below 1/records: it would permit publishing a whole record.",
-            f"Use a delta far below 1/{records}, e.g. {_small(records)}.",
+            f"Use a delta far below 1/{records}, e.g. 1e-{len(str(records)) + 2}.",
         )
-
-
-def _small(records: int) -> str:
-    return f"1e-{len(str(records)) + 2}"
 
 
 def _check_statistic(specification: Specification, statistic: Statistic) -> None:
@@ -125,7 +109,7 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
         raise ParameterError(f"{where} does not say which records count.", 'Write that: {smoker: "yes"}.')
     if statistic.kind is not StatisticKind.PROPORTION and statistic.that is not None:
         raise ParameterError(f"{where} has `that`, but is no proportion.", "Use `where`.")
-    for chosen in (statistic.where, statistic.where & (statistic.that or Filter())):
+    for chosen in (statistic.where, statistic.counted):
         for column, _ in chosen.conditions:
             specification.schema[column]
         if not _satisfiable(chosen):
@@ -174,7 +158,7 @@ _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "f
 def check_asked_values(specification: Specification) -> None:
     """Refuse what no record can have, and two spellings of one label: groups that look disjoint would not be."""
     spelled: dict[tuple[str, Value, bool], Value] = {}  # a text and a number are never counted as disjoint
-    for chosen in filters_of(specification):
+    for chosen in specification.filters:
         for column, condition in chosen.conditions:
             attribute = specification.schema[column]
             if isinstance(condition, Between):
@@ -189,13 +173,6 @@ def check_asked_values(specification: Specification) -> None:
                     )
 
 
-def filters_of(specification: Specification) -> list[Filter]:
-    """Every filter that is evaluated on the records, once."""
-    found = [f for s in specification.statistics for f in (s.where, s.where & (s.that or Filter()))]
-    found += [f for group in specification.disjoint for f in group]
-    return list(dict.fromkeys(found))
-
-
 def is_labelled(attribute: Attribute, asked: set[str]) -> bool:
     """Whether a filter's column is read as labels: it has them, or texts are asked of a column without bounds."""
     if not attribute.type.ranged:
@@ -203,7 +180,7 @@ def is_labelled(attribute: Attribute, asked: set[str]) -> bool:
     return attribute.domain is None and attribute.type is AttributeType.CONTINUOUS and bool(asked)
 
 
-def asked_texts(condition: Condition, attribute: Attribute) -> set[str]:
+def asked_texts(condition: Condition) -> set[str]:
     """Texts that a column without declared labels is asked for."""
     if isinstance(condition, Between):
         return set()
@@ -225,7 +202,7 @@ def resolved(condition: Condition, attribute: Attribute, schema: Schema) -> Cond
     """The condition in the values of the typed column: labels as declared, or numbers."""
     if isinstance(condition, Between):
         return condition
-    texts = asked_texts(condition, attribute)
+    texts = asked_texts(condition)
     if not is_labelled(attribute, texts):
         return replace(condition, values=tuple(_asked_number(value, attribute) for value in condition.values))
     labels = asked_labels(attribute, schema.folder)

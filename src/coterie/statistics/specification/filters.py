@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from coterie.errors import ParameterError
 
@@ -79,10 +78,6 @@ class OneOf:
 
     values: tuple[Value, ...]
 
-    @property
-    def compares_numbers(self) -> bool:
-        return any(isinstance(value, float) for value in self.values)
-
     def accepts(self, text: str | None, value: float | None) -> bool:
         return text in self.values or (value is not None and value in self.values)
 
@@ -97,7 +92,6 @@ class Between:
 
     start: float = -math.inf
     below: float = math.inf
-    compares_numbers: ClassVar[bool] = True
 
     def accepts(self, text: str | None, value: float | None) -> bool:
         return value is not None and self.start <= value < self.below

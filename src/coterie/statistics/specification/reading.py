@@ -268,7 +268,7 @@ class ShapeReader:
                 "Check its path, seen from the specification's folder.",
             )
         records = open_records(self.folder / content)
-        asked = {name: asked_texts(condition, self.schema[name]) for name, condition in chosen.conditions}
+        asked = {name: asked_texts(condition) for name, condition in chosen.conditions}
         people = typed(records.read(self.schema, {column, *asked}), self.schema, {column}, asked)
         inside = Kinds.of(people, [chosen], self.schema).mask(chosen)
         values = np.clip(people.numbers(column)[inside], domain.lower, domain.upper)

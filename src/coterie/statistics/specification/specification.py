@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from coterie.errors import ParameterError, nearest
+from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
 from coterie.statistics.specification.calculus import Range
@@ -91,6 +92,20 @@ class Budget:
             return Notion.ZCDP
         return Notion.PURE if self.delta is None else Notion.APPROXIMATE
 
+    @property
+    def currency(self) -> str:
+        """What parts are counted in: ε for pure DP with Laplace noise, ρ for Gaussian noise."""
+        return "ε" if self.notion is Notion.PURE else "ρ"
+
+    @property
+    def total(self) -> Fraction:
+        """What may be split, in the currency: ε, ρ, or the largest ρ whose zCDP guarantee implies (ε, δ)."""
+        given = self.epsilon if self.rho is None else self.rho
+        assert given is not None
+        if self.delta is None:
+            return given
+        return Fraction(str(rho_for(float(given), float(self.delta))))
+
     def __str__(self) -> str:
         if self.rho is not None:
             return f"ρ = {as_text(self.rho)}"
@@ -125,6 +140,11 @@ class Statistic:
     tolerance: float | None = None
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
+
+    @property
+    def counted(self) -> Filter:
+        """The records that count: of a proportion, those of the group that `that` chooses."""
+        return self.where & (self.that or EVERYONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +195,25 @@ class Specification:
         raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
 
     @property
+    def filters(self) -> list[Filter]:
+        """Every filter that is evaluated on the records, once."""
+        found = [f for s in self.statistics for f in (s.where, s.counted)]
+        return list(dict.fromkeys([*found, *(f for group in self.disjoint for f in group)]))
+
+    @property
+    def added_up(self) -> frozenset[str]:
+        """The columns that statistics are computed from."""
+        return frozenset(column for s in self.statistics for column in s.columns)
+
+    @property
     def columns(self) -> frozenset[str]:
         """Every column that is measured or filtered by."""
-        filters = [f for s in self.statistics for f in (s.where, s.that or EVERYONE)]
-        filters += [chosen for group in self.disjoint for chosen in group]
-        compared = {column for chosen in filters for column, _ in chosen.conditions}
-        return frozenset(compared | {column for s in self.statistics for column in s.columns})
+        return self.added_up | {column for chosen in self.filters for column, _ in chosen.conditions}
+
+    def range_of(self, column: str) -> Range:
+        """The declared bounds of a column of numbers."""
+        bounds = self.schema[column].bounds()
+        return Range(bounds.lower, bounds.upper)
 
     @property
     def size(self) -> int | None:

@@ -21,7 +21,6 @@ from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
 from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.prediction.target_error import PredictedError
-from coterie.statistics.releasing.accounting import currency
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
@@ -82,7 +81,7 @@ def shown(desk: Desk) -> dict[str, Any]:
     return {
         "version": desk.state.version,
         "plan": chosen.digest,
-        "unit": currency(chosen.specification.budget),
+        "unit": chosen.specification.budget.currency,
         "total": as_text(design.total),
         "total_number": total,
         "total_shown": number(total),
