@@ -28,7 +28,7 @@ from coterie.statistics.prediction.noise_model import (
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.releasing.measuring import Noise, release_scale
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Budget, Neighbours
+from coterie.statistics.specification.specification import Neighbours, PrivacyBudget
 
 FAMILIES = [Family.LAPLACE, Family.DISCRETE_LAPLACE, Family.GAUSSIAN, Family.DISCRETE_GAUSSIAN]
 GRID = points(1, 15)[:, 0]
@@ -173,7 +173,7 @@ def test_the_conversion_is_between_the_limits_known_by_hand() -> None:
 
 
 def test_budgets_in_their_currency() -> None:
-    assert Budget(epsilon=Fraction(2)).total == 2
-    assert Budget(rho=Fraction(1, 3)).total == Fraction(1, 3)
-    rho = Budget(epsilon=Fraction(1), delta=Fraction(1, 10**6)).total
+    assert PrivacyBudget(epsilon=Fraction(2)).total == 2
+    assert PrivacyBudget(rho=Fraction(1, 3)).total == Fraction(1, 3)
+    rho = PrivacyBudget(epsilon=Fraction(1), delta=Fraction(1, 10**6)).total
     assert Fraction(2, 100) < rho < Fraction(3, 100)

@@ -21,7 +21,7 @@ from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import scale_law
 from coterie.statistics.prediction.target_error import Quantity
 from coterie.statistics.releasing.measuring import read_people
-from coterie.statistics.releasing.records import Kinds, People, Records
+from coterie.statistics.releasing.records import Kinds, People, RecordSource
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import (
@@ -54,7 +54,7 @@ def leave_one_out(values: Floats, kind: StatisticKind) -> tuple[float, float]:
     return float(np.sqrt(variance)), float(np.abs(np.sqrt(others) - np.sqrt(variance)).max())
 
 
-def plan_as_in_paper(specification: Specification, records: Records, allocator: str) -> Plan:
+def plan_as_in_paper(specification: Specification, records: RecordSource, allocator: str) -> Plan:
     """Every statistic measured directly, one after the other, with the paper's sensitivities."""
     if specification.budget.notion is not Notion.PURE:
         raise ParameterError("Nunes 2024 uses pure differential privacy only.", "Give the budget as epsilon.")

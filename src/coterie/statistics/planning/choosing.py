@@ -19,7 +19,7 @@ from coterie.statistics.planning.plan import Plan, read_split
 from coterie.statistics.planning.planner import split_by_rule
 from coterie.statistics.planning.solving import solve_budget
 from coterie.statistics.releasing.measuring import Noise
-from coterie.statistics.releasing.records import Records, open_records
+from coterie.statistics.releasing.records import RecordSource, open_records
 from coterie.statistics.releasing.releasing import plan_with_pilot
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
@@ -115,7 +115,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class Request:
+class ReleaseRequest:
     """The split follows the allocator, the tolerances (`solve`), the paper, or the publisher's hand (`split`)."""
 
     specification: Specification
@@ -153,7 +153,7 @@ class Request:
             content.append({name: as_text(parse_epsilon(part, name)) for name, part in self.split.items()})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def fingerprint(self, records: Records) -> str:
+    def fingerprint(self, records: RecordSource) -> str:
         """What was asked of which data. A hash of the data confirms guesses about them: never published."""
         return hashlib.sha256(f"{self.digest} {records.identity}".encode()).hexdigest()
 
@@ -163,7 +163,7 @@ class Request:
         named = [self.specification.population, self.specification.release]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
 
-    def place(self, records: Records) -> str:
+    def place(self, records: RecordSource) -> str:
         """The release of this name on these data, whatever was asked of it: there is one, and no second draw."""
         named = [self.specification.population, self.specification.release, records.identity]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()
@@ -173,7 +173,7 @@ class Request:
         """The specification with the budget that is charged."""
         return self._solved.specification if self.solve else self.specification
 
-    def plan(self, records: Records, noise: Noise) -> tuple[Plan, dict[str, float] | None]:
+    def plan(self, records: RecordSource, noise: Noise) -> tuple[Plan, dict[str, float] | None]:
         """The plan, and the pilot's rough values if one was paid for."""
         if self.solve:
             return self._solved, None

@@ -46,7 +46,7 @@ def split_text(split: Mapping[str, Fraction]) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class AllocatorRow:
     """One line of the comparison of allocators."""
 
     allocator: str
@@ -91,7 +91,7 @@ class Plan:
     score: float
     standard_error: float
     errors: tuple[PredictedError, ...]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[AllocatorRow, ...] = ()
     guess_losses: tuple[GuessLoss, ...] = ()
     warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
     notes: tuple[str, ...] = ()  # what only the planner needs

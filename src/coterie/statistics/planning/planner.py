@@ -14,7 +14,7 @@ from coterie.schema.exact import as_text
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
 from coterie.statistics.planning.composition import as_floats, exact_budgets, minimise
 from coterie.statistics.planning.design import Design, build_design, choose_routes, metric_at
-from coterie.statistics.planning.plan import GuessLoss, Plan, Row
+from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
@@ -22,7 +22,7 @@ from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.consistency import constraints_of, predict_consistent
 from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import Budget, Route, Specification, StatisticKind
+from coterie.statistics.specification.specification import PrivacyBudget, Route, Specification, StatisticKind
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
 MOST_TARGETS_FOR_LOSSES = 60
@@ -97,7 +97,9 @@ def scenarios(
     return possible_truths(design, expectations) if asked else ()
 
 
-def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
+def _compare(
+    design: Design, problem: Problem, first: AllocatorRow, names: Sequence[str] | None
+) -> list[AllocatorRow]:
     rows = [first]
     for name in allocators() if names is None else names:
         if name == first.allocator:
@@ -107,16 +109,16 @@ def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] 
             rows.append(_row(problem, name, budgets, predict(design, budgets)))
         except NotApplicable as error:
             title = find_allocator(name).title
-            rows.append(Row(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
+            rows.append(AllocatorRow(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
     return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
 
 
-def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedError, ...]) -> Row:
+def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedError, ...]) -> AllocatorRow:
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:
         worst = max(metric.score(budgets, exponent=10) for metric in problem.scenarios)
-    return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
+    return AllocatorRow(name, find_allocator(name).title, score, standard_error, worst, errors)
 
 
 def predict(design: Design, budgets: Floats) -> tuple[PredictedError, ...]:
@@ -154,7 +156,7 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
     return tuple(warnings)
 
 
-def budget_warnings(budget: Budget) -> list[str]:
+def budget_warnings(budget: PrivacyBudget) -> list[str]:
     """Budgets that hide nobody, and failure probabilities that are no longer small."""
     warnings = []
     rho = None if budget.rho is None else float(budget.rho)

@@ -19,7 +19,7 @@ from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, planned
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import Budget, Notion, Specification
+from coterie.statistics.specification.specification import Notion, PrivacyBudget, Specification
 
 SHARPNESS = 32.0
 MARGIN = 3.0  # standard errors by which a tolerance must be kept
@@ -134,17 +134,17 @@ def _pure(specification: Specification) -> bool:
     return specification.budget.notion is Notion.PURE
 
 
-def _budget(specification: Specification, total: float) -> Budget:
+def _budget(specification: Specification, total: float) -> PrivacyBudget:
     # Rounded up: the split that was found must fit into the budget that is printed.
     value = Fraction(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(total)))
     if _pure(specification):
-        return Budget(epsilon=value)
+        return PrivacyBudget(epsilon=value)
     if specification.budget.notion is Notion.ZCDP:
-        return Budget(rho=value)
+        return PrivacyBudget(rho=value)
     delta = specification.budget.delta
     assert delta is not None
     epsilon = math.ceil(epsilon_of(total, float(delta)) * 1e6) / 1e6
-    return Budget(epsilon=Fraction(str(epsilon)), delta=delta)
+    return PrivacyBudget(epsilon=Fraction(str(epsilon)), delta=delta)
 
 
 def _with_total(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.prediction.noise_model import SEED
 from coterie.statistics.prediction.value_grid import Candidates, distances
-from coterie.statistics.specification.shape import Shape
+from coterie.statistics.specification.shape import ValueShape
 
 MOST_TABLES, FEWEST_TABLES = 64, 8
 _ROOM = 2**17  # numbers held for the tables of one quantile
@@ -70,7 +70,7 @@ class Tables:
 class RankLaw:
     """The exponential mechanism on the sets of values that `candidates` lists."""
 
-    shape: Shape
+    shape: ValueShape
     size: int
     quantile: float
     candidates: Candidates

@@ -24,7 +24,7 @@ from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
-from coterie.statistics.releasing.records import Kinds, People, Records, typed
+from coterie.statistics.releasing.records import Kinds, People, RecordSource, typed
 from coterie.statistics.specification.checking import asked_texts
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours, Specification
@@ -32,7 +32,7 @@ from coterie.statistics.specification.specification import Neighbours, Specifica
 Exact = int | NDArray[np.int64]
 
 
-def compute(design: Design, records: Records) -> dict[str, Exact]:
+def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
     people, kinds = read_people(design.specification, records, design.measurements)
     sums = _Sums(people, kinds)
@@ -40,7 +40,7 @@ def compute(design: Design, records: Records) -> dict[str, Exact]:
 
 
 def read_people(
-    specification: Specification, records: Records, measurements: Iterable[Measurement] = ()
+    specification: Specification, records: RecordSource, measurements: Iterable[Measurement] = ()
 ) -> tuple[People, Kinds]:
     """The records as values, sorted into kinds; refused if they are not what the specification declares."""
     if records.identity in specification.samples:

@@ -16,10 +16,10 @@ from coterie.publication.placing import publish_files
 from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import Number, as_text
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.planning.choosing import Request
+from coterie.statistics.planning.choosing import ReleaseRequest
 from coterie.statistics.planning.plan import read_split
 from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, purpose_of
-from coterie.statistics.releasing.records import Records, open_records
+from coterie.statistics.releasing.records import RecordSource, open_records
 from coterie.statistics.releasing.release_store import (
     Kept,
     Published,
@@ -141,7 +141,7 @@ def release(
         raise ParameterError(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
-    request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
+    request = ReleaseRequest(specification, allocator, seed, as_in_paper, solve, split or {})
     source = open_records(data, table)
     book = ledger.path if isinstance(ledger, Ledger) else ledger
     published = _once(request, source, target, None if book is None else Path(book), sign, progress)
@@ -152,8 +152,8 @@ def release(
 
 
 def _once(
-    request: Request,
-    source: Records,
+    request: ReleaseRequest,
+    source: RecordSource,
     target: Path,
     ledger: Path | None,
     sign: str | Path | None,
@@ -190,8 +190,8 @@ def _once(
 
 
 def _through_store(
-    request: Request,
-    source: Records,
+    request: ReleaseRequest,
+    source: RecordSource,
     target: Path,
     key: str | Path | None,
     progress: Callable[[str], None],
@@ -215,7 +215,7 @@ def _through_store(
         return replace(published, warning=_OTHER_DATA) if store.of_other_data else published
 
 
-def _drawn(store: ReleaseStore, request: Request, target: Path) -> Kept | None:
+def _drawn(store: ReleaseStore, request: ReleaseRequest, target: Path) -> Kept | None:
     """What was drawn under this name before; another plan would be a second draw."""
     kept = store.find()
     if kept is not None:
@@ -232,8 +232,8 @@ def _half_written(kept: Kept, target: Path) -> bool:
 
 
 def _finished(
-    request: Request,
-    source: Records,
+    request: ReleaseRequest,
+    source: RecordSource,
     target: Path,
     key: str | Path | None,
     progress: Callable[[str], None],

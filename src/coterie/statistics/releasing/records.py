@@ -59,7 +59,7 @@ class People:
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordSource:
     """A source that can be read; `identity` names the data for the ledger, which the steward keeps; never published."""
 
     data: Any
@@ -91,7 +91,7 @@ class Records:
         return read_table(str(self.data), query=f"SELECT {listed} FROM {name.sql}", schema=schema)
 
 
-def open_records(data: Any, table: str | None = None) -> Records:
+def open_records(data: Any, table: str | None = None) -> RecordSource:
     """A file, a database URL with a table, or a data frame. Nothing but what names the data is read yet."""
     if isinstance(data, str | Path) and is_database(data):
         address = Address.parse(str(data))
@@ -99,17 +99,17 @@ def open_records(data: Any, table: str | None = None) -> Records:
             raise ParameterError("The source is a database, but no table was named.", "Give --table NAME.")
         if address.path is not None and not address.path.is_file():  # SQLite would make an empty one
             raise DataError(f"There is no database file {address.path}.", "Check the path in the address.")
-        return Records(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
+        return RecordSource(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
     if isinstance(data, str | Path):
         path = Path(data)
         if not path.is_file():
             raise DataError(f"There is no file {path}.", "Check the path of the data.")
         with path.open("rb") as stream:
-            return Records(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
+            return RecordSource(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
     if table is not None:
         raise ParameterError("A table was named, but the source is a data frame.", "Leave out the table.")
     frame = to_arrow(data)[0]
-    return Records(frame, None, f"frame {table_digest(frame)}")
+    return RecordSource(frame, None, f"frame {table_digest(frame)}")
 
 
 def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, set[str]]) -> People:

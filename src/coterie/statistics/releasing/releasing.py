@@ -20,7 +20,7 @@ from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.consistency import Replay, constraints_of, reconcile
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale
-from coterie.statistics.releasing.records import Records
+from coterie.statistics.releasing.records import RecordSource
 from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.equations import Expression, names_in
 from coterie.statistics.specification.specification import Notion, Specification
@@ -50,7 +50,7 @@ class StatisticsRelease:
 
 
 def make_release(
-    chosen: Plan, records: Records, noise: Noise, pilot: Mapping[str, float] | None = None
+    chosen: Plan, records: RecordSource, noise: Noise, pilot: Mapping[str, float] | None = None
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
@@ -85,7 +85,7 @@ def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def plan_with_pilot(
-    specification: Specification, records: Records, noise: Noise, allocator: str
+    specification: Specification, records: RecordSource, noise: Noise, allocator: str
 ) -> tuple[Plan, dict[str, float]]:
     """Pay a share of the budget, split evenly, for rough values; plan the rest on those.
 

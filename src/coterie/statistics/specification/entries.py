@@ -23,7 +23,7 @@ from coterie.statistics.specification.filters import (
     read_filter,
     read_value,
 )
-from coterie.statistics.specification.shape import Shape
+from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (
     About,
     ErrorSummary,
@@ -117,7 +117,7 @@ _ENTRIES = (
     *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
 )
 Groups = list[tuple[str, Filter]]
-ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[Shape, float]]
+ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
 
 
 def expand(

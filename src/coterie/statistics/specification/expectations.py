@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
-from coterie.statistics.specification.shape import Shape, normal, uniform_around
+from coterie.statistics.specification.shape import ValueShape, normal, uniform_around
 from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
 from coterie.table.columns.numbers import step_of
 
@@ -119,7 +119,7 @@ class Expectations:
             return math.sqrt(abs(self.given[statistic.name]))
         return next((a.std for a in self._about(where, column) if a.std is not None), None)
 
-    def shape(self, statistic: Statistic) -> Shape:
+    def shape(self, statistic: Statistic) -> ValueShape:
         """How the values around a quantile lie: as declared, with the quantile where it is expected.
 
         Undeclared, a normal of the expected spread is assumed if one is stated for the group, else values

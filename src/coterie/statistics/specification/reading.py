@@ -30,16 +30,16 @@ from coterie.statistics.specification.equations import formula_of, names_in, par
 from coterie.statistics.specification.filters import Filter, read_filter
 from coterie.statistics.specification.shape import (
     DISTRIBUTIONS,
-    Shape,
+    ValueShape,
     from_quantiles,
     from_sample,
     from_values,
 )
 from coterie.statistics.specification.specification import (
-    Budget,
     Equation,
     ErrorSummary,
     Neighbours,
+    PrivacyBudget,
     RelativeTo,
     Specification,
 )
@@ -108,7 +108,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     return specification
 
 
-def _budget(content: object) -> Budget:
+def _budget(content: object) -> PrivacyBudget:
     advice = "Write budget: {epsilon: 1}, {rho: 0.1} or {epsilon: 1, delta: 1e-6}."
     if not isinstance(content, dict) or not content:
         raise ParameterError("The specification has no budget.", advice)
@@ -118,7 +118,7 @@ def _budget(content: object) -> Budget:
         raise ParameterError("The budget mixes units, or has a delta without an epsilon.", advice)
     if numbers.get("delta", Fraction(0)) >= Fraction(1, 10):
         raise ParameterError("delta is too large to promise anything.", "Use less than 1/records, e.g. 1e-6.")
-    return Budget(**numbers)
+    return PrivacyBudget(**numbers)
 
 
 def _floor(content: object) -> Fraction:
@@ -232,7 +232,7 @@ class ShapeReader:
         quantile: float,
         expected: float | None,
         where: str,
-    ) -> tuple[Shape, float]:
+    ) -> tuple[ValueShape, float]:
         """The shape, and where its quantile is expected. A mapping from labels gives each group (`label`) its own."""
         if isinstance(content, dict) and label and not set(content) & set(_ENTRIES):
             content = of_group(content, label, where)
@@ -258,7 +258,7 @@ class ShapeReader:
             expected = min(max(shape.at(quantile), domain.lower), domain.upper)
         return replace(shape, step=positive_of(content.get("step"), f"{place}, step")), expected
 
-    def _sample(self, content: object, column: str, chosen: Filter, domain: Range, place: str) -> Shape:
+    def _sample(self, content: object, column: str, chosen: Filter, domain: Range, place: str) -> ValueShape:
         """The column of a public file, filtered as the data will be."""
         if not isinstance(content, str):
             raise ParameterError(f"{place}: `sample` names a file.", "Write sample: last-year.csv.")
@@ -303,7 +303,7 @@ def _shares(content: object, domain: Range, place: str) -> dict[float, float]:
     return shares
 
 
-def _distribution(content: Mapping[str, Any], expected: float | None, place: str) -> Shape:
+def _distribution(content: Mapping[str, Any], expected: float | None, place: str) -> ValueShape:
     name = str(content["distribution"])
     known = (*DISTRIBUTIONS, "exponential")
     if name not in known:

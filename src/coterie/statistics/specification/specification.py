@@ -19,7 +19,7 @@ from coterie.schema.exact import as_text
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
-from coterie.statistics.specification.shape import Shape
+from coterie.statistics.specification.shape import ValueShape
 
 
 class StatisticKind(StrEnum):
@@ -79,7 +79,7 @@ class Notion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PrivacyBudget:
     """ε, or ρ, or (ε, δ): exact numbers."""
 
     epsilon: Fraction | None = None
@@ -132,7 +132,7 @@ class Statistic:
     at_least: int | None = None  # public lower bound of the group's size
     quantile: float = 0.5
     about: About = About()
-    shape: Shape | None = None  # quantile: how values are expected to lie around it
+    shape: ValueShape | None = None  # quantile: how values are expected to lie around it
     candidates: int = 1024  # quantile: the public grid
     expected: float | None = None
     possible: Range | None = None  # the range the expected value may lie in
@@ -172,7 +172,7 @@ class Specification:
     population: str
     schema: Schema
     neighbours: Neighbours
-    budget: Budget
+    budget: PrivacyBudget
     statistics: tuple[Statistic, ...]
     equations: tuple[Equation, ...] = ()
     records: int | None = (
