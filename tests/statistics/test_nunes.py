@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie.papers import allocation as nunes_scores
-from coterie.papers import get_experiment, nunes_tables
-from coterie.papers.allocation import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
-from coterie.papers.nunes_all_allocations import ALLOCATIONS, all_scores, draw_scores
+from coterie.papers import get_experiment, nunes_scores, nunes_tables
+from coterie.papers.nunes_fig58 import ALLOCATIONS, all_scores, draw_scores
 from coterie.papers.nunes_scenario import (
     PUBLISHED_BEST,
     PUBLISHED_SCORES,
@@ -21,6 +19,7 @@ from coterie.papers.nunes_scenario import (
     groups_of,
     scenario,
 )
+from coterie.papers.nunes_two_queries import OPERATIONS, SHARES, draw, exact_curve, panels, simulated
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import Problem, find_allocator
 from coterie.statistics.allocators.grid import blocks, score_block

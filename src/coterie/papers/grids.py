@@ -1,9 +1,9 @@
-"""Grids as the papers have them: the same table under several domains, sorted once."""
+"""Grids as the papers have them, the same table under several domains, sorted once; and their figures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +16,7 @@ from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.report.charts import Figure, Grid, Lines, Series, heatmap, lines
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
@@ -93,3 +94,64 @@ def paper_grid(
                 single[measure.name][key] = values[place].mean(axis=0)
                 spread[measure.name][key] = values[place].std(axis=0)
     return PaperGrid(sizes, tuple(as_text(parse_epsilon(t)) for t in texts), mean, single, spread)
+
+
+# Figures as the papers draw them: lines over k, a panel per setting; and heatmaps over ε × k.
+
+GROUP_SIZE = "k (records per group)"
+
+
+@dataclass(frozen=True, slots=True)
+class PaperLine:
+    """`look` chooses the colour, `dash` the line: methods by colour, ε by dash."""
+
+    label: str
+    values: Floats
+    look: int
+    dash: int = 0
+    flat: bool = False  # a baseline that does not depend on k: no markers
+
+
+@dataclass(frozen=True, slots=True)
+class LinePanel:
+    title: str
+    ylabel: str
+    ks: Sequence[int]
+    lines: list[PaperLine] = field(default_factory=list)
+    log: bool = True
+
+
+def line_panels(panels: Sequence[LinePanel], title: str) -> Figure:
+    drawn = [
+        Lines(
+            panel.title,
+            [
+                Series(
+                    line.label,
+                    [(float(k), float(value)) for k, value in zip(panel.ks, line.values, strict=True)],
+                    line.look,
+                    line.dash,
+                    marked=not line.flat,
+                )
+                for line in panel.lines
+            ],
+            y=panel.ylabel.removesuffix(", log scale"),
+            log_y=panel.log,
+        )
+        for panel in panels
+    ]
+    return lines(drawn, x=GROUP_SIZE, caption="", log_x=False, title=title)
+
+
+def heatmaps(
+    panels: Sequence[tuple[str, Sequence[int], Floats]],
+    epsilons: Sequence[str],
+    label: str,
+    title: str,
+    *,
+    log: bool,
+) -> Figure:
+    """Panels of (name, ks, values): rows k, columns ε; the values are written into the fields."""
+    grids = [Grid(name, [str(k) for k in ks], epsilons, values.tolist()) for name, ks, values in panels]
+    value = label.removesuffix(", log scale")
+    return heatmap(grids, row=GROUP_SIZE, column="ε", value=value, caption="", log=log, title=title)
