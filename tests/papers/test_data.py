@@ -42,7 +42,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "data.py"))
     monkeypatch.setitem(DATA_SETS, "toy", TOY)
     for name, known in DATA_SETS.items():
-        local = tuple(replace(at, url=f"{CLOSED}/{at.url.rsplit('/', 1)[1]}") for at in known.addresses)
+        local = tuple((f"{CLOSED}/{url.rsplit('/', 1)[1]}", convert) for url, convert in known.addresses)
         monkeypatch.setitem(DATA_SETS, name, replace(known, addresses=local))
 
 

@@ -1,4 +1,4 @@
-"""plan(): one of four ways of splitting a budget: by a rule, by tolerances, by hand, or as the paper does."""
+"""plan(), and the request for a release: a budget is split by a rule, by tolerances, by hand, or as the paper does."""
 
 from __future__ import annotations
 

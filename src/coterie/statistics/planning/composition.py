@@ -1,4 +1,4 @@
-"""From filters to budget rows: what one record can touch, and so what the measurements cost together.
+"""From filters to budget rows (what one record can touch), the splits that they allow, and the best of those.
 
 Add/remove: a record satisfies some set of filters; the measurements of that set are the ones it touches.
 Replace-one: a record goes from one set to another; a measurement in both is touched by a change of value, a
@@ -203,7 +203,6 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 class Optimum:
     budgets: Floats
     value: float
-    steps: int
 
 
 def minimise(
@@ -217,8 +216,8 @@ def minimise(
     """The best split from a start (equal weights by default)."""
     budgets = feasible.fill(np.ones(feasible.count)) if start is None else feasible.stretch(start)
     value, slope = objective(budgets)
-    step, quiet, reach = 0, 0, 1.0
-    for step in range(1, steps + 1):  # noqa: B007 (how many it took is reported)
+    quiet, reach = 0, 1.0
+    for _ in range(steps):
         weights = np.maximum(-slope * powers * budgets ** (1.0 + 1.0 / powers), 0.0)
         weights = np.maximum(weights, 1e-12 * max(float(weights.max()), 1e-300))
         proposal = separable_optimum(weights, feasible, powers)
@@ -242,7 +241,7 @@ def minimise(
         quiet = quiet + 1 if gain < tolerance * abs(value) else 0
         if quiet >= 3:
             break
-    return Optimum(budgets, value, step)
+    return Optimum(budgets, value)
 
 
 def separable_optimum(weights: Floats, feasible: Feasible, powers: Floats) -> Floats:

@@ -31,8 +31,6 @@ from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Notion, Route, Specification
 
-# A specification made ready to be split: what is measured, what follows from it, what one record can touch.
-
 LEAST_SHARE = 0.02  # of an even split
 
 

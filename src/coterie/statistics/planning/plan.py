@@ -42,9 +42,6 @@ def split_text(split: Mapping[str, Fraction]) -> str:
     return str(yaml.safe_dump(texts, allow_unicode=True, sort_keys=False, width=1000))
 
 
-# A plan: who gets how much of the budget, what errors to expect, and what it was based on.
-
-
 @dataclass(frozen=True)
 class AllocatorRow:
     """One line of the comparison of allocators."""

@@ -1,4 +1,4 @@
-"""The split by an allocator: a specification in, the best split out, in seconds and without a look at the data."""
+"""The split by an allocator, in seconds and without a look at the data; and what a wrong guess would cost."""
 
 from __future__ import annotations
 
@@ -36,16 +36,14 @@ def split_by_rule(
     compare: Sequence[str] | None = (),
     report_losses: bool | None = None,
     expected: Mapping[str, float] | None = None,
-    share: Fraction | None = None,
 ) -> Plan:
     """Split the budget.
 
     `compare` names further allocators for the table (None: all). `expected` replaces the specification's
-    expected values, for instance by a pilot's; `share` is the part of the budget left to split.
+    expected values, for instance by a pilot's.
     """
     chosen = find_allocator(allocator)
-    part = 1 - specification.pilot if share is None else share
-    design, expectations = design_for(specification, expected, part)
+    design, expectations = design_for(specification, expected, 1 - specification.pilot)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
     budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}

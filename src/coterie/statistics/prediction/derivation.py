@@ -1,4 +1,4 @@
-"""From measurements to a statistic: directly, or from noisy sums. One formula a kind and route.
+"""From measurements to a statistic, directly or from noisy sums; equations guarded; and the units of their errors.
 
 The sums route measures n, Σ(y−c) and Σ(y−c)² of a group with the public middle c. Their sensitivities do
 not grow when the group is small or its size secret, one n serves every statistic of the group, and the

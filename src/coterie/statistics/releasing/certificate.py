@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from coterie.promise.loss import Loss, Model, Relation
 from coterie.publication.ledger import Purpose
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
-from coterie.statistics.planning.plan import Plan
+from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
 _NEIGHBOURS = {
@@ -189,16 +190,15 @@ def _refusals(specification: Specification) -> list[str]:
     ]
 
 
-def certify_statistics(
-    plan: Plan,
-    scales: dict[str, float],
-    sampler: str,
-    private: bool,
-    notes: tuple[str, ...],
-    digest: Digest,
-    request: str,
-) -> StatisticsCertificate:
+def certify_statistics(made: StatisticsRelease, content: bytes, request: str) -> StatisticsCertificate:
+    """The certificate of a release, over the bytes it is published as."""
+    plan, private = made.plan, made.private
     specification, design, budget = plan.specification, plan.design, plan.specification.budget
+    notes = list(plan.warnings)
+    if made.pilot is not None:
+        notes.append(f"A share of {as_text(specification.pilot)} of the budget paid for a pilot.")
+    if not private:
+        notes.append("reproducible: not private")
     bounds = {}
     for attribute in specification.schema.attributes:
         if attribute.name in specification.added_up and attribute.domain is not None:
@@ -215,7 +215,7 @@ def certify_statistics(
             name=m.name,
             budget=as_text(part),
             mechanism=quantity.family.value,
-            scale=repr(scales[m.name]),
+            scale=repr(made.scales[m.name]),
             sensitivity=repr(m.bound.nominal(specification.neighbours, m.where.everyone)),
             formula=m.bound.formula,
             proof=m.bound.proof,
@@ -235,8 +235,8 @@ def certify_statistics(
         bounds=bounds,
         measurements=measurements,
         expected_from=specification.expected_from,
-        sampler=sampler,
+        sampler=made.sampler,
         reproducible=not private,
-        notes=notes,
-        digest=digest,
+        notes=tuple(notes),
+        digest=Digest(over="file bytes", value=hashlib.sha256(content).hexdigest()),
     )

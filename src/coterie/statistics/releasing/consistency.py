@@ -1,4 +1,4 @@
-"""Make noisy numbers fit together: no negative counts, and parts that add up to their whole.
+"""Make noisy numbers fit together (no negative counts, parts that add up), and say how far off they may be.
 
 Post-processing of released values: free, and it lowers the error. The gap between the parts and their whole
 is shared in proportion to the noise each carries (weighted least squares)."""

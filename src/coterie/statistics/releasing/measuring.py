@@ -1,4 +1,9 @@
-"""The exact measurements of the records, in whole numbers. Nothing here is released."""
+"""The exact measurements of the records, in whole numbers, and the noise of a release.
+
+A measurement is a whole number of public steps, and its noise is drawn on the same steps: discrete Laplace under pure
+DP, discrete Gaussian under zCDP. A quantile is chosen by the exponential mechanism. `Noise` uses exact samplers, or a
+seeded stand-in for experiments.
+"""
 
 from __future__ import annotations
 
@@ -157,11 +162,6 @@ def finish(m: Measurement, count: int, first: int, squares: int = 0) -> int:
         return math.floor(variance / m.unit)
     return math.isqrt(math.floor(variance / m.unit**2))
 
-
-# The noise of a release: exact samplers on whole numbers, or a seeded stand-in for experiments.
-#
-# A measurement is a whole number of public steps, and its noise is drawn on the same steps: discrete Laplace under pure
-# DP, discrete Gaussian under zCDP. A quantile is chosen by the exponential mechanism.
 
 NAME = (
     "exact discrete Laplace and discrete Gaussian on public steps, exact exponential mechanism; "

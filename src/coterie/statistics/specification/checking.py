@@ -1,4 +1,4 @@
-"""What must hold before a specification is planned: known names, known columns, bounds, room for the floors."""
+"""What must hold before a specification is planned: known names and columns, bounds, values that filters may ask for."""
 
 from __future__ import annotations
 

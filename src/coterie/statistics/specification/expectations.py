@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
-from coterie.statistics.specification.shape import ValueShape, normal, uniform_around
+from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
 from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
 from coterie.table.columns.numbers import step_of
 
@@ -130,7 +130,7 @@ class Expectations:
         if statistic.shape is not None:
             shape = statistic.shape
         elif self.stated_std(where, column) is not None:
-            shape = replace(normal(expected, self.std(where, column)), declared=False)
+            shape = replace(of_distribution("normal", expected, self.std(where, column)), declared=False)
         else:
             shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
         if shape.step is None:

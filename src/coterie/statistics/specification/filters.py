@@ -1,7 +1,8 @@
-"""Names that identify: equal names mean equal things.
+"""Which records a statistic is about: a conjunction of conditions on columns, as data and never as SQL text.
 
-Numbers are written exactly (whole ones as such), and a text that could run into its surroundings is written in
-quotes. So two different filters, groups or measurements never get the same name."""
+Because a filter is data, two filters can be compared: `reachable` lists which sets of filters one record can
+satisfy at once, and that is what parallel composition rests on.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coterie.errors import ParameterError
+
+# Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), and a text that
+# could run into its surroundings is written in quotes. So two different filters, groups or measurements never get the
+# same name.
 
 _LABEL = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^,]+)""")
 _IN_LABELS = frozenset(',"[]\\')
@@ -61,11 +66,6 @@ def _reads_as_number(text: str) -> bool:
         return False
     return True
 
-
-# Which records a statistic is about: a conjunction of conditions on columns, as data and never as SQL text.
-#
-# Because a filter is data, two filters can be compared: `reachable` lists which sets of filters one record can
-# satisfy at once, and that is what parallel composition rests on.
 
 # Beyond this many kinds of record the exact account is given up for the safe one (all may overlap).
 MOST_KINDS = 4096

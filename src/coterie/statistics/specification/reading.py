@@ -34,6 +34,7 @@ from coterie.statistics.specification.shape import (
     from_quantiles,
     from_sample,
     from_values,
+    of_distribution,
 )
 from coterie.statistics.specification.specification import (
     Equation,
@@ -305,9 +306,8 @@ def _shares(content: object, domain: Range, place: str) -> dict[float, float]:
 
 def _distribution(content: Mapping[str, Any], expected: float | None, place: str) -> ValueShape:
     name = str(content["distribution"])
-    known = (*DISTRIBUTIONS, "exponential")
-    if name not in known:
-        raise ParameterError(f"{place}: there is no distribution '{name}'.", nearest(name, known))
+    if name not in DISTRIBUTIONS:
+        raise ParameterError(f"{place}: there is no distribution '{name}'.", nearest(name, DISTRIBUTIONS))
     movable = name in ("normal", "uniform")  # `expected` says where it lies, so the mean may be left out
     given = content.get("mean", expected if movable else None)
     if given is None:
@@ -320,7 +320,7 @@ def _distribution(content: Mapping[str, Any], expected: float | None, place: str
         raise ParameterError(f"{place}: the mean of a {name} distribution is above 0.", "Correct it.")
     if name == "exponential" and "std" in content:
         raise ParameterError(f"{place}: an exponential distribution has a mean only.", "Drop `std`.")
-    return DISTRIBUTIONS["gamma" if name == "exponential" else name](mean, std)
+    return of_distribution(name, mean, std)
 
 
 def _numbers(content: object, place: str, advice: str) -> dict[float, float]:

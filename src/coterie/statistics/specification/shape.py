@@ -112,35 +112,21 @@ def uniform_around(quantile: float, expected: float, domain: Range) -> ValueShap
     return ValueShape((0.0, quantile, 1.0), (domain.lower, expected, domain.upper))
 
 
-def normal(mean: float, std: float) -> ValueShape:
-    from scipy.special import ndtri  # slow to load: paid by those who use it
+def of_distribution(name: str, mean: float, std: float) -> ValueShape:
+    """One of DISTRIBUTIONS, as its quantile function at the knots; infinite ends are cut by the bounds later."""
+    if name == "uniform":
+        half = np.sqrt(3.0) * std
+        return ValueShape((0.0, 1.0), (mean - half, mean + half))
+    from scipy.special import gammaincinv, ndtri  # slow to load: paid by those who use it
 
-    return _tabulated(mean + std * ndtri(_P))
-
-
-def lognormal(mean: float, std: float) -> ValueShape:
-    from scipy.special import ndtri  # slow to load: paid by those who use it
-
-    sigma = np.sqrt(np.log1p((std / mean) ** 2))
-    return _tabulated(np.exp(np.log(mean) - sigma**2 / 2 + sigma * ndtri(_P)))
-
-
-def gamma(mean: float, std: float) -> ValueShape:
-    from scipy.special import gammaincinv  # slow to load: paid by those who use it
-
-    return _tabulated(gammaincinv((mean / std) ** 2, _P) * (std**2 / mean))
+    if name == "normal":
+        values = mean + std * ndtri(_P)
+    elif name == "lognormal":
+        sigma = np.sqrt(np.log1p((std / mean) ** 2))
+        values = np.exp(np.log(mean) - sigma**2 / 2 + sigma * ndtri(_P))
+    else:  # an exponential is a gamma whose spread equals its mean
+        values = gammaincinv((mean / std) ** 2, _P) * (std**2 / mean)
+    return ValueShape(tuple(_P.tolist()), tuple(np.clip(values, -1e300, 1e300).tolist()))
 
 
-def uniform(mean: float, std: float) -> ValueShape:
-    half = np.sqrt(3.0) * std
-    return ValueShape((0.0, 1.0), (mean - half, mean + half))
-
-
-def _tabulated(values: Floats) -> ValueShape:
-    """A quantile function at the knots; infinite ends are cut by the bounds later."""
-    largest = 1e300
-    return ValueShape(tuple(_P.tolist()), tuple(np.clip(values, -largest, largest).tolist()))
-
-
-# By name in a specification; exponential is a gamma whose spread equals its mean.
-DISTRIBUTIONS = {"normal": normal, "lognormal": lognormal, "gamma": gamma, "uniform": uniform}
+DISTRIBUTIONS = ("normal", "lognormal", "gamma", "uniform", "exponential")
