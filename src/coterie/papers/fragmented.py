@@ -89,7 +89,7 @@ def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> ExperimentO
     figure = heatmaps(
         [("as printed, Eq. (5)", grid.ks, values), ("scale-free", grid.ks, field(grid, "idp-ls", "sse"))],
         EPSILONS,
-        "mean SSE, log scale",
+        "mean SSE",
         f"{title}, mean of {RUNS} runs",
         log=True,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -101,46 +101,47 @@ def paper_grid(
 GROUP_SIZE = "k (records per group)"
 
 
-@dataclass(frozen=True, slots=True)
-class PaperLine:
-    """`look` chooses the colour, `dash` the line: methods by colour, ε by dash."""
-
-    label: str
-    values: Floats
-    look: int
-    dash: int = 0
-    flat: bool = False  # a baseline that does not depend on k: no markers
+def over_k(
+    label: str, ks: Sequence[int], values: Floats, look: int, dash: int = 0, flat: bool = False
+) -> Series:
+    """Methods by colour (`look`), ε by dash; a baseline that does not depend on k (`flat`) has no markers."""
+    points = [(float(k), float(value)) for k, value in zip(ks, values, strict=True)]
+    return Series(label, points, look, dash, marked=not flat)
 
 
-@dataclass(frozen=True, slots=True)
-class LinePanel:
-    title: str
-    ylabel: str
-    ks: Sequence[int]
-    lines: list[PaperLine] = field(default_factory=list)
-    log: bool = True
+def panels_of(
+    title: str,
+    grid: PaperGrid,
+    measures: Mapping[str, tuple[str, bool]],
+    noisy: Mapping[str, str],
+    noiseless: Mapping[str, str],
+) -> list[Lines]:
+    """A panel per measure (its words, and whether on a log scale): per ε a line of each noisy method, then the others.
+
+    `noisy` and `noiseless` map labels to methods.
+    """
+    panels = []
+    for measure, (words, log) in measures.items():
+        series = [
+            over_k(
+                f"{label}, ε = {epsilon}",
+                grid.ks,
+                grid.line(measure, method, epsilon),
+                look,
+                dash,
+                method == "laplace",
+            )
+            for dash, epsilon in enumerate(grid.epsilons)
+            for look, (label, method) in enumerate(noisy.items())
+        ]
+        for look, (label, method) in enumerate(noiseless.items(), start=2):
+            series.append(over_k(label, grid.ks, grid.line(measure, method, "1"), look))
+        panels.append(Lines(title, series, words, log))
+    return panels
 
 
-def line_panels(panels: Sequence[LinePanel], title: str) -> Figure:
-    drawn = [
-        Lines(
-            panel.title,
-            [
-                Series(
-                    line.label,
-                    [(float(k), float(value)) for k, value in zip(panel.ks, line.values, strict=True)],
-                    line.look,
-                    line.dash,
-                    marked=not line.flat,
-                )
-                for line in panel.lines
-            ],
-            y=panel.ylabel.removesuffix(", log scale"),
-            log_y=panel.log,
-        )
-        for panel in panels
-    ]
-    return lines(drawn, x=GROUP_SIZE, caption="", log_x=False, title=title)
+def line_panels(panels: Sequence[Lines], title: str) -> Figure:
+    return lines(panels, x=GROUP_SIZE, caption="", log_x=False, title=title)
 
 
 def heatmaps(
@@ -153,5 +154,4 @@ def heatmaps(
 ) -> Figure:
     """Panels of (name, ks, values): rows k, columns ε; the values are written into the fields."""
     grids = [Grid(name, [str(k) for k in ks], epsilons, values.tolist()) for name, ks, values in panels]
-    value = label.removesuffix(", log scale")
-    return heatmap(grids, row=GROUP_SIZE, column="ε", value=value, caption="", log=log, title=title)
+    return heatmap(grids, row=GROUP_SIZE, column="ε", value=label, caption="", log=log, title=title)

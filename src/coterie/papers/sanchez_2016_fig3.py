@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding, counted
-from coterie.papers.grids import line_panels
+from coterie.papers.grids import line_panels, panels_of
 from coterie.papers.sanchez_2016_grids import (
     CENSUS_KS,
     EPSILONS,
@@ -14,8 +14,8 @@ from coterie.papers.sanchez_2016_grids import (
     NO_NAMES,
     RE,
     WIDTHS,
+    WORDS,
     census_grids,
-    panels_of,
 )
 
 
@@ -61,7 +61,7 @@ def _compute() -> ExperimentOutcome:
     panels = [
         panel
         for width in WIDTHS
-        for panel in panels_of(f"Census, m = {width}", found[width], noisy, noiseless)
+        for panel in panels_of(f"Census, m = {width}", found[width], WORDS, noisy, noiseless)
     ]
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
     notes = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.papers.experiment import Experiment, ExperimentOutcome, counted
-from coterie.papers.grids import line_panels
+from coterie.papers.grids import line_panels, panels_of
 from coterie.papers.sanchez_2016_grids import (
     ADULT_KS,
     EPSILONS,
@@ -16,7 +16,6 @@ from coterie.papers.sanchez_2016_grids import (
     RE,
     TAXONOMIES,
     adult_grid,
-    panels_of,
 )
 
 
@@ -42,7 +41,7 @@ def _compute() -> ExperimentOutcome:
     )
     noisy = {"dp-ir": "dp-ir", "dp-mdav": "dp-mdav"}
     noiseless = {"individual ranking, no noise": "ir", "insensitive MDAV, no noise": INSENSITIVE}
-    panels = panels_of("Adult, 4 attributes", found, noisy, noiseless)
+    panels = panels_of("Adult, 4 attributes", found, WORDS, noisy, noiseless)
     figure = line_panels(panels, "Sánchez et al. 2016, Fig. 4: Adult (30,162 records), mean of 10 runs")
     return ExperimentOutcome(findings, figure, found.table(), (TAXONOMIES,))
 

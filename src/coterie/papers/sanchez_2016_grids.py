@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from coterie.chain.mechanism.numeric import LaplaceOnCentroids
@@ -11,7 +11,7 @@ from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
 from coterie.methods.parts import MEAN
 from coterie.methods.recipe import Method
-from coterie.papers.grids import LinePanel, PaperGrid, PaperLine, paper_grid
+from coterie.papers.grids import PaperGrid, paper_grid
 from coterie.papers.tables import adult, adult_sanchez_2016_schema, census, numeric_schema
 
 EPSILONS = ("0.1", "1", "10")
@@ -19,7 +19,7 @@ CENSUS_KS = (2, *range(5, 101, 5))
 ADULT_KS = (2, 5, 10, *range(20, 201, 20))
 WIDTHS = (1, 8, 13)
 RE, JSD = MEASURES = ("relative-error", "jensen-shannon")
-TITLES = {RE: "relative error (RE), log scale", JSD: "Jensen–Shannon divergence"}
+WORDS = {RE: ("relative error (RE)", True), JSD: ("Jensen–Shannon divergence", False)}
 INSENSITIVE = "insensitive MDAV"
 NO_NAMES = "The paper does not name its 1 and 8 attributes; these are the first ones of the file."
 TAXONOMIES = "Categories are ranked and compared in our own taxonomies; the paper takes WordNet 2.1, whose distances differ."
@@ -69,22 +69,3 @@ def adult_grid(methods: Sequence[str], runs: int = 10) -> PaperGrid:
         settings=settings,
         find=with_insensitive_mdav,
     )
-
-
-def panels_of(
-    title: str, grid: PaperGrid, noisy: Mapping[str, str], noiseless: Mapping[str, str]
-) -> list[LinePanel]:
-    """A panel per measure: for each ε a line per noisy method, then those without noise. Labels to methods."""
-    panels = []
-    for measure in MEASURES:
-        panel = LinePanel(title, TITLES[measure], grid.ks, log=measure == RE)
-        for dash, epsilon in enumerate(EPSILONS):
-            for look, (label, method) in enumerate(noisy.items()):
-                values = grid.line(measure, method, epsilon)
-                panel.lines.append(
-                    PaperLine(f"{label}, ε = {epsilon}", values, look, dash, flat=method == "laplace")
-                )
-        for look, (label, method) in enumerate(noiseless.items(), start=2):
-            panel.lines.append(PaperLine(label, grid.line(measure, method, "1"), look))
-        panels.append(panel)
-    return panels

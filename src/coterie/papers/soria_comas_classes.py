@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from coterie.errors import MissingExtra
 from coterie.papers.experiment import ExperimentOutcome, PaperFinding
-from coterie.papers.grids import LinePanel, PaperLine, line_panels
+from coterie.papers.grids import line_panels, over_k
 from coterie.papers.soria_comas_sse import ALPHAS, EPSILONS, LABELS
 from coterie.papers.tables import numeric_schema
 from coterie.publication.protect import protect
+from coterie.report.charts import Lines
 
 METHODS = ("idp-ls", "idp-cbls")
 TREES = 50
@@ -129,17 +130,13 @@ def outcome(
     panels = []
     for epsilon in EPSILONS:
         for which, name in enumerate((task.lower_name, task.upper_name)):
-            panel = LinePanel(f"class “{name}”, ε = {epsilon}", "F-measure", task.ks, log=False)
-            panel.lines.append(
-                PaperLine(
-                    "original data (upper bound)", np.full(len(task.ks), scores.bound[which]), 6, flat=True
-                )
-            )
-            for look, method in enumerate(METHODS):
+            bound = np.full(len(task.ks), scores.bound[which])
+            series = [over_k("original data (upper bound)", task.ks, bound, 6, flat=True)]
+            for look, method in enumerate(METHODS, start=2):
                 for dash, alpha in enumerate(ALPHAS):
                     values = scores.line(method, epsilon, alpha, task.ks, which)
-                    panel.lines.append(PaperLine(f"{LABELS[method]}, α = {alpha:g}", values, look + 2, dash))
-            panels.append(panel)
+                    series.append(over_k(f"{LABELS[method]}, α = {alpha:g}", task.ks, values, look, dash))
+            panels.append(Lines(f"class “{name}”, ε = {epsilon}", series, "F-measure", False))
     data: dict[str, list[Any]] = {
         "method": [m for m, _, _, _ in scores.masked],
         "epsilon": [e for _, e, _, _ in scores.masked],

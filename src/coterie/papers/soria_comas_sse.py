@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from coterie.comparison.sorted_table import SortedTable
 from coterie.papers.experiment import ExperimentOutcome, PaperFinding, counted
-from coterie.papers.grids import LinePanel, PaperGrid, PaperLine, line_panels, paper_grid
+from coterie.papers.grids import PaperGrid, line_panels, over_k, paper_grid
 from coterie.papers.tables import numeric_schema
+from coterie.report.charts import Lines
 from coterie.table.checked import check
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
@@ -127,21 +128,23 @@ def findings(found: SseGrids) -> tuple[PaperFinding, ...]:
 
 
 def outcome(found: SseGrids, title: str, notes: tuple[str, ...] = ()) -> ExperimentOutcome:
+    measures = {"sse-paper": "mean SSE as printed", "sse": "mean SSE, scale-free"}
     panels = []
     for epsilon in EPSILONS:
-        for measure, label in (
-            ("sse-paper", "mean SSE as printed, log scale"),
-            ("sse", "mean SSE, scale-free, log scale"),
-        ):
-            panel = LinePanel(f"ε = {epsilon}", label, found.ks)
-            for look, method in enumerate(METHODS):
-                for dash, alpha in enumerate(ALPHAS):
-                    values = found.line(method, epsilon, alpha, measure)
-                    flat = method == "laplace"
-                    panel.lines.append(
-                        PaperLine(f"{LABELS[method]}, α = {alpha:g}", values, look, dash, flat=flat)
-                    )
-            panels.append(panel)
+        for measure, words in measures.items():
+            series = [
+                over_k(
+                    f"{LABELS[method]}, α = {alpha:g}",
+                    found.ks,
+                    found.line(method, epsilon, alpha, measure),
+                    look,
+                    dash,
+                    method == "laplace",
+                )
+                for look, method in enumerate(METHODS)
+                for dash, alpha in enumerate(ALPHAS)
+            ]
+            panels.append(Lines(f"ε = {epsilon}", series, words, True))
     data = pa.concat_tables([grid.table(alpha=alpha) for alpha, grid in found.grids.items()])
     figure = line_panels(panels, f"{title}: mean of {RUNS} runs")
     note = "The printed equation (5) depends on units; the right column shows the same data scale-free."

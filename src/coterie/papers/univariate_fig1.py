@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding, counted
-from coterie.papers.grids import LinePanel, PaperLine, line_panels, paper_grid
+from coterie.papers.grids import line_panels, panels_of, paper_grid
 from coterie.papers.tables import adult, numeric_schema
 
 KS = (2, *range(5, 101, 5))
@@ -52,15 +52,10 @@ def _compute() -> ExperimentOutcome:
             float(ranking.max() / plain["10"]) <= 0.1,
         ),
     )
-    panel = LinePanel(
-        "Adult: AGE, HOURS-PER-WEEK (30,162 records)", "SSE / number of attributes, log scale", KS
-    )
-    for dash, epsilon in enumerate(EPSILONS):
-        panel.lines.append(PaperLine(f"dp-ir, ε = {epsilon}", lines[epsilon], 0, dash))
-        flat = np.full(len(KS), plain[epsilon])
-        panel.lines.append(PaperLine(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
-    panel.lines.append(PaperLine("individual ranking, no noise", ranking, 2))
-    figure = line_panels([panel], "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
+    noisy, noiseless = {"dp-ir": "dp-ir", "plain Laplace": "laplace"}, {"individual ranking, no noise": "ir"}
+    words = {MEASURE: ("SSE / number of attributes", True)}
+    panels = panels_of("Adult: AGE, HOURS-PER-WEEK (30,162 records)", grid, words, noisy, noiseless)
+    figure = line_panels(panels, "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
     return ExperimentOutcome(findings, figure, grid.table())
 
 
