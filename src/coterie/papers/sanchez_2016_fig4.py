@@ -15,6 +15,7 @@ from coterie.papers.sanchez_2016_grids import (
     MEASURES,
     RE,
     TAXONOMIES,
+    WORDS,
     adult_grid,
 )
 
