@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -54,8 +55,8 @@ def solve_budget(specification: Specification) -> Plan:
             best = found, design, expectations
         total = found[0]
     assert best is not None
-    found, design, expectations = best
-    return _confirmed(specification, design, found, expectations_of=dict(expectations.given))
+    (total, budgets), design, expectations = best
+    return _confirmed(specification, design, total, budgets, expectations.given)
 
 
 def _search(specification: Specification, design: Design) -> tuple[float, Floats]:
@@ -90,15 +91,15 @@ def _search(specification: Specification, design: Design) -> tuple[float, Floats
 
 
 def _confirmed(
-    specification: Specification,
-    design: Design,
-    found: tuple[float, Floats],
-    expectations_of: dict[str, float],
+    specification: Specification, design: Design, total: float, budgets: Floats, expected: Mapping[str, float]
 ) -> Plan:
     """The plan at the first budget, from the one found upwards, that keeps its promises at full precision."""
-    total, budgets = found
     for _ in range(_RAISES):
-        plan = _as_plan(specification, design, (total, budgets), expectations_of)
+        solved = replace(specification, budget=_budget(specification, total))
+        exact_total = solved.budget.total * (1 - specification.pilot)
+        final = replace(_with_total(specification, design, total, exact_total), specification=solved)
+        exact = exact_budgets(budgets, final.feasible, final.total)
+        plan = planned(final, "tolerances", exact, dict(expected))
         excess = _excess(plan.design, plan.errors, margin=MARGIN)
         if excess <= 1.0:
             return plan
@@ -123,21 +124,17 @@ def _room_for_floors(specification: Specification, design: Design) -> float:
 
 
 def _power(specification: Specification) -> float:
-    return 1.0 if _pure(specification) else 2.0
+    return 1.0 if specification.budget.notion is Notion.PURE else 2.0
 
 
 def _middle(low: float, high: float) -> float:
     return 2.0 * low if not math.isfinite(high) else (0.5 * high if low == 0 else math.sqrt(low * high))
 
 
-def _pure(specification: Specification) -> bool:
-    return specification.budget.notion is Notion.PURE
-
-
 def _budget(specification: Specification, total: float) -> PrivacyBudget:
     # Rounded up: the split that was found must fit into the budget that is printed.
     value = Fraction(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(total)))
-    if _pure(specification):
+    if specification.budget.notion is Notion.PURE:
         return PrivacyBudget(epsilon=value)
     if specification.budget.notion is Notion.ZCDP:
         return PrivacyBudget(rho=value)
@@ -191,17 +188,3 @@ def _excess(design: Design, errors: tuple[PredictedError, ...], margin: float = 
 def _relative_error(error: PredictedError) -> float:
     """The simulation's error as a part of the mean; it stands for that of the quantiles too."""
     return error.simulation_error / error.mean if error.mean > 0 else 0.0
-
-
-def _as_plan(
-    specification: Specification,
-    design: Design,
-    found: tuple[float, Floats],
-    expectations_of: dict[str, float],
-) -> Plan:
-    total, budgets = found
-    solved = replace(specification, budget=_budget(specification, total))
-    exact_total = solved.budget.total * (1 - specification.pilot)
-    final = replace(_with_total(specification, design, total, exact_total), specification=solved)
-    exact = exact_budgets(budgets, final.feasible, final.total)
-    return planned(final, "tolerances", exact, expected=expectations_of)
