@@ -69,7 +69,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     def answer(name: str, *contents: bytes | None) -> None:
         known = DATA_SETS[name]
         here = f"http://127.0.0.1:{server.server_port}"
-        local = tuple(replace(at, url=f"{here}/{name}/{i}") for i, at in enumerate(known.addresses))
+        local = tuple((f"{here}/{name}/{i}", way) for i, (_, way) in enumerate(known.addresses))
         monkeypatch.setitem(DATA_SETS, name, replace(known, addresses=local))
         answers.update({f"/{name}/{i}": content for i, content in enumerate(contents)})
 
