@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow.csv
 
-from coterie.papers.nunes_all_allocations import all_scores
+from coterie.papers.nunes_fig58 import all_scores
 from coterie.papers.nunes_scenario import FLOOR, TOTAL, Scenario, exact_scores, scenario
 from coterie.statistics import plan, read_specification
 from coterie.statistics.allocators import find_allocator

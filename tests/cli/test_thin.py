@@ -42,8 +42,7 @@ OUTPUT = {
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",
-    "coterie.statistics.prediction.predicted_error:Basis",
-    "coterie.statistics.releasing.accounting:currency",
+    "coterie.statistics.prediction.rank_law:Basis",
     "coterie.statistics.releasing.release_store:Published",
 }
 # Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.

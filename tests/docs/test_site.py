@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import write_experiments
 import write_reference
 from coterie.papers import all_experiments
-from coterie.papers.tables import page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -28,7 +28,7 @@ def test_reference_pages_are_generated() -> None:
 def test_the_table_of_experiments_is_made_from_runs() -> None:
     found = json.loads((DOCS / "reference" / "experiments.json").read_text(encoding="utf-8"))
     written = (DOCS / "reference" / "experiments.md").read_text(encoding="utf-8")
-    assert written == page(found), (
+    assert written == write_experiments.page(found), (
         "run `coterie reproduce all -o DIR`, then `python tools/write_experiments.py DIR`"
     )
     assert {entry["experiment"] for entry in found} == set(all_experiments())

@@ -18,7 +18,7 @@ from r_writer import frame, integers, r_file, reals
 from coterie.errors import DataError, OutputError
 from coterie.papers import data
 from coterie.papers import data as sources
-from coterie.papers.data import DATA_SETS, Address, DataSet
+from coterie.papers.data import DATA_SETS, DataSet
 
 RAW = b'a;"b"\n1;2\n3;4\n'
 CSV = "a,b\n1,2\n3,4\n"
@@ -28,7 +28,7 @@ TOY = DataSet(
     file="toy.csv",
     sha256=hashlib.sha256(CSV.encode()).hexdigest(),
     title="toy",
-    addresses=(Address(f"{CLOSED}/toy", sources._wine),),
+    addresses=((f"{CLOSED}/toy", sources._wine),),
 )
 Serve = Callable[..., None]
 
@@ -42,7 +42,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "data.py"))
     monkeypatch.setitem(DATA_SETS, "toy", TOY)
     for name, known in DATA_SETS.items():
-        local = tuple(replace(at, url=f"{CLOSED}/{at.url.rsplit('/', 1)[1]}") for at in known.addresses)
+        local = tuple((f"{CLOSED}/{url.rsplit('/', 1)[1]}", convert) for url, convert in known.addresses)
         monkeypatch.setitem(DATA_SETS, name, replace(known, addresses=local))
 
 
@@ -69,7 +69,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     def answer(name: str, *contents: bytes | None) -> None:
         known = DATA_SETS[name]
         here = f"http://127.0.0.1:{server.server_port}"
-        local = tuple(replace(at, url=f"{here}/{name}/{i}") for i, at in enumerate(known.addresses))
+        local = tuple((f"{here}/{name}/{i}", way) for i, (_, way) in enumerate(known.addresses))
         monkeypatch.setitem(DATA_SETS, name, replace(known, addresses=local))
         answers.update({f"/{name}/{i}": content for i, content in enumerate(contents)})
 
@@ -159,8 +159,8 @@ R_NUMBERS = frame({"a": reals([1.0, 3.0]), "b": integers([2, 4])})
 def _toy_in_r(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy at two addresses, as Census is: an R file first, then text."""
     both = (
-        Address(f"{CLOSED}/toy.rda", sources._census_from_r),
-        Address(f"{CLOSED}/toy.csv", sources._text),
+        (f"{CLOSED}/toy.rda", sources._census_from_r),
+        (f"{CLOSED}/toy.csv", sources._text),
     )
     monkeypatch.setitem(DATA_SETS, "toy", replace(TOY, addresses=both))
 

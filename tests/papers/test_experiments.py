@@ -13,7 +13,7 @@ from coterie.cli.app import app
 from coterie.errors import DataError, OutputError, ParameterError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import DATA_SETS, available
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 
 EXPECTED = {
     "soria-comas-fig3", "soria-comas-fig4", "soria-comas-fig5", "soria-comas-fig6",
@@ -81,19 +81,19 @@ def test_all_other_experiments(name: str, tmp_path: Path) -> None:
     _run(name, tmp_path)
 
 
-def _finding(holds: bool) -> Finding:
-    return Finding("claim", "published number", "measured number", "exactly", holds)
+def _finding(holds: bool) -> PaperFinding:
+    return PaperFinding("claim", "published number", "measured number", "exactly", holds)
 
 
 def test_a_verdict_says_reproduced_only_if_every_claim_holds() -> None:
     import pyarrow as pa
 
     table = pa.table({"x": [1]})
-    good = Outcome((_finding(True), _finding(True)), None, table)
+    good = ExperimentOutcome((_finding(True), _finding(True)), None, table)
     assert good.verdict.startswith(
         "reproduced (2 of 2 claims): claim: measured number (published: published number)"
     )
-    mixed = Outcome((_finding(True), _finding(False)), None, table)
+    mixed = ExperimentOutcome((_finding(True), _finding(False)), None, table)
     assert mixed.verdict == (
         "differs (1 of 2 claims hold): claim: measured measured number against published published number"
     )
@@ -118,7 +118,7 @@ def test_the_list(word: str) -> None:
 def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as pa
 
-    outcome = Outcome((_finding(False),), None, pa.table({"x": [1]}))
+    outcome = ExperimentOutcome((_finding(False),), None, pa.table({"x": [1]}))
     fake = Experiment("other-fig9", "nothing", "Nobody 2009", (), 0.1, lambda: outcome)
     monkeypatch.setattr("coterie.cli.reproduce.get_experiment", lambda name: fake)
     done = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path)])
@@ -137,10 +137,10 @@ def test_one_missing_data_set_does_not_cost_the_other_experiments(
 ) -> None:
     import pyarrow as pa
 
-    def missing() -> Outcome:
+    def missing() -> ExperimentOutcome:
         raise DataError("The data set 'toy' is not here.", "Fetch it.")
 
-    outcome = Outcome((_finding(True),), None, pa.table({"x": [1]}))
+    outcome = ExperimentOutcome((_finding(True),), None, pa.table({"x": [1]}))
     fakes = {
         "other-fig1": Experiment("other-fig1", "nothing", "Nobody 2009", (), 0.1, missing),
         "other-fig2": Experiment("other-fig2", "nothing", "Nobody 2009", (), 0.1, lambda: outcome),

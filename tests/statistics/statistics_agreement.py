@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.statistics import Plan, plan, read_specification
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import draw_measurements, evaluate
 from coterie.statistics.specification.filters import OneOf

@@ -23,7 +23,7 @@ from statistics_agreement import (
 )
 from statistics_people import document
 
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import Noise
 
 # Misses by two standard errors: 4.6 % if all is well. A run of N fails beyond 4.6 % + 4 binomial deviations.
 RATE = 0.0455

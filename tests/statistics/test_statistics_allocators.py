@@ -18,15 +18,15 @@ from coterie.statistics.allocators import (
     Problem,
     allocators,
     find_allocator,
-    geometric,
-    taylor,
 )
+from coterie.statistics.allocators.fixed_shares import geometric, taylor
 from coterie.statistics.allocators.grid import STEPS, blocks, compositions
-from coterie.statistics.planning.composition import Feasible, exact_budgets
-from coterie.statistics.planning.optimise import minimise, separable_optimum
-from coterie.statistics.prediction.metric import Metric, Quantity, Summary, Target
+from coterie.statistics.planning.composition import Feasible, exact_budgets, minimise, separable_optimum
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw
+from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.equations import parse
+from coterie.statistics.specification.specification import ErrorSummary
 
 
 def metric(formulas: list[str], values: list[float], sensitivities: list[float], power: int = 1) -> Metric:
@@ -85,9 +85,9 @@ def test_names_are_found_and_misspellings_explained() -> None:
 
 def test_the_series_are_those_that_nunes_prints() -> None:
     falling = [1.54, 1.41, 1.3, 1.19, 1.09, 1.0, 0.92, 0.84, 0.77, 0.71, 0.65, 0.59]
-    assert np.abs(geometric.shares(12) * 12 - falling).max() < 0.006
+    assert np.abs(geometric(12) * 12 - falling).max() < 0.006
     poisson = [0.08, 0.41, 1.02, 1.70, 2.12, 2.12, 1.76, 1.26, 0.79, 0.44, 0.22, 0.10]
-    assert np.abs(taylor.shares(12) * 12 - poisson).max() < 0.011
+    assert np.abs(taylor(12) * 12 - poisson).max() < 0.011
 
 
 @given(st.lists(st.floats(0.01, 100.0), min_size=1, max_size=8), st.sampled_from([1.0, 2.0]))
@@ -155,8 +155,8 @@ def test_a_grid_that_would_explode_says_so() -> None:
         find_allocator("grid").allocate(Problem(many, Feasible.sequential(14, 1.0)))
 
 
-@pytest.mark.parametrize("summary", list(Summary))
-def test_the_gradient_of_the_score(summary: Summary) -> None:
+@pytest.mark.parametrize("summary", list(ErrorSummary))
+def test_the_gradient_of_the_score(summary: ErrorSummary) -> None:
     base = metric(["q0 / q1", "q0 - 2 * q1 + q2", "q2"], [30.0, 50.0, 7.0], [1.0, 2.0, 0.4])
     targets = tuple(Target(t.name, t.expression, 1.0, 1.0, summary) for t in base.targets)
     chosen = Metric(base.quantities, targets)
@@ -165,11 +165,11 @@ def test_the_gradient_of_the_score(summary: Summary) -> None:
     assert value == pytest.approx(chosen.score(at, exponent=14))
     for i in range(3):
         step = np.zeros(3)
-        step[i] = 1e-4 if summary is Summary.MEAN else 0.05
+        step[i] = 1e-4 if summary is ErrorSummary.MEAN else 0.05
         ends = [chosen.score(at + sign * step, exponent=14) for sign in (-1, 1)]
         difference = (ends[1] - ends[0]) / (2 * step[i])
         # A quantile's slope is itself an average over the few draws near it.
-        close = {"rel": 1e-3} if summary is Summary.MEAN else {"abs": 0.12 * float(np.abs(slope).max())}
+        close = {"rel": 1e-3} if summary is ErrorSummary.MEAN else {"abs": 0.12 * float(np.abs(slope).max())}
         assert slope[i] == pytest.approx(difference, **close)
 
 

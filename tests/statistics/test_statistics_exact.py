@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction import measurement as measured
-from coterie.statistics.prediction.measurement import Kind, Measurement, Neighbours
+from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.releasing import drawing
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import SLACK, Noise, compute
 from coterie.statistics.releasing.records import Kinds, open_records
 from coterie.statistics.specification.filters import Filter
+from coterie.statistics.specification.specification import Neighbours
 
 
 def planned(attribute: dict[str, Any], records: int, budget: dict[str, str] | None = None) -> Plan:
@@ -209,11 +208,12 @@ def test_rounding_down_costs_no_more_than_the_noise_allows_for(at_least: int) ->
         moved = math.ceil(Fraction(m.bound.enter) / m.unit)
         paid = Fraction(m.bound.enter / m.bound.nominal(Neighbours.REPLACE_ONE, False))
         for power in (1, 2):  # ε adds up in steps, ρ in their squares
-            assert moved**power <= paid**power * m.steps(Neighbours.REPLACE_ONE) ** power * drawing.SLACK
+            assert moved**power <= paid**power * m.steps(Neighbours.REPLACE_ONE) ** power * SLACK
 
 
 def test_the_level_of_a_quantile_is_the_one_its_bound_is_for() -> None:
     for q in (1e-6, 0.1234567, 0.5, 0.9999994):
         m = measured.quantile(Filter(), "x", ValueGrid.of(0.0, 1.0), q, 9)
-        assert 0 < m.level < 1
-        assert Fraction(m.bound.enter) >= max(m.level, 1 - m.level)
+        level = exact_level(m.quantile)
+        assert 0 < level < 1
+        assert Fraction(m.bound.enter) >= max(level, 1 - level)

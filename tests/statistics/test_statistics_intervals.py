@@ -16,11 +16,11 @@ from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.releasing import releasing
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.consistency import Replay
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import evaluate
-from coterie.statistics.releasing.uncertainty import Interval, Replay
+from coterie.statistics.specification.calculus import Range
 
 RUNS = 500
 LEAST = int(binom.ppf(1e-3, RUNS, 0.95))
@@ -64,7 +64,7 @@ def planned(
     return plan(read_specification(document), "square-root", report_losses=False)
 
 
-def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Interval]]]:
+def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
     """The truth, and the intervals of many releases."""
     design = chosen.design
     exact = compute(design, open_records(table()))
@@ -76,7 +76,7 @@ def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Interval]]]
     return found, [replay.intervals(row) for row in noisy]
 
 
-def hits(truth: dict[str, float], drawn: list[dict[str, Interval]], width: float = 1.0) -> dict[str, int]:
+def hits(truth: dict[str, float], drawn: list[dict[str, Range]], width: float = 1.0) -> dict[str, int]:
     counted = dict.fromkeys(drawn[0], 0)
     for found in drawn:
         for name, interval in found.items():

@@ -20,8 +20,15 @@ from coterie.statistics import plan, read_specification, release
 from coterie.statistics.prediction.measurement import count, quantile, total
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.equations import parse
-from coterie.statistics.specification.filters import Between, Filter, OneOf, read_value
-from coterie.statistics.specification.names import label_text, number_text, split_labels
+from coterie.statistics.specification.filters import (
+    Between,
+    Filter,
+    OneOf,
+    label_text,
+    number_text,
+    read_value,
+    split_labels,
+)
 
 TRICKY = [
     *(1234501.0, 1234502.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1e-17, 0.0, 2.0**53 - 1, 2.0**53, 2.0**53 + 2),

@@ -11,25 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.promise.loss import epsilon_of
+from coterie.promise.loss import epsilon_of, rho_for
 from coterie.statistics.prediction import measurement as measured
-from coterie.statistics.prediction.measurement import Neighbours, SensitivityBound
+from coterie.statistics.prediction.measurement import SensitivityBound
 from coterie.statistics.prediction.noise_model import (
     Family,
     absolute_quantile,
     from_uniform,
     mean_absolute,
     mean_absolute_sum,
+    points,
     sum_gradient,
     tail_area_slope,
     upper_tail_area,
 )
-from coterie.statistics.prediction.predicted_error import points
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.releasing.accounting import rho_for, total_in_currency
-from coterie.statistics.releasing.drawing import Noise, release_scale
+from coterie.statistics.releasing.measuring import Noise, release_scale
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Budget
+from coterie.statistics.specification.specification import Neighbours, PrivacyBudget
 
 FAMILIES = [Family.LAPLACE, Family.DISCRETE_LAPLACE, Family.GAUSSIAN, Family.DISCRETE_GAUSSIAN]
 GRID = points(1, 15)[:, 0]
@@ -174,7 +173,7 @@ def test_the_conversion_is_between_the_limits_known_by_hand() -> None:
 
 
 def test_budgets_in_their_currency() -> None:
-    assert total_in_currency(Budget(epsilon=Fraction(2))) == 2
-    assert total_in_currency(Budget(rho=Fraction(1, 3))) == Fraction(1, 3)
-    rho = total_in_currency(Budget(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+    assert PrivacyBudget(epsilon=Fraction(2)).total == 2
+    assert PrivacyBudget(rho=Fraction(1, 3)).total == Fraction(1, 3)
+    rho = PrivacyBudget(epsilon=Fraction(1), delta=Fraction(1, 10**6)).total
     assert Fraction(2, 100) < rho < Fraction(3, 100)

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
-from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.specification.calculus import Range, Tape, range_of
 from coterie.statistics.specification.equations import (
     READY_MADE,
     Expression,
@@ -23,7 +23,6 @@ from coterie.statistics.specification.equations import (
     number,
     parse,
 )
-from coterie.statistics.specification.ranges import Range, range_of
 
 
 def value(text: str, **values: float) -> float:

@@ -16,12 +16,11 @@ from coterie.errors import ParameterError
 from coterie.report.plan_figure import plan_figure
 from coterie.schema.attributes import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
-from coterie.statistics.prediction.autodiff import Tape
 from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.releasing.computing import compute
 from coterie.statistics.releasing.consistency import constraints_of, reconcile
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
+from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Route
 

@@ -13,7 +13,7 @@ from coterie.errors import DataError, ParameterError
 from coterie.publication.ledger import Ledger
 from coterie.publication.staging import stage
 from coterie.statistics import plan, read_specification, release
-from coterie.statistics.releasing.computing import compute
+from coterie.statistics.releasing.measuring import compute
 from coterie.statistics.releasing.records import open_records
 
 pytestmark = pytest.mark.database

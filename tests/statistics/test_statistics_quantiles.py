@@ -17,7 +17,7 @@ from coterie.statistics import plan, read_specification
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Measurement
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid, distances
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.measuring import Noise
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
 from coterie.statistics.specification.filters import Filter

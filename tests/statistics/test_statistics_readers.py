@@ -27,10 +27,11 @@ from coterie import Schema
 from coterie.errors import CoterieError
 from coterie.statistics import plan, read_specification
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.measurement import Kind, Neighbours
-from coterie.statistics.releasing.computing import compute, read_people
+from coterie.statistics.prediction.measurement import Kind
+from coterie.statistics.releasing.measuring import compute, read_people
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.specification.filters import reachable
+from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -25,8 +25,8 @@ from coterie.statistics.planning.as_in_paper import leave_one_out, plan_as_in_pa
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.certificate import StatisticsCertificate
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.releasing.consistency import Replay
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import evaluate, make_release, plan_with_pilot
 from coterie.statistics.specification.specification import StatisticKind
@@ -117,7 +117,7 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
     for seed in range(runs):
         noise = Noise.seeded(seed)
         noisy = releasing._noisy(design, exact, chosen.budgets, noise)
-        bounds = releasing.intervals(design, np.array([float(b) for b in chosen.budgets]), noisy[0])
+        bounds = Replay.of(design, np.array([float(b) for b in chosen.budgets])).intervals(noisy[0])
         for name, value in {**statistics, **equations}.items():
             hits[name] += bool(bounds[name].lower - 1e-9 <= value[0] <= bounds[name].upper + 1e-9)
     for name, count in hits.items():

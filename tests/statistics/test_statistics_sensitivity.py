@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from coterie.statistics.planning.composition import neighbour_rows
 from coterie.statistics.prediction import measurement as measured
-from coterie.statistics.prediction.measurement import Kind, Measurement, Neighbours, count_bound, sum_bound
+from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid, distances
-from coterie.statistics.releasing.computing import finish
+from coterie.statistics.releasing.measuring import finish
 from coterie.statistics.specification.filters import Between, Filter, OneOf, reachable, read_filter
-from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.specification import Neighbours
 
 DOMAIN = ValueGrid.of(-2.0, 6.0)
 EVERYONE = Filter()
@@ -103,6 +103,9 @@ def test_a_product_of_columns_is_bounded_by_its_corners() -> None:
 
 # --- parallel composition -------------------------------------------------------------------------------
 
+COUNT = measured.count(EVERYONE).bound
+SUM = measured.total(EVERYONE, (("x", 0.0),), (ValueGrid.of(-1.0, 3.0),)).bound
+
 conditions = st.one_of(
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=2, unique=True).map(
         lambda v: OneOf(tuple(v))
@@ -136,7 +139,7 @@ def test_rows_are_exactly_what_one_record_can_do(
     chosen: list[Filter], zcdp: bool, neighbours: Neighbours
 ) -> None:
     """Counts and sums, half and half; the cost of the worst change by brute force over all records."""
-    bounds = [count_bound() if i % 2 else sum_bound(Range(-1.0, 3.0)) for i in range(len(chosen))]
+    bounds = [COUNT if i % 2 else SUM for i in range(len(chosen))]
     nominal = np.array([b.nominal(neighbours, f.everyone) for b, f in zip(bounds, chosen, strict=True)])
     if (nominal == 0).any():
         return
@@ -157,7 +160,7 @@ def test_rows_are_exactly_what_one_record_can_do(
 
 def test_disjoint_groups_cost_the_largest_or_the_two_largest() -> None:
     groups = [Filter().and_also("g", OneOf((str(i),))) for i in range(4)]
-    bounds = [count_bound()] * 4
+    bounds = [COUNT] * 4
     budgets = np.array([1.0, 2.0, 3.0, 4.0])
     assert (neighbour_rows(groups, bounds, Neighbours.ADD_REMOVE, False) @ budgets).max() == pytest.approx(
         4.0
@@ -169,7 +172,7 @@ def test_disjoint_groups_cost_the_largest_or_the_two_largest() -> None:
 
 def test_many_groups_are_counted_on_the_safe_side() -> None:
     groups = [Filter().and_also("g", OneOf((str(i),))) for i in range(100)]
-    bounds = [sum_bound(Range(-1.0, 1.0))] * 100
+    bounds = [measured.total(EVERYONE, (("x", 0.0),), (ValueGrid.of(-1.0, 1.0),)).bound] * 100
     budgets = np.ones(100)
     cost = float((neighbour_rows(groups, bounds, Neighbours.REPLACE_ONE, False) @ budgets).max())
     assert 1.0 - 1e-9 <= cost <= 1.0 + 1e-6  # two halves of a swap, or a whole one

@@ -12,14 +12,18 @@ from statistics_people import SCHEMA, document, population
 
 from coterie.errors import CoterieError, DataError, ParameterError, SchemaError
 from coterie.statistics import Plan, plan, read_specification, release, solve_budget
-from coterie.statistics.prediction.predicted_error import Basis
-from coterie.statistics.prediction.rank_law import RankLaw, tables
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.drawing import Noise
+from coterie.statistics.prediction.rank_law import Basis, RankLaw, tables
+from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
 from coterie.statistics.releasing.releasing import make_release
-from coterie.statistics.specification.ranges import Range
-from coterie.statistics.specification.shape import DISTRIBUTIONS, from_quantiles, from_sample, from_values
+from coterie.statistics.specification.calculus import Range
+from coterie.statistics.specification.shape import (
+    DISTRIBUTIONS,
+    from_quantiles,
+    from_sample,
+    from_values,
+    of_distribution,
+)
 
 DOMAIN = Range(0.0, 100.0)
 GAMMA = {"distribution": "gamma", "mean": 16, "std": 11}
@@ -32,14 +36,14 @@ def with_median(shape: Any = None, column: str = "cost", **entry: Any) -> dict[s
 
 def law_of(chosen: Plan, name: str = "mid") -> RankLaw:
     place = [target.name for target in chosen.design.metric.targets].index(name)
-    law = chosen.design.metric.quantities[chosen.design.metric.inputs[place][0]].law
+    law = chosen.design.metric.quantities[chosen.design.metric.errors[place].inputs[0]].law
     assert isinstance(law, RankLaw)
     return law
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS[:-1])
 def test_a_named_distribution_has_its_mean_and_spread(name: str) -> None:
-    shape = DISTRIBUTIONS[name](40.0, 8.0).within(DOMAIN)
+    shape = of_distribution(name, 40.0, 8.0).within(DOMAIN)
     values = shape.values((np.arange(200_000) + 0.5) / 200_000)
     assert values.mean() == pytest.approx(40.0, rel=1e-3)
     assert values.std() == pytest.approx(8.0, rel=5e-3)
@@ -48,7 +52,7 @@ def test_a_named_distribution_has_its_mean_and_spread(name: str) -> None:
 
 
 def test_clipping_keeps_what_is_inside_and_piles_up_the_rest() -> None:
-    cut = DISTRIBUTIONS["uniform"](0.0, 100.0).within(DOMAIN)  # from −173 to 173
+    cut = of_distribution("uniform", 0.0, 100.0).within(DOMAIN)  # from −173 to 173
     assert cut.below(np.array([0.0, 1e-9, 50.0, 100.0])) == pytest.approx([0, 0.5, 0.6443, 0.7887], abs=1e-4)
 
 

@@ -20,8 +20,7 @@ from coterie.publication.staging import stage_bytes
 from coterie.report.plan_figure import UNITS, plan_figure
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.predicted_error import Basis
-from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.prediction.rank_law import Basis
 from coterie.statistics.releasing.release_store import Published
 
 app = typer.Typer(
@@ -172,7 +171,7 @@ def show_plan(chosen: Plan, proofs: bool) -> None:
 
 def _show_split(chosen: Plan) -> None:
     specification, design = chosen.specification, chosen.design
-    unit = currency(specification.budget)
+    unit = specification.budget.currency
     console.print(f"\n[bold]The split[/]: what is measured, and the {unit} it gets")
     rows = (
         (

@@ -35,22 +35,15 @@ _ADULT_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where the public serves it, and how the bytes served there become our CSV text."""
-
-    url: str
-    convert: Callable[[bytes], str]
-
-
-@dataclass(frozen=True, slots=True)
 class DataSet:
     """`sha256` is of the CSV text that experiments read, whichever address it came from: names and values, in order."""
 
     name: str
     file: str
-    sha256: str
     title: str
-    addresses: tuple[Address, ...] = ()  # tried in this order
+    sha256: str
+    # Where the public serves it, and how the bytes served there become our CSV text; tried in this order.
+    addresses: tuple[tuple[str, Callable[[bytes], str]], ...] = ()
     by_hand: str | None = None  # how to make the file without them
 
 
@@ -84,58 +77,41 @@ def _text(content: bytes) -> str:
     return "\n".join(content.decode("ascii", "replace").splitlines()) + "\n"
 
 
-DATA_SETS = {
-    found.name: found
-    for found in (
-        DataSet(
-            name="census",
-            file="casc_census.csv",
-            sha256="40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
-            title="CASC 'Census' reference microdata (Brand, Domingo-Ferrer and Mateo-Sanz 2002), 1,080 × 13",
-            addresses=(
-                Address(f"{_SDC_MICRO}/data/CASCrefmicrodata.rda", _census_from_r),
-                Address(f"{_SDC_SETS}/CASCrefmicrodata.csv", _text),
-            ),
-            by_hand="In R with its package sdcMicro: data(CASCrefmicrodata, package = 'sdcMicro'); "
-            "write.csv(CASCrefmicrodata, 'casc_census.csv', row.names = FALSE, quote = FALSE).",
+_LISTED = (
+    DataSet(
+        "census",
+        "casc_census.csv",
+        "CASC 'Census' reference microdata (Brand, Domingo-Ferrer and Mateo-Sanz 2002), 1,080 × 13",
+        "40fb91564d4379274610e941161fd38729adb471bddb9c71d7c01ef142fd0f5b",
+        (
+            (f"{_SDC_MICRO}/data/CASCrefmicrodata.rda", _census_from_r),
+            (f"{_SDC_SETS}/CASCrefmicrodata.csv", _text),
         ),
-        DataSet(
-            name="adult-train",
-            file="adult_train.csv.gz",
-            sha256="f2c62076f19504d99a38b22badf445a7f42530ade6b827acf78dd143fbce38bb",
-            title="UCI Adult, training part, 32,561 × 15",
-            addresses=(Address(f"{_UCI}/adult/adult.data", _adult),),
-        ),
-        DataSet(
-            name="adult-test",
-            file="adult_test.csv.gz",
-            sha256="f6b1801c5d231515ea5ff04d4444997bacd57e04876e94710cb9b9bd5549c033",
-            title="UCI Adult, test part, 16,281 × 15",
-            addresses=(Address(f"{_UCI}/adult/adult.test", _adult),),
-        ),
-        DataSet(
-            name="wine-red",
-            file="winequality_red.csv",
-            sha256="d22f4f11db0456ff21745d2fa96d26fa348a8cdb889efda65bde802085be45fd",
-            title="UCI Wine Quality, red, 1,599 × 12",
-            addresses=(Address(f"{_UCI}/wine-quality/winequality-red.csv", _wine),),
-        ),
-        DataSet(
-            name="wine-white",
-            file="winequality_white.csv",
-            sha256="d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
-            title="UCI Wine Quality, white, 4,898 × 12",
-            addresses=(Address(f"{_UCI}/wine-quality/winequality-white.csv", _wine),),
-        ),
-        DataSet(
-            name="insurance",
-            file="insurance.csv",
-            sha256="6e3894cf7d9210613f62c866684055decea694345cd4f244ecd7167041578c68",
-            title="Medical Cost Personal Datasets (B. Lantz, Machine Learning with R), 1,338 × 7",
-            addresses=(Address(f"{_LANTZ}/insurance.csv", _text),),
-        ),
-    )
-}
+        "In R with its package sdcMicro: data(CASCrefmicrodata, package = 'sdcMicro'); "
+        "write.csv(CASCrefmicrodata, 'casc_census.csv', row.names = FALSE, quote = FALSE).",
+    ),
+    *(
+        DataSet(name, file, title, sha256, ((url, convert),))
+        for name, file, url, convert, title, sha256 in (
+            ("adult-train", "adult_train.csv.gz", f"{_UCI}/adult/adult.data", _adult,
+             "UCI Adult, training part, 32,561 × 15",
+             "f2c62076f19504d99a38b22badf445a7f42530ade6b827acf78dd143fbce38bb"),
+            ("adult-test", "adult_test.csv.gz", f"{_UCI}/adult/adult.test", _adult,
+             "UCI Adult, test part, 16,281 × 15",
+             "f6b1801c5d231515ea5ff04d4444997bacd57e04876e94710cb9b9bd5549c033"),
+            ("wine-red", "winequality_red.csv", f"{_UCI}/wine-quality/winequality-red.csv", _wine,
+             "UCI Wine Quality, red, 1,599 × 12",
+             "d22f4f11db0456ff21745d2fa96d26fa348a8cdb889efda65bde802085be45fd"),
+            ("wine-white", "winequality_white.csv", f"{_UCI}/wine-quality/winequality-white.csv", _wine,
+             "UCI Wine Quality, white, 4,898 × 12",
+             "d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562"),
+            ("insurance", "insurance.csv", f"{_LANTZ}/insurance.csv", _text,
+             "Medical Cost Personal Datasets (B. Lantz, Machine Learning with R), 1,338 × 7",
+             "6e3894cf7d9210613f62c866684055decea694345cd4f244ecd7167041578c68"),
+        )
+    ),
+)  # fmt: skip
+DATA_SETS = {found.name: found for found in _LISTED}
 
 
 # A public data set: from COTERIE_DATA, else the development folder, else a cache, else its public source.
@@ -203,9 +179,9 @@ def _verified(content: bytes, data_set: DataSet, place: str) -> bytes:
 def _downloaded(data_set: DataSet) -> bytes:
     target = _cache() / data_set.file
     failures = []
-    for address in data_set.addresses:
+    for url, convert in data_set.addresses:
         try:
-            content = _fetched(address, data_set)
+            content = _fetched(url, convert, data_set)
         except DataError as error:
             failures.append(error.problem)
             continue
@@ -219,20 +195,20 @@ def _downloaded(data_set: DataSet) -> bytes:
     )
 
 
-def _fetched(address: Address, data_set: DataSet) -> bytes:
+def _fetched(url: str, convert: Callable[[bytes], str], data_set: DataSet) -> bytes:
     """Its text, or an error: what is served there is believed only if the checksum of the whole table is right."""
     try:
-        with urllib.request.urlopen(address.url, timeout=_SECONDS) as answer:
+        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:
             raw = answer.read(LARGEST + 1)
-        content = address.convert(raw).encode() if len(raw) <= LARGEST else b""
+        content = convert(raw).encode() if len(raw) <= LARGEST else b""
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or type(error).__name__
-        raise DataError(f"{address.url} cannot be reached ({reason}).", "Try again later.") from None
+        raise DataError(f"{url} cannot be reached ({reason}).", "Try again later.") from None
     except DataError as error:
-        raise DataError(f"{address.url} serves something else. {error.problem}", error.advice) from None
+        raise DataError(f"{url} serves something else. {error.problem}", error.advice) from None
     if hashlib.sha256(content).hexdigest() != data_set.sha256:
         raise DataError(
-            f"What {address.url} serves is not the file we know: its checksum differs.", "Look at it by hand."
+            f"What {url} serves is not the file we know: its checksum differs.", "Look at it by hand."
         )
     return content
 

@@ -12,14 +12,16 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from coterie.publication.staging import stage, stage_bytes
 from coterie.report.charts import Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PaperFinding:
     """One claim, what the paper published for it, and what we measured."""
 
     claim: str
@@ -29,9 +31,22 @@ class Finding:
     holds: bool
 
 
+def counted(
+    claim: str,
+    published: str,
+    holds: NDArray[np.bool_],
+    tolerance: str = "every point",
+    least: float = 1.0,
+    what: str = "points",
+) -> PaperFinding:
+    """A claim about many points: it holds if at least this part of them keeps it."""
+    measured = f"{int(holds.sum())} of {holds.size} {what}"
+    return PaperFinding(claim, published, measured, tolerance, bool(holds.mean() >= least))
+
+
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    findings: tuple[Finding, ...]
+class ExperimentOutcome:
+    findings: tuple[PaperFinding, ...]
     figure: Figure | None
     data: pa.Table
     notes: tuple[str, ...] = ()
@@ -62,7 +77,7 @@ class Experiment:
     paper: str
     data: tuple[str, ...]  # names of data sets (coterie.papers.data)
     seconds: float  # about how long, on two cores
-    compute: Callable[[], Outcome]
+    compute: Callable[[], ExperimentOutcome]
 
     def run(self, output: Path) -> str:
         """Write the figure, its data and the findings into `output`; return the verdict line."""

@@ -17,9 +17,8 @@ from coterie.comparison.shared_work import SortedTable
 from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.papers.drawing import heatmaps
-from coterie.papers.experiment import Finding, Outcome
-from coterie.papers.grids import PaperGrid, paper_grid
+from coterie.papers.experiment import ExperimentOutcome, PaperFinding
+from coterie.papers.grids import PaperGrid, heatmaps, paper_grid
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
@@ -63,7 +62,7 @@ def falls(values: np.ndarray, axis: int) -> tuple[int, int]:
     return int(steps.sum()), steps.size
 
 
-def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> Outcome:
+def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> ExperimentOutcome:
     values = field(grid, "idp-ls")
     by_epsilon, by_k = falls(values, 1), falls(values, 0)
     alone, grouped = values[0], values[-1]
@@ -72,14 +71,14 @@ def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> Outcome:
     findings = (
         _monotone("the error falls as ε grows", by_epsilon),
         _monotone("the error falls as k grows", by_k),
-        Finding(
+        PaperFinding(
             "k = 1: error at ε = 1 over that at ε = 0.1",
             "minimal decrease (near 1)",
             f"{drop:.2f}",
             "at least 0.8",
             drop >= 0.8,
         ),
-        Finding(
+        PaperFinding(
             "grouping lowers the error: k = 1 over the largest k, at the ε where it helps least",
             "significantly",
             f"{gain:.1f} times",
@@ -90,16 +89,16 @@ def baseline(grid: PaperGrid, title: str, notes: tuple[str, ...]) -> Outcome:
     figure = heatmaps(
         [("as printed, Eq. (5)", grid.ks, values), ("scale-free", grid.ks, field(grid, "idp-ls", "sse"))],
         EPSILONS,
-        "mean SSE, log scale",
+        "mean SSE",
         f"{title}, mean of {RUNS} runs",
         log=True,
     )
-    return Outcome(findings, figure, grid.table(), notes)
+    return ExperimentOutcome(findings, figure, grid.table(), notes)
 
 
-def _monotone(claim: str, steps: tuple[int, int]) -> Finding:
+def _monotone(claim: str, steps: tuple[int, int]) -> PaperFinding:
     went, of = steps
-    return Finding(
+    return PaperFinding(
         claim, "everywhere", f"{went} of {of} steps", "at least 90 % of the steps", went >= 0.9 * of
     )
 

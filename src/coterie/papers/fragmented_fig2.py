@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome
 from coterie.papers.fragmented import adult_grid, baseline
 
 NOTES = (
@@ -11,7 +11,7 @@ NOTES = (
 )
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     return baseline(
         adult_grid(), "Del Vasto-Terrientes et al., Fig. 2: Adult (45,222 records, 10 attributes)", NOTES
     )

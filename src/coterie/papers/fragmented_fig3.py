@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome
 from coterie.papers.fragmented import baseline, wine_grid
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     return baseline(
         wine_grid(), "Del Vasto-Terrientes et al., Fig. 3: Wine Quality (6,497 records, 11 attributes)", ()
     )

@@ -5,22 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.drawing import heatmaps
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome, counted
 from coterie.papers.fragmented import EPSILONS, RUNS, adult_grid, field, wine_grid
+from coterie.papers.grids import heatmaps
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     grids = {"Adult": adult_grid(), "Wine Quality": wine_grid()}
     gaps = {name: field(grid, "idp-ls") - field(grid, "dp-ir") for name, grid in grids.items()}
     findings = tuple(
-        Finding(
-            f"{name}: iDP-IR below DP-IR",
-            "for all pairs (ε, k)",
-            f"{int((gap < 0).sum())} of {gap.size} pairs",
-            "every pair",
-            bool((gap < 0).all()),
-        )
+        counted(f"{name}: iDP-IR below DP-IR", "for all pairs (ε, k)", gap < 0, "every pair", what="pairs")
         for name, gap in gaps.items()
     )
     panels = [(name, grid.ks, gaps[name]) for name, grid in grids.items()]
@@ -35,7 +29,7 @@ def _compute() -> Outcome:
     data = pa.concat_tables([grid.table(data=name) for name, grid in grids.items()])
     worst = max(float(np.max(gap)) for gap in gaps.values())
     notes = (f"The least favourable pair differs by {worst:.3g}; with fewer runs chance would decide it.",)
-    return Outcome(findings, figure, data, notes)
+    return ExperimentOutcome(findings, figure, data, notes)
 
 
 EXPERIMENT = Experiment(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from coterie.papers.drawing import heatmaps
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 from coterie.papers.fragmented import ADULT_KS, EPSILONS, RUNS, fragmented
+from coterie.papers.grids import heatmaps
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema
 from coterie.schema.attributes import Categories, Order, Schema, Source
 
@@ -29,7 +29,7 @@ def _part_schema(whole: Schema, fragment: pa.Table) -> Schema:
     return Schema(attributes=tuple(attributes))
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     table = adult(("adult-train", "adult-test")).select(list(ADULT_FRAGMENTED))
     whole = adult_fragmented_schema(table)
     holders = {f"owner-{place + 1}": [name] for place, name in enumerate(ADULT_FRAGMENTED)}
@@ -41,17 +41,17 @@ def _compute() -> Outcome:
     relative = horizontal / found.central
     near, far = float(relative[small].mean()), float(relative[large].mean())
     findings = (
-        Finding(
+        PaperFinding(
             "rows: k up to 250 loses little, relative to one place",
             "minimal",
             f"{near:.1%}",
             "at most 10 %",
             near <= 0.1,
         ),
-        Finding(
+        PaperFinding(
             "rows: larger k loses more", "increases", f"{far:.1%} against {near:.1%}", "more", far > near
         ),
-        Finding(
+        PaperFinding(
             "attributes: largest difference over all ε and k",
             "around 0.04",
             f"{vertical.max():.3f} ({(vertical / found.central).max():.1%} of the error in one place)",
@@ -68,7 +68,7 @@ def _compute() -> Outcome:
         log=False,
     )
     notes = ("distances of categories are those of each owner's own ranks",)
-    return Outcome(findings, figure, found.table(), notes)
+    return ExperimentOutcome(findings, figure, found.table(), notes)
 
 
 EXPERIMENT = Experiment(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.papers.drawing import heatmaps
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 from coterie.papers.fragmented import EPSILONS, RUNS, WINE_KS, fragmented
+from coterie.papers.grids import heatmaps
 from coterie.papers.tables import both_wines, numeric_schema
 
 ROWS = (500, 1_000, 4_997)
@@ -18,7 +18,7 @@ def holders(names: list[str]) -> dict[str, list[str]]:
     return {"owner-1": names[:3], "owner-2": names[3:7], "owner-3": names[7:11]}
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     table = both_wines()
     schema = numeric_schema(table, table.column_names, alpha=2.0)
     ks = WINE_KS[1:]
@@ -28,7 +28,7 @@ def _compute() -> Outcome:
         relative = found.difference(name) / found.central
         near = float(np.mean(relative <= 0.1))
         findings.append(
-            Finding(
+            PaperFinding(
                 f"{claim}: fields within 10 % of the error in one place (or better)",
                 "most",
                 f"{near:.0%}",
@@ -38,7 +38,7 @@ def _compute() -> Outcome:
         )
     strong = (found.horizontal[:, 0] / found.central[:, 0]).max()
     findings.append(
-        Finding(
+        PaperFinding(
             "ε = 0.1: error over that in one place, rows",
             "below 300 more, of thousands",
             f"{strong:.2f} times",
@@ -57,7 +57,7 @@ def _compute() -> Outcome:
         f"Del Vasto-Terrientes et al., Fig. 6: Wine, mean of {RUNS} runs",
         log=False,
     )
-    return Outcome(tuple(findings), figure, found.table())
+    return ExperimentOutcome(tuple(findings), figure, found.table())
 
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""Grids as the papers have them: the same table under several domains, sorted once."""
+"""Grids as the papers have them, the same table under several domains, sorted once; and their figures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from coterie.evaluation import get_measure
 from coterie.evaluation.measure import Settings
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
+from coterie.report.charts import FieldGrid, Figure, Lines, Series, heatmap, lines
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text, parse_epsilon
@@ -93,3 +94,64 @@ def paper_grid(
                 single[measure.name][key] = values[place].mean(axis=0)
                 spread[measure.name][key] = values[place].std(axis=0)
     return PaperGrid(sizes, tuple(as_text(parse_epsilon(t)) for t in texts), mean, single, spread)
+
+
+# Figures as the papers draw them: lines over k, a panel per setting; and heatmaps over ε × k.
+
+GROUP_SIZE = "k (records per group)"
+
+
+def over_k(
+    label: str, ks: Sequence[int], values: Floats, look: int, dash: int = 0, flat: bool = False
+) -> Series:
+    """Methods by colour (`look`), ε by dash; a baseline that does not depend on k (`flat`) has no markers."""
+    points = [(float(k), float(value)) for k, value in zip(ks, values, strict=True)]
+    return Series(label, points, look, dash, marked=not flat)
+
+
+def panels_of(
+    title: str,
+    grid: PaperGrid,
+    measures: Mapping[str, tuple[str, bool]],
+    noisy: Mapping[str, str],
+    noiseless: Mapping[str, str],
+) -> list[Lines]:
+    """A panel per measure (its words, and whether on a log scale): per ε a line of each noisy method, then the others.
+
+    `noisy` and `noiseless` map labels to methods.
+    """
+    panels = []
+    for measure, (words, log) in measures.items():
+        series = [
+            over_k(
+                f"{label}, ε = {epsilon}",
+                grid.ks,
+                grid.line(measure, method, epsilon),
+                look,
+                dash,
+                method == "laplace",
+            )
+            for dash, epsilon in enumerate(grid.epsilons)
+            for look, (label, method) in enumerate(noisy.items())
+        ]
+        for look, (label, method) in enumerate(noiseless.items(), start=2):
+            series.append(over_k(label, grid.ks, grid.line(measure, method, "1"), look))
+        panels.append(Lines(title, series, words, log))
+    return panels
+
+
+def line_panels(panels: Sequence[Lines], title: str) -> Figure:
+    return lines(panels, x=GROUP_SIZE, caption="", log_x=False, title=title)
+
+
+def heatmaps(
+    panels: Sequence[tuple[str, Sequence[int], Floats]],
+    epsilons: Sequence[str],
+    label: str,
+    title: str,
+    *,
+    log: bool,
+) -> Figure:
+    """Panels of (name, ks, values): rows k, columns ε; the values are written into the fields."""
+    grids = [FieldGrid(name, [str(k) for k in ks], epsilons, values.tolist()) for name, ks, values in panels]
+    return heatmap(grids, row=GROUP_SIZE, column="ε", value=label, caption="", log=log, title=title)

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import Problem, geometric, taylor
+from coterie.statistics.allocators import Problem
 from coterie.statistics.planning.as_in_paper import leave_one_out
 from coterie.statistics.planning.composition import Feasible
-from coterie.statistics.prediction.metric import Metric, Quantity, Target
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw
+from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.equations import parse
 from coterie.statistics.specification.specification import StatisticKind
 
@@ -122,8 +123,3 @@ def exact_scores(chosen: Scenario) -> dict[str, float]:
     return {
         name: chosen.metric.score(budgets, exponent=14) for name, budgets in published_allocations().items()
     }
-
-
-def series_as_printed() -> dict[str, Floats]:
-    """Bai's series computed from their formulas: they round to the numbers Nunes 2024 prints."""
-    return {"geometric": geometric.shares(12) * TOTAL, "taylor": taylor.shares(12) * TOTAL}

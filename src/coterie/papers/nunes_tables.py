@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from coterie.papers.allocation import insurance
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.data import load
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 from coterie.papers.nunes_scenario import MISPRINT, TABLE_5_1, TABLE_5_2, table
 
 # Printed digits are cut off in some entries and rounded in others: one unit of the last digit is allowed.
@@ -26,19 +26,19 @@ def differing(
     ]
 
 
-def findings_of(people: pa.Table) -> tuple[Finding, Finding]:
+def findings_of(people: pa.Table) -> tuple[PaperFinding, PaperFinding]:
     dollars = differing(TABLE_5_1, table(people, scaled=False), _LAST_DIGIT["5.1"])
     scaled = differing(TABLE_5_2, table(people, scaled=True), _LAST_DIGIT["5.2"])
     exact = table(people, scaled=True)[MISPRINT[0]][MISPRINT[1]]
     return (
-        Finding(
+        PaperFinding(
             "Table 5.1, 20 entries",
             "printed",
             f"{len(dollars)} differ",
             "all, to the last digit",
             not dollars,
         ),
-        Finding(
+        PaperFinding(
             "Table 5.2, 20 entries",
             "printed; .0083 for Southeast smokers is a misprint",
             f"{len(scaled)} differs (the data give {exact:.4f})",
@@ -48,8 +48,8 @@ def findings_of(people: pa.Table) -> tuple[Finding, Finding]:
     )
 
 
-def _compute() -> Outcome:
-    people = insurance()
+def _compute() -> ExperimentOutcome:
+    people = load("insurance")
     rows = [
         {"table": number, "entry": row, "group": group, "printed": float(value), "ours": ours[row][group]}
         for number, printed, ours in (
@@ -59,7 +59,7 @@ def _compute() -> Outcome:
         for row, values in printed.items()
         for group, value in enumerate(values)
     ]
-    return Outcome(findings_of(people), None, pa.Table.from_pylist(rows))
+    return ExperimentOutcome(findings_of(people), None, pa.Table.from_pylist(rows))
 
 
 EXPERIMENT = Experiment(

@@ -5,70 +5,66 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.sanchez_2016_census import EPSILONS, KS, MEASURES, WIDTHS, grids
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding, counted
+from coterie.papers.grids import line_panels, panels_of
+from coterie.papers.sanchez_2016_grids import (
+    CENSUS_KS,
+    EPSILONS,
+    JSD,
+    NO_NAMES,
+    RE,
+    WIDTHS,
+    WORDS,
+    census_grids,
+)
 
-TITLES = {"relative-error": "relative error (RE), log scale", "jensen-shannon": "Jensen–Shannon divergence"}
 
-
-def _compute() -> Outcome:
-    found = grids(("laplace", "ir", "dp-ir"))
-    ks = np.array(KS)
+def _compute() -> ExperimentOutcome:
+    found = census_grids(("laplace", "ir", "dp-ir"))
+    ks = np.array(CENSUS_KS)
 
     def line(width: int, measure: str, method: str, epsilon: str) -> np.ndarray:
         return found[width].line(measure, method, epsilon)
 
-    below = np.array(
-        [
-            line(w, "relative-error", "dp-ir", e) < line(w, "relative-error", "laplace", e)
-            for w in WIDTHS
-            for e in EPSILONS
-        ]
-    )
-    single = line(1, "relative-error", "dp-ir", "10")
-    ranking = line(1, "relative-error", "ir", "10")
+    below = np.array([line(w, RE, "dp-ir", e) < line(w, RE, "laplace", e) for w in WIDTHS for e in EPSILONS])
+    single = line(1, RE, "dp-ir", "10")
+    ranking = line(1, RE, "ir", "10")
     lowest = int(ks[np.argmin(single)])
-    worse_single = _first_above(
-        ks, line(1, "jensen-shannon", "dp-ir", "10"), line(1, "jensen-shannon", "laplace", "10")
-    )
+    worse_single = _first_above(ks, line(1, JSD, "dp-ir", "10"), line(1, JSD, "laplace", "10"))
     worse_many = {
-        w: _first_above(
-            ks, line(w, "jensen-shannon", "dp-ir", "10"), line(w, "jensen-shannon", "laplace", "10")
-        )
-        for w in (8, 13)
+        w: _first_above(ks, line(w, JSD, "dp-ir", "10"), line(w, JSD, "laplace", "10")) for w in (8, 13)
     }
     floor = float(single[-1] / ranking[-1])
     findings = (
-        Finding(
+        counted(
             "relative error below plain noise for every k > 1, ε and m",
             "always",
-            f"{int(below.sum())} of {below.size} points",
+            below,
             "at least 98 % of the points (means of 10 random runs)",
-            bool(below.mean() >= 0.98),
+            0.98,
         ),
-        Finding(
+        PaperFinding(
             "m = 1, ε = 10: k with the lowest relative error, after which it grows",
             "about 25",
             str(lowest),
             "between 10 and 40",
             10 <= lowest <= 40,
         ),
-        Finding(
+        PaperFinding(
             "m = 1, ε = 10, k = 100: relative error over that of ranking alone",
             "equal (1)",
             f"{floor:.2f}",
             "between 0.9 and 1.1",
             0.9 <= floor <= 1.1,
         ),
-        Finding(
+        PaperFinding(
             "m = 1, ε = 10: JSD above plain noise from k =",
             "just above 10",
             str(worse_single),
             "between 5 and 25",
             worse_single is not None and 5 <= worse_single <= 25,
         ),
-        Finding(
+        PaperFinding(
             "m = 8 and 13, ε = 10: JSD above plain noise from k =",
             "just above 45",
             ", ".join(f"{k or 'none up to 100'} (m = {w})" for w, k in worse_many.items()),
@@ -76,23 +72,15 @@ def _compute() -> Outcome:
             all(k is not None and 30 <= k <= 65 for k in worse_many.values()),
         ),
     )
-    panels = []
-    for width in WIDTHS:
-        for measure in MEASURES:
-            panel = Panel(f"Census, m = {width}", TITLES[measure], KS, log=measure == "relative-error")
-            for dash, epsilon in enumerate(EPSILONS):
-                panel.lines.append(
-                    Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash)
-                )
-                flat = line(width, measure, "laplace", epsilon)
-                panel.lines.append(Line(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
-            panel.lines.append(Line("individual ranking, no noise", line(width, measure, "ir", "1"), 2))
-            panels.append(panel)
+    noisy, noiseless = {"dp-ir": "dp-ir", "plain Laplace": "laplace"}, {"individual ranking, no noise": "ir"}
+    panels = [
+        panel
+        for width in WIDTHS
+        for panel in panels_of(f"Census, m = {width}", found[width], WORDS, noisy, noiseless)
+    ]
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
-    note = "The paper does not name its 1 and 8 attributes; these are the first ones of the file."
-    return Outcome(
-        findings, line_panels(panels, "Sánchez et al. 2016, Fig. 1: Census, mean of 10 runs"), data, (note,)
-    )
+    figure = line_panels(panels, "Sánchez et al. 2016, Fig. 1: Census, mean of 10 runs")
+    return ExperimentOutcome(findings, figure, data, (NO_NAMES,))
 
 
 def _first_above(ks: np.ndarray, line: np.ndarray, other: np.ndarray) -> int | None:

@@ -5,57 +5,48 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.sanchez_2016_census import EPSILONS, INSENSITIVE, KS, MEASURES, WIDTHS, grids
-from coterie.papers.sanchez_2016_fig1 import TITLES
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding, counted
+from coterie.papers.grids import line_panels, panels_of
+from coterie.papers.sanchez_2016_grids import (
+    CENSUS_KS,
+    EPSILONS,
+    INSENSITIVE,
+    NO_NAMES,
+    RE,
+    WIDTHS,
+    WORDS,
+    census_grids,
+)
 
 
-def _compute() -> Outcome:
-    found = grids(("ir", "dp-ir", "dp-mdav", INSENSITIVE))
-    ks = np.array(KS)
+def _compute() -> ExperimentOutcome:
+    found = census_grids(("ir", "dp-ir", "dp-mdav", INSENSITIVE))
+    ks = np.array(CENSUS_KS)
 
     def line(width: int, measure: str, method: str, epsilon: str = "1") -> np.ndarray:
         return found[width].line(measure, method, epsilon)
 
-    alone = np.array(
-        [line(w, "relative-error", INSENSITIVE) > line(w, "relative-error", "ir") for w in (8, 13)]
-    )
-    same = float(np.max(np.abs(line(1, "relative-error", INSENSITIVE) / line(1, "relative-error", "ir") - 1)))
-    better = np.array(
-        [
-            line(w, "relative-error", "dp-ir", e) < line(w, "relative-error", "dp-mdav", e)
-            for w in WIDTHS
-            for e in EPSILONS
-        ]
-    )
-    crossing = {
-        w: _last_above(ks, line(w, "relative-error", "dp-ir", "10"), line(w, "relative-error", INSENSITIVE))
-        for w in (8, 13)
-    }
+    alone = np.array([line(w, RE, INSENSITIVE) > line(w, RE, "ir") for w in (8, 13)])
+    same = float(np.max(np.abs(line(1, RE, INSENSITIVE) / line(1, RE, "ir") - 1)))
+    better = np.array([line(w, RE, "dp-ir", e) < line(w, RE, "dp-mdav", e) for w in WIDTHS for e in EPSILONS])
+    crossing = {w: _last_above(ks, line(w, RE, "dp-ir", "10"), line(w, RE, INSENSITIVE)) for w in (8, 13)}
     findings = (
-        Finding(
-            "m > 1: insensitive MDAV alone has more relative error than ranking alone",
-            "always",
-            f"{int(alone.sum())} of {alone.size} points",
-            "every point",
-            bool(alone.all()),
-        ),
-        Finding(
+        counted("m > 1: insensitive MDAV alone has more relative error than ranking alone", "always", alone),
+        PaperFinding(
             "m = 1: the two groupings are the same (largest relative difference)",
             "0",
             f"{same:.1e}",
             "below 1e-6",
             same < 1e-6,
         ),
-        Finding(
+        counted(
             "with noise, dp-ir has less relative error than dp-mdav",
             "in most cases, all but large m, ε and k",
-            f"{int(better.sum())} of {better.size} points",
+            better,
             "at least 90 % of the points",
-            bool(better.mean() >= 0.9),
+            0.9,
         ),
-        Finding(
+        PaperFinding(
             "ε = 10: dp-ir beats insensitive MDAV without noise for k above",
             "20 (m = 8), 30 (m = 13)",
             ", ".join(f"{k} (m = {w})" for w, k in crossing.items()),
@@ -65,26 +56,19 @@ def _compute() -> Outcome:
             ),
         ),
     )
-    panels = []
-    for width in WIDTHS:
-        for measure in MEASURES:
-            panel = Panel(f"Census, m = {width}", TITLES[measure], KS, log=measure == "relative-error")
-            for dash, epsilon in enumerate(EPSILONS):
-                panel.lines.append(
-                    Line(f"dp-ir, ε = {epsilon}", line(width, measure, "dp-ir", epsilon), 0, dash)
-                )
-                panel.lines.append(
-                    Line(f"dp-mdav, ε = {epsilon}", line(width, measure, "dp-mdav", epsilon), 1, dash)
-                )
-            panel.lines.append(Line("individual ranking, no noise", line(width, measure, "ir"), 2))
-            panel.lines.append(Line("insensitive MDAV, no noise", line(width, measure, INSENSITIVE), 3))
-            panels.append(panel)
+    noisy = {"dp-ir": "dp-ir", "dp-mdav": "dp-mdav"}
+    noiseless = {"individual ranking, no noise": "ir", "insensitive MDAV, no noise": INSENSITIVE}
+    panels = [
+        panel
+        for width in WIDTHS
+        for panel in panels_of(f"Census, m = {width}", found[width], WORDS, noisy, noiseless)
+    ]
     data = pa.concat_tables([found[width].table(attributes=width) for width in WIDTHS])
     notes = (
-        "The paper does not name its 1 and 8 attributes; these are the first ones of the file.",
+        NO_NAMES,
         "dp-mdav as published: every attribute gets the whole ε, so its rows cost mε (see coterie methods show dp-mdav).",
     )
-    return Outcome(
+    return ExperimentOutcome(
         findings, line_panels(panels, "Sánchez et al. 2016, Fig. 3: Census, mean of 10 runs"), data, notes
     )
 

@@ -14,11 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coterie.errors import MissingExtra
-from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.papers.experiment import Finding, Outcome
+from coterie.papers.experiment import ExperimentOutcome, PaperFinding
+from coterie.papers.grids import line_panels, over_k
 from coterie.papers.soria_comas_sse import ALPHAS, EPSILONS, LABELS
 from coterie.papers.tables import numeric_schema
 from coterie.publication.protect import protect
+from coterie.report.charts import Lines
 
 METHODS = ("idp-ls", "idp-cbls")
 TREES = 50
@@ -42,7 +43,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ForestScores:
     """F-measures (lower class, upper class): the bound from original data, and by (method, ε, k, α)."""
 
     bound: NDArray[np.float64]
@@ -58,7 +59,7 @@ class Scores:
         return max(float(f.mean()) for key, f in self.masked.items() if key[:2] == (method, epsilon))
 
 
-def score(task: Task) -> Scores:
+def score(task: Task) -> ForestScores:
     names = task.table.column_names
     original = np.column_stack([task.table.column(name).to_numpy() for name in names]).astype(np.float64)
 
@@ -81,7 +82,7 @@ def score(task: Task) -> Scores:
         )
         runs = list(pool.map(one, [(*cell, run) for cell in cells for run in range(task.runs)]))
     means = np.array(runs).reshape(len(cells), task.runs, 2).mean(axis=1)
-    return Scores(bound, dict(zip(cells, means, strict=True)))
+    return ForestScores(bound, dict(zip(cells, means, strict=True)))
 
 
 def _f_measures(
@@ -102,15 +103,17 @@ def _f_measures(
     return np.array(found)
 
 
-def behind(scores: Scores, method: str, epsilon: str) -> float:
+def behind(scores: ForestScores, method: str, epsilon: str) -> float:
     """How far the best of a method stays behind the bound, as a share of it."""
     return 1 - scores.best(method, epsilon) / float(scores.bound.mean())
 
 
-def distance_findings(scores: Scores, method: str, published: dict[str, float]) -> tuple[Finding, ...]:
+def distance_findings(
+    scores: ForestScores, method: str, published: dict[str, float]
+) -> tuple[PaperFinding, ...]:
     """One claim per ε: how far the method's best stays behind the bound."""
     return tuple(
-        Finding(
+        PaperFinding(
             f"{LABELS[method]} at ε = {epsilon}: behind the upper bound (best k, mean of both classes)",
             f"{share:.0%}",
             f"{behind(scores, method, epsilon):.0%}",
@@ -122,20 +125,18 @@ def distance_findings(scores: Scores, method: str, published: dict[str, float]) 
 
 
 def outcome(
-    task: Task, scores: Scores, findings: tuple[Finding, ...], title: str, notes: tuple[str, ...]
-) -> Outcome:
+    task: Task, scores: ForestScores, findings: tuple[PaperFinding, ...], title: str, notes: tuple[str, ...]
+) -> ExperimentOutcome:
     panels = []
     for epsilon in EPSILONS:
         for which, name in enumerate((task.lower_name, task.upper_name)):
-            panel = Panel(f"class “{name}”, ε = {epsilon}", "F-measure", task.ks, log=False)
-            panel.lines.append(
-                Line("original data (upper bound)", np.full(len(task.ks), scores.bound[which]), 6, flat=True)
-            )
-            for look, method in enumerate(METHODS):
+            bound = np.full(len(task.ks), scores.bound[which])
+            series = [over_k("original data (upper bound)", task.ks, bound, 6, flat=True)]
+            for look, method in enumerate(METHODS, start=2):
                 for dash, alpha in enumerate(ALPHAS):
                     values = scores.line(method, epsilon, alpha, task.ks, which)
-                    panel.lines.append(Line(f"{LABELS[method]}, α = {alpha:g}", values, look + 2, dash))
-            panels.append(panel)
+                    series.append(over_k(f"{LABELS[method]}, α = {alpha:g}", task.ks, values, look, dash))
+            panels.append(Lines(f"class “{name}”, ε = {epsilon}", series, "F-measure", False))
     data: dict[str, list[Any]] = {
         "method": [m for m, _, _, _ in scores.masked],
         "epsilon": [e for _, e, _, _ in scores.masked],
@@ -147,4 +148,4 @@ def outcome(
         data[f"upper bound {name}"] = [float(scores.bound[which])] * len(scores.masked)
     figure = line_panels(panels, f"{title}: mean of {task.runs} runs")
     note = f"Forests of {TREES} trees; the class itself is not masked, because the paper does not say that it is."
-    return Outcome(findings, figure, pa.table(data), (note, *notes))
+    return ExperimentOutcome(findings, figure, pa.table(data), (note, *notes))

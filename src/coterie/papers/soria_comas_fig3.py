@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome
 from coterie.papers.soria_comas_sse import outcome, run_grids
 from coterie.papers.tables import CENSUS_SORIA_COMAS, census
 
 KS = (3, *range(5, 91, 5), 100)
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     return outcome(
         run_grids(census(), CENSUS_SORIA_COMAS, KS),
         "Soria-Comas et al., Fig. 3: Census (1,080 records, 9 attributes)",

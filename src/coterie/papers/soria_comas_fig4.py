@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome
 from coterie.papers.soria_comas_sse import outcome, run_grids
 from coterie.papers.tables import white_wine
 
@@ -10,7 +10,7 @@ KS = (3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 30
 NOTE = "The 11 physicochemical attributes are masked; the quality score is the class of Fig. 6."
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     table = white_wine()
     names = [name for name in table.column_names if name != "quality"]
     return outcome(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome
 from coterie.papers.soria_comas_classes import Task, distance_findings, outcome, score
 from coterie.papers.tables import CENSUS_SORIA_COMAS, census
 
@@ -15,7 +15,7 @@ def _task() -> Task:
     return Task(table.select(list(CENSUS_SORIA_COMAS)), upper, "≤ 30K", "> 30K", KS)
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     task = _task()
     scores = score(task)
     findings = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coterie.papers.experiment import Experiment, Finding, Outcome
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 from coterie.papers.soria_comas_classes import Task, behind, outcome, score
 from coterie.papers.tables import white_wine
 
@@ -15,19 +15,19 @@ def _task() -> Task:
     return Task(table.drop_columns(["quality"]), upper, "Not Excellent", "Excellent", KS)
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     task = _task()
     scores = score(task)
     reach = {epsilon: behind(scores, "idp-cbls", epsilon) for epsilon in ("0.1", "1")}
     findings = (
-        Finding(
+        PaperFinding(
             "iDP-CBLS, behind the upper bound at ε = 0.1, 1 (best k, mean of both classes)",
             "0 or slightly better",
             ", ".join(f"{share:.0%}" for share in reach.values()),
             "at most 2 % at both",
             all(share <= 0.02 for share in reach.values()),
         ),
-        Finding(
+        PaperFinding(
             "the smaller class is harder: F-measure of Excellent, of Not Excellent (original data)",
             "lower",
             f"{scores.bound[1]:.2f}, {scores.bound[0]:.2f}",

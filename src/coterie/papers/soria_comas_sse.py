@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.comparison.shared_work import SortedTable
-from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.papers.experiment import Finding, Outcome
-from coterie.papers.grids import PaperGrid, paper_grid
+from coterie.papers.experiment import ExperimentOutcome, PaperFinding, counted
+from coterie.papers.grids import PaperGrid, line_panels, over_k, paper_grid
 from coterie.papers.tables import numeric_schema
+from coterie.report.charts import Lines
 from coterie.table.checked import check
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
@@ -24,7 +24,7 @@ RUNS = 10
 
 
 @dataclass(frozen=True)
-class Figures000:
+class SseGrids:
     """The grids by α, and the claims read off from the measure that Soria-Comas et al. prints."""
 
     grids: dict[float, PaperGrid]
@@ -34,7 +34,7 @@ class Figures000:
         return self.grids[alpha].line(measure, method, epsilon)
 
 
-def run_grids(table: pa.Table, names: Sequence[str], ks: Sequence[int], runs: int = RUNS) -> Figures000:
+def run_grids(table: pa.Table, names: Sequence[str], ks: Sequence[int], runs: int = RUNS) -> SseGrids:
     """4 methods × k × 3 ε × 2 α × runs; every attribute is sorted once."""
     first = numeric_schema(table, names, ALPHAS[0])
     ready = SortedTable(check(table.select(list(names)), first).columns)
@@ -51,10 +51,10 @@ def run_grids(table: pa.Table, names: Sequence[str], ks: Sequence[int], runs: in
         )
         for alpha in ALPHAS
     }
-    return Figures000(grids, tuple(ks))
+    return SseGrids(grids, tuple(ks))
 
 
-def findings(found: Figures000) -> tuple[Finding, ...]:
+def findings(found: SseGrids) -> tuple[PaperFinding, ...]:
     ks = np.array(found.ks)
     gains = {e: np.log10(found.line("dp-um", e, 1.5) / found.line("idp-cbls", e, 1.5)) for e in EPSILONS}
     optima = {e: int(ks[np.argmin(found.line("idp-cbls", e, 1.5))]) for e in EPSILONS}
@@ -75,49 +75,49 @@ def findings(found: Figures000) -> tuple[Finding, ...]:
         for e in ("0.1", "1")
     )
     return (
-        Finding(
+        PaperFinding(
             "iDP-CBLS below DP-UM, orders of magnitude (median over k) at ε = 0.01, 0.1, 1",
             "several",
             ", ".join(f"{float(np.median(gains[e])):.1f}" for e in EPSILONS),
             "at least 2 at every ε",
             all(float(np.median(gains[e])) >= 2 for e in EPSILONS),
         ),
-        Finding(
+        PaperFinding(
             "best k of iDP-CBLS at ε = 0.01, 0.1, 1",
             "5 to 15",
             ", ".join(str(optima[e]) for e in EPSILONS),
             "from 5 to 15 at every ε",
             all(5 <= optima[e] <= 15 for e in EPSILONS),
         ),
-        Finding(
+        PaperFinding(
             "best SSE of iDP-CBLS at ε = 0.01, over DP-UM's at ε = 1 and the largest k, log10",
             "similar (0)",
             f"{strict:+.2f}",
             "between -0.5 and 0.5",
             abs(strict) <= 0.5,
         ),
-        Finding(
+        PaperFinding(
             "plain noise: SSE at ε = 1 over that at ε = 0.01",
             "barely decreases (near 1)",
             f"{plain:.2f}",
             "at least 0.8",
             plain >= 0.8,
         ),
-        Finding(
+        counted(
             "iDP-LS not above DP-UM",
             "always",
-            f"{int(lower.sum())} of {lower.size} points",
+            lower,
             "at least 95 % of the points (means of 10 random runs)",
-            bool(lower.mean() >= 0.95),
+            0.95,
         ),
-        Finding(
+        counted(
             "for the other three methods a wider domain (α = 3) means more error",
             "always",
-            f"{int(wider.sum())} of {wider.size} points",
+            wider,
             "at least 95 % of the points",
-            bool(wider.mean() >= 0.95),
+            0.95,
         ),
-        Finding(
+        PaperFinding(
             "iDP-CBLS is not affected by the domain (largest relative change from α = 1.5 to 3, ε ≥ 0.1)",
             "0",
             f"{untouched:.2f}",
@@ -127,23 +127,25 @@ def findings(found: Figures000) -> tuple[Finding, ...]:
     )
 
 
-def outcome(found: Figures000, title: str, notes: tuple[str, ...] = ()) -> Outcome:
+def outcome(found: SseGrids, title: str, notes: tuple[str, ...] = ()) -> ExperimentOutcome:
+    measures = {"sse-paper": "mean SSE as printed", "sse": "mean SSE, scale-free"}
     panels = []
     for epsilon in EPSILONS:
-        for measure, label in (
-            ("sse-paper", "mean SSE as printed, log scale"),
-            ("sse", "mean SSE, scale-free, log scale"),
-        ):
-            panel = Panel(f"ε = {epsilon}", label, found.ks)
-            for look, method in enumerate(METHODS):
-                for dash, alpha in enumerate(ALPHAS):
-                    values = found.line(method, epsilon, alpha, measure)
-                    flat = method == "laplace"
-                    panel.lines.append(
-                        Line(f"{LABELS[method]}, α = {alpha:g}", values, look, dash, flat=flat)
-                    )
-            panels.append(panel)
+        for measure, words in measures.items():
+            series = [
+                over_k(
+                    f"{LABELS[method]}, α = {alpha:g}",
+                    found.ks,
+                    found.line(method, epsilon, alpha, measure),
+                    look,
+                    dash,
+                    method == "laplace",
+                )
+                for look, method in enumerate(METHODS)
+                for dash, alpha in enumerate(ALPHAS)
+            ]
+            panels.append(Lines(f"ε = {epsilon}", series, words, True))
     data = pa.concat_tables([grid.table(alpha=alpha) for alpha, grid in found.grids.items()])
     figure = line_panels(panels, f"{title}: mean of {RUNS} runs")
     note = "The printed equation (5) depends on units; the right column shows the same data scale-free."
-    return Outcome(findings(found), figure, data, (note, *notes))
+    return ExperimentOutcome(findings(found), figure, data, (note, *notes))

@@ -1,11 +1,13 @@
-"""The papers' tables with their domains, and the page of experiments (`python tools/write_experiments.py FOLDER`)."""
+"""The papers' tables and domains: which attributes, which rows, and bounds of α times the largest value.
+
+All papers take [0, α·max] with the maximum of the data itself (Soria-Comas et al., §4, Sánchez et al. 2016, §4.1, Del
+Vasto-Terrientes et al., §5, Sánchez et al. (univariate), §5). Such bounds disclose the maximum; the schemas made here say
+so (`source: data`), and so does every certificate made with them.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -22,60 +24,6 @@ from coterie.schema.attributes import (
     Schema,
     Source,
 )
-
-HEAD = """# Experiments
-
-<!-- Made from runs of `coterie reproduce all` by `python tools/write_experiments.py`; do not edit. -->
-
-What came out when we repeated the figures and tables of [the papers](papers.md). A claim is the paper's, in our words.
-**Yes** means that our result is within the tolerance.
-
-We chose the tolerances before the first run, with exceptions that the notes name: those of `sanchez-2016-table1`,
-`soria-comas-fig5` and `sanchez-2016-fig2` were changed after a first result was seen, and the notes give that result. The
-tolerances of Nunes 2024 were written down after its numbers had been computed. The misprint in `nunes-tables` is called one
-because the data contradict it. The papers print few numbers, so some tolerances are loose.
-"""
-
-
-def collect(folder: Path) -> list[dict[str, Any]]:
-    """The findings that runs left in a folder."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(content, dict) and "findings" in content:
-            found.append(content)
-    return found
-
-
-def page(experiments: Iterable[Mapping[str, Any]]) -> str:
-    entries = list(experiments)
-    lines = [HEAD, "| experiment | paper | result |", "|---|---|---|"]
-    for entry in entries:
-        held = sum(finding["holds"] for finding in entry["findings"])
-        result = "reproduced" if entry["reproduced"] else "differs"
-        anchor = f"[{entry['experiment']}](#{entry['experiment']})"
-        lines.append(
-            f"| {anchor} {_cell(entry['title'])} | {entry['paper']} | {result}: {held} of {len(entry['findings'])} claims |"
-        )
-    for entry in entries:
-        lines += ["", f"## {entry['experiment']}", "", f"{entry['title']} ({entry['paper']}).", ""]
-        lines += ["| claim | published | measured | tolerance | holds |", "|---|---|---|---|---|"]
-        for finding in entry["findings"]:
-            cells = [_cell(finding[name]) for name in ("claim", "published", "measured", "tolerance")]
-            lines.append(f"| {' | '.join(cells)} | {'**yes**' if finding['holds'] else 'no'} |")
-        lines += [""] + [f"* {note}" for note in entry.get("notes", [])]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _cell(text: str) -> str:
-    return str(text).replace("|", "\\|").replace("\n", " ")
-
-
-# The papers' tables and domains: which attributes, which rows, and bounds of α times the largest value.
-#
-# All papers take [0, α·max] with the maximum of the data itself (Soria-Comas et al., §4, Sánchez et al. 2016, §4.1,
-# Del Vasto-Terrientes et al., §5, Sánchez et al. (univariate), §5). Such bounds disclose the maximum; the schemas made
-# here say so (`source: data`), and so does every certificate made with them.
 
 CENSUS_SORIA_COMAS = (
     "AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "STATETAX", "TAXINC", "POTHVAL", "INTVAL", "FICA",

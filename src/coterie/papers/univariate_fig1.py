@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.papers.drawing import Line, Panel, line_panels
-from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.grids import paper_grid
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding, counted
+from coterie.papers.grids import line_panels, panels_of, paper_grid
 from coterie.papers.tables import adult, numeric_schema
 
 KS = (2, *range(5, 101, 5))
@@ -15,7 +14,7 @@ EPSILONS = ("0.1", "1", "10")
 MEASURE = "sse-sum"
 
 
-def _compute() -> Outcome:
+def _compute() -> ExperimentOutcome:
     table = adult().select(["age", "hours-per-week"])
     schema = numeric_schema(table, table.column_names, alpha=1.5)
     grid = paper_grid(table, schema, ("laplace", "ir", "dp-ir"), EPSILONS, KS, 5, (MEASURE,))
@@ -26,28 +25,26 @@ def _compute() -> Outcome:
     crossing = int(np.array(KS)[np.argmax(lines["0.1"] < plain["1"])])
     low = float(lines["10"][-1] / ranking[-1])
     findings = (
-        Finding(
+        PaperFinding(
             "SSE at ε = 0.1 and k = 100, over that of plain noise at ε = 1",
             "almost 1",
             f"{almost:.2f} (the curve crosses plain noise at k = {crossing})",
             "between 0.67 and 1.5",
             0.67 <= almost <= 1.5,
         ),
-        Finding(
+        counted(
             "for every ε and k > 1, less error than plain noise",
             "always",
-            _share(np.array([lines[e] < plain[e] for e in EPSILONS])),
-            "every point",
-            all((lines[e] < plain[e]).all() for e in EPSILONS),
+            np.array([lines[e] < plain[e] for e in EPSILONS]),
         ),
-        Finding(
+        PaperFinding(
             "SSE at ε = 10 and k = 100, over that of ranking without noise",
             "almost as low (about 1)",
             f"{low:.2f}",
             "at most 2",
             low <= 2,
         ),
-        Finding(
+        PaperFinding(
             "error of ranking alone, over that of plain noise, at its worst k and ε = 10",
             "negligible for most ε",
             f"{float(ranking.max() / plain['10']):.1e}",
@@ -55,18 +52,11 @@ def _compute() -> Outcome:
             float(ranking.max() / plain["10"]) <= 0.1,
         ),
     )
-    panel = Panel("Adult: AGE, HOURS-PER-WEEK (30,162 records)", "SSE / number of attributes, log scale", KS)
-    for dash, epsilon in enumerate(EPSILONS):
-        panel.lines.append(Line(f"dp-ir, ε = {epsilon}", lines[epsilon], 0, dash))
-        flat = np.full(len(KS), plain[epsilon])
-        panel.lines.append(Line(f"plain Laplace, ε = {epsilon}", flat, 1, dash, flat=True))
-    panel.lines.append(Line("individual ranking, no noise", ranking, 2))
-    figure = line_panels([panel], "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
-    return Outcome(findings, figure, grid.table())
-
-
-def _share(holds: np.ndarray) -> str:
-    return f"{int(holds.sum())} of {holds.size} points"
+    noisy, noiseless = {"dp-ir": "dp-ir", "plain Laplace": "laplace"}, {"individual ranking, no noise": "ir"}
+    words = {MEASURE: ("SSE / number of attributes", True)}
+    panels = panels_of("Adult: AGE, HOURS-PER-WEEK (30,162 records)", grid, words, noisy, noiseless)
+    figure = line_panels(panels, "Sánchez et al. (univariate), Fig. 1: SSE over k, mean of 5 runs")
+    return ExperimentOutcome(findings, figure, grid.table())
 
 
 EXPERIMENT = Experiment(

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coterie.errors import DataError, SchemaError, nearest
-from coterie.schema.arrays import Floats
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import (
     Attribute,
     AttributeType,
@@ -42,7 +42,7 @@ from coterie.schema.taxonomy.semantics import (
 )
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import CategoryColumn, Codes, Column, NumericColumn, released_field
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, released_field
 
 _LARGE = 1_000_000  # rows from which threads pay
 In = TypeVar("In")

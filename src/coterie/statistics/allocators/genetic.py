@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators.allocator import Allocator, Problem
+from coterie.statistics.allocators import Allocator, Problem
 
 POPULATION = 48
 GENERATIONS = 60

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import square_root, uniform
-from coterie.statistics.allocators.allocator import Allocator, Problem
-from coterie.statistics.planning.optimise import minimise
+from coterie.statistics.allocators import Allocator, Problem, square_root
+from coterie.statistics.allocators.fixed_shares import uniform
+from coterie.statistics.planning.composition import minimise
 
 MANY_TARGETS = 100
 
@@ -22,13 +22,10 @@ def allocate(problem: Problem) -> Floats:
     def objective(budgets: Floats) -> tuple[float, Floats]:
         return problem.metric.score_gradient(budgets, exponent=exponent)
 
-    starts = (
-        [square_root.allocate(problem)]
-        if many
-        else [square_root.allocate(problem), uniform.allocate(problem)]
-    )
+    starts = [square_root.allocate] if many else [square_root.allocate, uniform]
     found = [
-        minimise(objective, problem.feasible, problem.powers, start, tolerance, steps) for start in starts
+        minimise(objective, problem.feasible, problem.powers, start(problem), tolerance, steps)
+        for start in starts
     ]
     return min(found, key=lambda optimum: optimum.value).budgets
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators.allocator import Allocator, NotApplicable, Problem
+from coterie.statistics.allocators import Allocator, NotApplicable, Problem
 from coterie.statistics.prediction.metric import Metric
 
 STEPS = 12  # as in Nunes 2024: the budget above the floors in twelve equal parts
@@ -67,9 +67,9 @@ def blocks(metric: Metric) -> list[NDArray[np.int64]]:
             index = owner[index]
         return index
 
-    for inputs in metric.inputs:
-        for other in inputs[1:]:
-            owner[root(other)] = root(inputs[0])
+    for error in metric.errors:
+        for other in error.inputs[1:]:
+            owner[root(other)] = root(error.inputs[0])
     groups: dict[int, list[int]] = {}
     for index in range(len(owner)):
         groups.setdefault(root(index), []).append(index)

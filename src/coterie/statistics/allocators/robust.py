@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import gradient
-from coterie.statistics.allocators.allocator import Allocator, NotApplicable, Problem
-from coterie.statistics.planning.optimise import minimise
+from coterie.statistics.allocators import Allocator, NotApplicable, Problem, gradient
+from coterie.statistics.planning.composition import minimise
 
 SHARPNESS = 24.0  # the p of the p-norm that stands for the maximum
 

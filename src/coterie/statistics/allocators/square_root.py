@@ -10,35 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators.allocator import Allocator, Problem
-from coterie.statistics.planning.optimise import separable_optimum
-from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.allocators import Allocator, Problem
+from coterie.statistics.planning.composition import separable_optimum
 
 
 def allocate(problem: Problem) -> Floats:
-    dependence = first_order(problem)
-    active = [t for t in problem.metric.targets if t.weight > 0]
-    coefficients = problem.coefficients
-    if len(active) == 1 and len(problem.feasible.rows) == 1:
+    parts = [target.weight / target.unit * problem.slopes(target) for target in problem.metric.targets]
+    weights, powers = problem.coefficients * np.sum(parts, axis=0), problem.powers
+    if sum(target.weight > 0 for target in problem.metric.targets) == 1 and len(problem.feasible.rows) == 1:
         # (c·s/ε^(1/p))² summed: the exponent of the separable problem is 2/p instead of 1/p.
-        return separable_optimum(
-            np.maximum((dependence * coefficients) ** 2, 1e-300), problem.feasible, problem.powers / 2.0
-        )
-    return separable_optimum(np.maximum(dependence * coefficients, 1e-300), problem.feasible, problem.powers)
-
-
-def first_order(problem: Problem) -> Floats:
-    """Σ over targets of weight·|∂target/∂measurement| at the expected values."""
-    place = {quantity.name: i for i, quantity in enumerate(problem.metric.quantities)}
-    values = {quantity.name: np.asarray(quantity.value) for quantity in problem.metric.quantities}
-    total = np.zeros(len(place))
-    for target in problem.metric.targets:
-        tape = Tape.of(target.expression)
-        slopes = tape.gradient(tape.run(values), np.asarray(1.0))
-        for name, slope in slopes.items():
-            if np.isfinite(slope):
-                total[place[name]] += target.weight / target.unit * abs(float(slope))
-    return total
+        weights, powers = weights**2, powers / 2.0
+    return separable_optimum(np.maximum(weights, 1e-300), problem.feasible, powers)
 
 
 ALLOCATORS = (

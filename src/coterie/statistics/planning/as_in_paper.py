@@ -13,14 +13,15 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.allocators import Problem, find_allocator
-from coterie.statistics.planning.composition import Feasible, exact_budgets
+from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design, build_design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind, SensitivityBound
-from coterie.statistics.prediction.metric import Metric, Quantity
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import scale_law
-from coterie.statistics.releasing.computing import read_people
-from coterie.statistics.releasing.records import Kinds, People, Records
+from coterie.statistics.prediction.target_error import Quantity
+from coterie.statistics.releasing.measuring import read_people
+from coterie.statistics.releasing.records import Kinds, People, RecordSource
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import (
@@ -53,25 +54,20 @@ def leave_one_out(values: Floats, kind: StatisticKind) -> tuple[float, float]:
     return float(np.sqrt(variance)), float(np.abs(np.sqrt(others) - np.sqrt(variance)).max())
 
 
-def plan_as_in_paper(specification: Specification, records: Records, allocator: str) -> Plan:
+def plan_as_in_paper(specification: Specification, records: RecordSource, allocator: str) -> Plan:
     """Every statistic measured directly, one after the other, with the paper's sensitivities."""
     if specification.budget.notion is not Notion.PURE:
         raise ParameterError("Nunes 2024 uses pure differential privacy only.", "Give the budget as epsilon.")
     routes = {statistic.name: Route.DIRECT for statistic in specification.statistics}
-    build_design(specification, routes, _truth_unknown(specification))  # refuses what cannot be planned
+    # Any values will do for building the measurements, which refuses what cannot be planned; the true ones replace them.
+    neutral = Expectations.of(specification)
+    assumed = {s.name: neutral.statistic(s) or 1.0 for s in specification.statistics}
+    build_design(specification, routes, Expectations.of(specification, assumed))
     people, kinds = read_people(specification, records)
     facts = {s.name: _facts(people, kinds, s) for s in specification.statistics}
     truth = {name: value for name, (value, _) in facts.items()}
     design = build_design(specification, routes, Expectations.of(specification, truth))
     return _plan(_with_paper_sensitivities(design, facts), allocator, truth)
-
-
-def _truth_unknown(specification: Specification) -> Expectations:
-    """Any values will do for building the measurements; the true ones replace them."""
-    neutral = Expectations.of(specification)
-    return Expectations.of(
-        specification, {s.name: neutral.statistic(s) or 1.0 for s in specification.statistics}
-    )
 
 
 def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
@@ -89,10 +85,11 @@ def _facts(people: People, kinds: Kinds, s: Statistic) -> tuple[float, float]:
 
 
 def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, float]]) -> Design:
-    by_measurement = {}
-    for name, (_, sensitivity) in facts.items():
-        for node in _names(design, name):
-            by_measurement[node] = sensitivity
+    by_measurement = {
+        node: sensitivity
+        for name, (_, sensitivity) in facts.items()
+        for node in names_in(design.statistics[name])
+    }
     measurements, quantities = [], []
     for m, quantity in zip(design.measurements, design.metric.quantities, strict=True):
         size = 1.0 if m.kind is Kind.COUNT else by_measurement[m.name]
@@ -102,8 +99,7 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
         measurements.append(replace(m, bound=bound))
         law = scale_law(quantity.family, size)
         quantities.append(Quantity(quantity.name, quantity.value, quantity.family, law))
-    floors = design.feasible.floors
-    feasible = Feasible(np.ones((1, len(measurements))), design.feasible.total, floors)
+    feasible = replace(design.feasible, rows=np.ones((1, len(measurements))))
     return replace(
         design,
         measurements=tuple(measurements),
@@ -112,15 +108,10 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
     )
 
 
-def _names(design: Design, statistic: str) -> tuple[str, ...]:
-    return names_in(design.statistics[statistic])
-
-
 def _plan(design: Design, allocator: str, truth: dict[str, float]) -> Plan:
     problem = Problem(design.metric, design.feasible)
     budgets = exact_budgets(find_allocator(allocator).allocate(problem), design.feasible, design.total)
-    floats = np.array([float(budget) for budget in budgets])
-    errors = design.metric.predict(floats)
+    errors = design.metric.predict(as_floats(budgets))
     score, standard_error = design.metric.score_of(errors)
     return Plan(
         design,

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError, nearest
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import Number, parse_epsilon
-from coterie.statistics.planning.composition import Feasible, within_rows
+from coterie.statistics.planning.composition import Feasible, as_floats, decimal_of, raised, within_rows
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import predict, warnings_on
+from coterie.statistics.planning.planner import planned
 
 _STEPS = 1000  # of an even share: fine enough for a hand, coarse enough to read
-_NEVER = 1e300
 
 
 def moved(
@@ -41,7 +40,7 @@ def moved(
     for known in [*locked, *([] if name is None else [name])]:
         if known not in names:
             raise ParameterError(f"Nothing measured is called '{known}'.", nearest(known, names))
-    floors = [min(_decimal(f), split[n]) for n, f in zip(names, design.feasible.floors, strict=True)]
+    floors = [min(decimal_of(f), split[n]) for n, f in zip(names, design.feasible.floors, strict=True)]
     fixed = {n: split[n] for n in locked if n != name}
     free = [n not in fixed and n != name for n in names]
     if name is not None:
@@ -75,7 +74,7 @@ def _most(design: Design, index: int, lowest: list[Fraction]) -> Fraction:
     """What is left for one budget when all others are as low as they may be."""
     tightest = design.total * len(lowest)
     rows = design.feasible.rows
-    floats = np.array([float(part) for part in lowest])
+    floats = as_floats(lowest)
     others = rows @ floats - rows[:, index] * floats[index]
     reach = np.divide(
         float(design.total) - others, rows[:, index], out=np.full(len(rows), np.inf), where=rows[:, index] > 0
@@ -97,41 +96,15 @@ def _fill(rows: Floats, total: float, start: Floats, weights: Floats, free: NDAr
     """Raise all free budgets together, in proportion to their weights, each until a row that it is in is full."""
     budgets, rising = start.copy(), free.copy()
     while rising.any():
-        level = _level(rows, total, budgets, start, weights, rising)
-        budgets = np.where(rising, np.maximum(start, level * weights), budgets)
+        touched = rows[(rows[:, rising] > 0).any(axis=1)]
+        if len(touched):
+            budgets = raised(touched, total, np.where(rising, start, budgets), np.where(rising, weights, 0.0))
         full = rows @ budgets >= total * (1 - 1e-12)
         stopped = rising & (rows[full] > 0).any(axis=0)
         if not stopped.any():  # nothing bounds what still rises
             break
         rising &= ~stopped
     return budgets
-
-
-def _level(
-    rows: Floats, total: float, budgets: Floats, start: Floats, weights: Floats, rising: NDArray[np.bool_]
-) -> float:
-    """The highest level τ at which max(floor, τ·weight) of the rising ones still fits into every row (bisection)."""
-    touched = rows[(rows[:, rising] > 0).any(axis=1)]
-    if not len(touched):
-        return 0.0
-
-    def fits(level: float) -> bool:
-        tried = np.where(rising, np.maximum(start, level * weights), budgets)
-        return bool(((touched @ tried) <= total * (1 + 1e-15)).all())
-
-    low, high = 0.0, 1.0
-    while fits(high) and high < _NEVER:
-        low, high = high, high * 2.0
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-        if high - low <= 1e-15 * high:
-            break
-    return low
-
-
-def _decimal(floor: float) -> Fraction:
-    return Fraction(f"{floor:.12g}")
 
 
 # resplit(): the publisher moves budget by hand and sees at once what it does to every error.
@@ -174,16 +147,5 @@ def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
         for name, budget in zip(now, filled, strict=True):
             wanted.setdefault(name, max(Fraction(int(budget * _GRID), _GRID), floor))
     budgets = within_rows([wanted[name] for name in now], feasible.rows, design.total)
-    errors = predict(design, np.array([float(budget) for budget in budgets]))
-    score, standard_error = design.metric.score_of(errors)
-    return replace(
-        chosen,
-        allocator=BY_HAND,
-        budgets=budgets,
-        score=score,
-        standard_error=standard_error,
-        errors=errors,
-        rows=(),
-        guess_losses=(),
-        warnings=warnings_on(design, errors),
-    )
+    made = planned(design, BY_HAND, budgets)
+    return replace(made, as_in_paper=chosen.as_in_paper, expected=chosen.expected)

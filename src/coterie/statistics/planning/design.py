@@ -9,27 +9,27 @@ from fractions import Fraction
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.statistics.allocators import gradient, square_root
-from coterie.statistics.allocators.allocator import Problem
-from coterie.statistics.planning.composition import Feasible, neighbour_rows
-from coterie.statistics.planning.optimise import minimise
-from coterie.statistics.prediction.derivation import Derivation, can_use_sums, derive, domain_of
-from coterie.statistics.prediction.guarding import guard
-from coterie.statistics.prediction.linear import linear_form
+from coterie.statistics.allocators import Problem, gradient, square_root
+from coterie.statistics.planning.composition import Feasible, minimise, neighbour_rows
+from coterie.statistics.prediction.derivation import (
+    Derivation,
+    can_use_sums,
+    derive,
+    domain_of,
+    guard,
+    unit_of_equation,
+    unit_of_statistic,
+)
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.metric import Metric, Quantity, Target
+from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import Family, ScaleLaw, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.units import unit_of_equation, unit_of_statistic
-from coterie.statistics.releasing.accounting import total_in_currency
+from coterie.statistics.prediction.target_error import Quantity, Target
+from coterie.statistics.specification.calculus import Range, linear_form
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.ranges import Range
-from coterie.statistics.specification.shape import Shape
 from coterie.statistics.specification.specification import Notion, Route, Specification
-
-# A specification made ready to be split: what is measured, what follows from it, what one record can touch.
 
 LEAST_SHARE = 0.02  # of an even split
 
@@ -69,8 +69,9 @@ def build_design(
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}
     ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
     quantities = _quantities(specification, measurements, expectations)
-    guarded = {e.name: guard(e, ranges, expected) for e in specification.equations}
-    _require_expectations(specification, expectations, {n: g.expression for n, g in guarded.items()})
+    warnings: list[str] = []
+    equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
+    _require_expectations(specification, expectations, equations)
     zcdp = specification.budget.notion is not Notion.PURE
     rows = neighbour_rows(
         [measurement.where for measurement in measurements],
@@ -79,12 +80,11 @@ def build_design(
         zcdp,
         [frozenset(group) for group in specification.disjoint],
     )
-    total = total_in_currency(specification.budget) * share
+    total = specification.budget.total * share
     # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
     least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
     floors = np.full(len(measurements), max(float(specification.floor * share), least))
-    statistics = {name: derivation.expression for name, derivation in derivations.items()}
-    equations = {name: value.expression for name, value in guarded.items()}
+    statistics = {name: expression for name, (expression, _) in derivations.items()}
     targets = _targets(specification, statistics, equations, expected, ranges, quantities)
     return Design(
         specification,
@@ -95,7 +95,7 @@ def build_design(
         Metric(quantities, targets),
         Feasible(rows, float(total), floors),
         total,
-        tuple(warning for value in guarded.values() for warning in value.warnings),
+        tuple(dict.fromkeys(warnings)),
     )
 
 
@@ -107,7 +107,7 @@ def metric_at(design: Design, expectations: Expectations) -> Metric:
 
 def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
     """What is measured, each once: two statistics share a measurement only if all of its content is equal."""
-    found = tuple(dict.fromkeys(m for derivation in derivations.values() for m in derivation.measurements))
+    found = tuple(dict.fromkeys(m for _, needed in derivations.values() for m in needed))
     if len({measurement.name for measurement in found}) != len(found):
         raise AssertionError("two different measurements have one name")
     if not found:
@@ -124,7 +124,7 @@ def _quantities(
     by_direct = {
         measurement.name: statistic
         for statistic in specification.statistics
-        for measurement in derive(specification, statistic, Route.DIRECT).measurements
+        for measurement in derive(specification, statistic, Route.DIRECT)[1]
     }
     quantities = []
     for measurement in measurements:
@@ -137,7 +137,8 @@ def _quantities(
         law: ScaleLaw | RankLaw = scale_law(family, sensitivity)
         if measurement.kind is Kind.QUANTILE and statistic is not None:
             size = max(round(expectations.size(measurement.where)), 1)
-            law = _rank_law(measurement, expectations.shape(statistic), size, sensitivity, zcdp)
+            shape, level = expectations.shape(statistic), measurement.quantile
+            law = RankLaw(shape, size, level, measurement.candidates, sensitivity, zcdp)
         stated = statistic is not None and statistic.name in expectations.given
         unstated = expectations.unstated(measurement)
         if stated and measurement.kind is not Kind.QUANTILE:
@@ -146,10 +147,6 @@ def _quantities(
             unstated = (f"{measurement.name} of {value:g}",)
         quantities.append(Quantity(measurement.name, value, family, law, unstated))
     return tuple(quantities)
-
-
-def _rank_law(measurement: Measurement, shape: Shape, size: int, sensitivity: float, zcdp: bool) -> RankLaw:
-    return RankLaw(shape, size, measurement.quantile, measurement.candidates, sensitivity, zcdp)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:
@@ -220,28 +217,26 @@ def choose_routes(specification: Specification, build: Build) -> dict[str, Route
     best: dict[str, Route] = {}
     best_score = float("inf")
     problem: ParameterError | None = None
-    for route in (Route.SUMS, Route.DIRECT):
-        candidate = {**fixed, **{s.name: route for s in free}}
+
+    def tried(candidate: dict[str, Route], margin: float = 0.0) -> None:
+        nonlocal best, best_score, problem
         try:
             score = _quick_score(build(candidate))
         except ParameterError as error:  # more measurements may not fit above the floors
             problem = error
-            continue
-        if score < best_score:
+            return
+        if score < best_score * (1 - margin):
             best, best_score = candidate, score
+
+    for route in (Route.SUMS, Route.DIRECT):
+        tried({**fixed, **{s.name: route for s in free}})
     if not best:
         assert problem is not None
         raise problem
     if 1 < len(groups) <= MOST_GROUPS_TRIED_ALONE:
         for names in groups.values():
             other = Route.DIRECT if best[names[0]] is Route.SUMS else Route.SUMS
-            candidate = {**best, **dict.fromkeys(names, other)}
-            try:
-                score = _quick_score(build(candidate))
-            except ParameterError:
-                continue
-            if score < best_score * (1 - 1e-6):
-                best, best_score = candidate, score
+            tried({**best, **dict.fromkeys(names, other)}, margin=1e-6)
     return best
 
 

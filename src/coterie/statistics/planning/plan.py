@@ -16,8 +16,7 @@ import yaml
 from coterie.errors import ParameterError
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics.planning.design import Design
-from coterie.statistics.prediction.predicted_error import PredictedError
-from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.specification import Specification
 from coterie.table.frames import to_kind
 
@@ -43,11 +42,8 @@ def split_text(split: Mapping[str, Fraction]) -> str:
     return str(yaml.safe_dump(texts, allow_unicode=True, sort_keys=False, width=1000))
 
 
-# A plan: who gets how much of the budget, what errors to expect, and what it was based on.
-
-
 @dataclass(frozen=True)
-class Row:
+class AllocatorRow:
     """One line of the comparison of allocators."""
 
     allocator: str
@@ -92,7 +88,7 @@ class Plan:
     score: float
     standard_error: float
     errors: tuple[PredictedError, ...]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[AllocatorRow, ...] = ()
     guess_losses: tuple[GuessLoss, ...] = ()
     warnings: tuple[str, ...] = ()  # what a reader of the release should know as well
     notes: tuple[str, ...] = ()  # what only the planner needs
@@ -155,7 +151,7 @@ class Plan:
             "plan": self.digest,
             "release": self.specification.release,
             "budget": str(self.specification.budget),
-            "currency": currency(self.specification.budget),
+            "currency": self.specification.budget.currency,
             "neighbours": self.specification.neighbours.value,
             "allocator": self.allocator,
             "as_in_paper": self.as_in_paper,
@@ -175,7 +171,8 @@ class Plan:
                 for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
             ],
             "errors": [
-                _error(error, uses) for error, uses in zip(self.errors, design.metric.uses, strict=True)
+                _error(error, made.names)
+                for error, made in zip(self.errors, design.metric.errors, strict=True)
             ],
             "routes": {name: route.value for name, route in design.routes.items()},
             "expected": dict(self.expected),

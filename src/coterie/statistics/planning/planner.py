@@ -1,66 +1,77 @@
-"""The split by an allocator: a specification in, the best split out, in seconds and without a look at the data."""
+"""The split by an allocator, in seconds and without a look at the data; and what a wrong guess would cost."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from coterie.schema.arrays import Floats
+from coterie.schema.exact import as_text
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
-from coterie.statistics.planning.composition import exact_budgets
-from coterie.statistics.planning.design import Design, build_design, choose_routes
-from coterie.statistics.planning.plan import Plan, Row
-from coterie.statistics.planning.scenarios import guess_losses, possible_truths
+from coterie.statistics.planning.composition import as_floats, exact_budgets, minimise
+from coterie.statistics.planning.design import Design, build_design, choose_routes, metric_at
+from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.prediction.predicted_error import PredictedError
-from coterie.statistics.releasing.accounting import budget_warnings
-from coterie.statistics.releasing.consistency import constraints_of
-from coterie.statistics.releasing.uncertainty import predict_consistent
+from coterie.statistics.prediction.noise_model import points
+from coterie.statistics.prediction.target_error import PredictedError
+from coterie.statistics.releasing.consistency import constraints_of, predict_consistent
 from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import Route, Specification, StatisticKind
+from coterie.statistics.specification.specification import PrivacyBudget, Route, Specification, StatisticKind
 
 # The report on wrong guesses plans again for each of them; large specifications ask for it explicitly.
 MOST_TARGETS_FOR_LOSSES = 60
+DANGEROUS = 10.0  # ε above which the promise is empty
+LARGE_DELTA = Fraction(1, 1000)
 
 
-def plan(
+def split_by_rule(
     specification: Specification,
     allocator: str = DEFAULT,
     compare: Sequence[str] | None = (),
     report_losses: bool | None = None,
     expected: Mapping[str, float] | None = None,
-    share: Fraction | None = None,
 ) -> Plan:
     """Split the budget.
 
     `compare` names further allocators for the table (None: all). `expected` replaces the specification's
-    expected values, for instance by a pilot's; `share` is the part of the budget left to split.
+    expected values, for instance by a pilot's.
     """
     chosen = find_allocator(allocator)
-    part = 1 - specification.pilot if share is None else share
-    design, expectations = design_for(specification, expected, part)
+    design, expectations = design_for(specification, expected, 1 - specification.pilot)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
     budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
-    row = _row(design, problem, allocator, np.array([float(budget) for budget in budgets]))
+    expected = {s.name: expectations.statistic(s) for s in specification.statistics}
+    made = planned(design, allocator, budgets, expected=expected)
+    row = _row(problem, allocator, as_floats(budgets), made.errors)
     rows = [row] if compare == () else _compare(design, problem, row, compare)
     wanted = len(design.metric.targets) <= MOST_TARGETS_FOR_LOSSES if report_losses is None else report_losses
-    losses = guess_losses(design, expectations, np.array([float(b) for b in budgets])) if wanted else ()
+    losses = guess_losses(design, expectations, as_floats(budgets)) if wanted else ()
+    return replace(made, rows=tuple(rows), guess_losses=losses)
+
+
+def planned(
+    design: Design, allocator: str, budgets: tuple[Fraction, ...], expected: Mapping[str, float] | None = None
+) -> Plan:
+    """The plan of a split that was found, with the errors to expect under it."""
+    errors = predict(design, as_floats(budgets))
+    score, standard_error = design.metric.score_of(errors)
+    warnings, notes = warnings_on(design, errors), notes_on(design)
     return Plan(
         design,
         allocator,
         budgets,
-        row.score,
-        row.standard_error,
-        row.errors,
-        tuple(rows),
-        losses,
-        warnings_on(design, row.errors),
-        notes_on(design),
-        expected={s.name: expectations.statistic(s) for s in specification.statistics},
+        score,
+        standard_error,
+        errors,
+        warnings=warnings,
+        notes=notes,
+        expected=expected or {},
     )
 
 
@@ -84,33 +95,31 @@ def scenarios(
     return possible_truths(design, expectations) if asked else ()
 
 
-def _compare(design: Design, problem: Problem, first: Row, names: Sequence[str] | None) -> list[Row]:
+def _compare(
+    design: Design, problem: Problem, first: AllocatorRow, names: Sequence[str] | None
+) -> list[AllocatorRow]:
     rows = [first]
     for name in allocators() if names is None else names:
         if name == first.allocator:
             continue
         try:
-            rows.append(_row(design, problem, name, find_allocator(name).allocate(problem)))
+            budgets = find_allocator(name).allocate(problem)
+            rows.append(_row(problem, name, budgets, predict(design, budgets)))
         except NotApplicable as error:
             title = find_allocator(name).title
-            rows.append(Row(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
+            rows.append(AllocatorRow(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
     return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
 
 
-def _row(
-    design: Design, problem: Problem, name: str, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> Row:
-    errors = predict(design, budgets)
+def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedError, ...]) -> AllocatorRow:
     score, standard_error = problem.metric.score_of(errors)
     worst = None
     if problem.scenarios:
         worst = max(metric.score(budgets, exponent=10) for metric in problem.scenarios)
-    return Row(name, find_allocator(name).title, score, standard_error, worst, errors)
+    return AllocatorRow(name, find_allocator(name).title, score, standard_error, worst, errors)
 
 
-def predict(
-    design: Design, budgets: np.ndarray[tuple[int], np.dtype[np.float64]]
-) -> tuple[PredictedError, ...]:
+def predict(design: Design, budgets: Floats) -> tuple[PredictedError, ...]:
     """The errors of every target under these budgets, as the release will make them."""
     exponent = 10 if len(design.metric.targets) <= 100 else 8
     if constraints_of(design):
@@ -143,6 +152,25 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
             "values lie twice as dense the error is about half as large, and the other way round."
         )
     return tuple(warnings)
+
+
+def budget_warnings(budget: PrivacyBudget) -> list[str]:
+    """Budgets that hide nobody, and failure probabilities that are no longer small."""
+    warnings = []
+    rho = None if budget.rho is None else float(budget.rho)
+    epsilon = float(budget.epsilon or 0) if rho is None else rho + 2.0 * math.sqrt(rho * math.log(1e9))
+    if epsilon > DANGEROUS:
+        sure = 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
+        warnings.append(
+            f"Dangerous budget: {budget} is above ε = {DANGEROUS:g}. Someone 50 % sure of a record before may be more than "
+            f"{math.floor(1000 * min(sure, 0.9999)) / 10:g} % sure after; do not call these statistics private."
+        )
+    if budget.delta is not None and budget.delta > LARGE_DELTA:
+        warnings.append(
+            f"Dangerous delta: {as_text(budget.delta)} is above {as_text(LARGE_DELTA)}. With a δ of 1/records or more a "
+            "whole record may be published; keep it far below."
+        )
+    return warnings
 
 
 def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
@@ -187,3 +215,81 @@ def notes_on(design: Design) -> tuple[str, ...]:
 
 def _listed(names: Sequence[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+# Other values the statistics might have: points of the stated ranges, and guesses that are off.
+
+INNER_POINTS = 8
+
+
+def possible_truths(design: Design, expectations: Expectations) -> tuple[Metric, ...]:
+    """The metric at both ends of all ranges, in their middle, and at Sobol points between."""
+    specification = design.specification
+    ranged = [(s.name, s.possible) for s in specification.statistics if s.possible is not None]
+    if not ranged:
+        return ()
+    inner = points(len(ranged), 3)[:INNER_POINTS]
+    corners = np.vstack([np.zeros(len(ranged)), np.ones(len(ranged)), np.full(len(ranged), 0.5)])
+    alternating = np.arange(len(ranged)) % 2
+    places = np.vstack([corners, alternating, 1 - alternating, inner])
+    metrics = []
+    for place in places:
+        values = {
+            name: possible.lower + float(at) * possible.width
+            for (name, possible), at in zip(ranged, place, strict=True)
+        }
+        metrics.append(metric_at(design, Expectations.of(specification, {**expectations.given, **values})))
+    return tuple(metrics)
+
+
+def wrong_guesses(design: Design, expectations: Expectations, off_by: float) -> tuple[Metric, ...]:
+    """The metric when the truth is the guess times or divided by 1 + off_by: all one way, and mixed."""
+    specification = design.specification
+    names = sorted(expectations.given)
+    if not names:
+        return ()
+    signs = [np.ones(len(names)), -np.ones(len(names))]
+    if len(names) > 1:
+        mixed = np.where(np.arange(len(names)) % 2 == 0, 1.0, -1.0)
+        signs += [mixed, -mixed]
+    metrics = []
+    for sign in signs:
+        values = {}
+        for name, direction in zip(names, sign, strict=True):
+            domain = domain_of(specification, specification[name])
+            value = expectations.given[name] * (1.0 + off_by) ** direction
+            values[name] = domain.clip(value)
+        metrics.append(metric_at(design, Expectations.of(specification, values)))
+    return tuple(metrics)
+
+
+# What a wrong guess costs: the plan against the best plan for the truth, at 10, 50 and 100 % off.
+
+OFF_BY = (0.1, 0.5, 1.0)
+_EXPONENT = 9
+
+
+def guess_losses(design: Design, expectations: Expectations, budgets: Floats) -> tuple[GuessLoss, ...]:
+    """Relative excess of the score, mean and worst over several directions of error."""
+    losses: list[GuessLoss] = []
+    worst = 0.0
+    for off_by in OFF_BY:
+        excess = [_excess(design, metric, budgets) for metric in wrong_guesses(design, expectations, off_by)]
+        if excess:
+            # Off by up to 50 % includes off by 10 %: a clamp can make the far end harmless, never the whole way.
+            worst = max(worst, *excess)
+            losses.append(GuessLoss(off_by, float(np.mean(excess)), worst))
+    return tuple(losses)
+
+
+def _excess(design: Design, truth: Metric, budgets: Floats) -> float:
+    problem = Problem(truth, design.feasible)
+    best = minimise(
+        lambda candidate: truth.score_gradient(candidate, exponent=_EXPONENT),
+        design.feasible,
+        problem.powers,
+        budgets,
+        tolerance=1e-6,
+        steps=40,
+    )
+    return max(truth.score(budgets, exponent=_EXPONENT) / best.value - 1.0, 0.0) if best.value > 0 else 0.0

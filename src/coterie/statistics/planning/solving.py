@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -12,17 +13,14 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.promise.loss import epsilon_of
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import square_root
-from coterie.statistics.allocators.allocator import Problem
-from coterie.statistics.planning.composition import exact_budgets
+from coterie.statistics.allocators import Problem, square_root
+from coterie.statistics.planning.composition import exact_budgets, minimise
 from coterie.statistics.planning.design import Design
-from coterie.statistics.planning.optimise import minimise
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import design_for, notes_on, predict, warnings_on
-from coterie.statistics.prediction.predicted_error import PredictedError
-from coterie.statistics.releasing.accounting import total_in_currency
+from coterie.statistics.planning.planner import design_for, planned
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.expectations import Expectations
-from coterie.statistics.specification.specification import Budget, Notion, Specification
+from coterie.statistics.specification.specification import Notion, PrivacyBudget, Specification
 
 SHARPNESS = 32.0
 MARGIN = 3.0  # standard errors by which a tolerance must be kept
@@ -57,8 +55,8 @@ def solve_budget(specification: Specification) -> Plan:
             best = found, design, expectations
         total = found[0]
     assert best is not None
-    found, design, expectations = best
-    return _confirmed(specification, design, found, expectations_of=dict(expectations.given))
+    (total, budgets), design, expectations = best
+    return _confirmed(specification, design, total, budgets, expectations.given)
 
 
 def _search(specification: Specification, design: Design) -> tuple[float, Floats]:
@@ -93,15 +91,15 @@ def _search(specification: Specification, design: Design) -> tuple[float, Floats
 
 
 def _confirmed(
-    specification: Specification,
-    design: Design,
-    found: tuple[float, Floats],
-    expectations_of: dict[str, float],
+    specification: Specification, design: Design, total: float, budgets: Floats, expected: Mapping[str, float]
 ) -> Plan:
     """The plan at the first budget, from the one found upwards, that keeps its promises at full precision."""
-    total, budgets = found
     for _ in range(_RAISES):
-        plan = _as_plan(specification, design, (total, budgets), expectations_of)
+        solved = replace(specification, budget=_budget(specification, total))
+        exact_total = solved.budget.total * (1 - specification.pilot)
+        final = replace(_with_total(specification, design, total, exact_total), specification=solved)
+        exact = exact_budgets(budgets, final.feasible, final.total)
+        plan = planned(final, "tolerances", exact, dict(expected))
         excess = _excess(plan.design, plan.errors, margin=MARGIN)
         if excess <= 1.0:
             return plan
@@ -126,28 +124,24 @@ def _room_for_floors(specification: Specification, design: Design) -> float:
 
 
 def _power(specification: Specification) -> float:
-    return 1.0 if _pure(specification) else 2.0
+    return 1.0 if specification.budget.notion is Notion.PURE else 2.0
 
 
 def _middle(low: float, high: float) -> float:
     return 2.0 * low if not math.isfinite(high) else (0.5 * high if low == 0 else math.sqrt(low * high))
 
 
-def _pure(specification: Specification) -> bool:
-    return specification.budget.notion is Notion.PURE
-
-
-def _budget(specification: Specification, total: float) -> Budget:
+def _budget(specification: Specification, total: float) -> PrivacyBudget:
     # Rounded up: the split that was found must fit into the budget that is printed.
     value = Fraction(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(total)))
-    if _pure(specification):
-        return Budget(epsilon=value)
+    if specification.budget.notion is Notion.PURE:
+        return PrivacyBudget(epsilon=value)
     if specification.budget.notion is Notion.ZCDP:
-        return Budget(rho=value)
+        return PrivacyBudget(rho=value)
     delta = specification.budget.delta
     assert delta is not None
     epsilon = math.ceil(epsilon_of(total, float(delta)) * 1e6) / 1e6
-    return Budget(epsilon=Fraction(str(epsilon)), delta=delta)
+    return PrivacyBudget(epsilon=Fraction(str(epsilon)), delta=delta)
 
 
 def _with_total(
@@ -194,30 +188,3 @@ def _excess(design: Design, errors: tuple[PredictedError, ...], margin: float = 
 def _relative_error(error: PredictedError) -> float:
     """The simulation's error as a part of the mean; it stands for that of the quantiles too."""
     return error.simulation_error / error.mean if error.mean > 0 else 0.0
-
-
-def _as_plan(
-    specification: Specification,
-    design: Design,
-    found: tuple[float, Floats],
-    expectations_of: dict[str, float],
-) -> Plan:
-    total, budgets = found
-    solved = replace(specification, budget=_budget(specification, total))
-    exact_total = total_in_currency(solved.budget) * (1 - specification.pilot)
-    final = replace(_with_total(specification, design, total, exact_total), specification=solved)
-    exact = exact_budgets(budgets, final.feasible, final.total)
-    floats = np.array([float(budget) for budget in exact])
-    errors = predict(final, floats)
-    score, standard_error = final.metric.score_of(errors)
-    return Plan(
-        final,
-        "tolerances",
-        exact,
-        score,
-        standard_error,
-        errors,
-        warnings=warnings_on(final, errors),
-        notes=notes_on(final),
-        expected=expectations_of,
-    )

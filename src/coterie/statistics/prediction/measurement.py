@@ -12,18 +12,15 @@ W = U − L is the width of the attribute's declared domain."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Protocol
 
 from coterie.errors import SchemaError
 from coterie.schema.exact import float_up
 from coterie.statistics.prediction.value_grid import Candidates, ValueGrid
-from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.names import filter_text, number_text
-from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.filters import Filter, filter_text, number_text
+from coterie.statistics.specification.specification import Neighbours
 
 _UP = 1.0 + 2.0**-50  # doubles are rounded somewhere in these formulas: only ever upwards
 
@@ -37,21 +34,6 @@ class Kind(StrEnum):
     VARIANCE = "variance"
     STD = "std"
     QUANTILE = "quantile"
-
-
-class Wide(Protocol):
-    @property
-    def width(self) -> float: ...
-
-
-class Neighbours(StrEnum):
-    REPLACE_ONE = "replace-one"
-    ADD_REMOVE = "add-remove"
-
-    @property
-    def size_is_public(self) -> bool:
-        """Whether all neighbours have the same number of records."""
-        return self is Neighbours.REPLACE_ONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,85 +50,11 @@ class SensitivityBound:
         return self.swap if everyone else max(self.enter, self.swap)
 
 
-def count_bound() -> SensitivityBound:
-    return SensitivityBound(
-        1.0, 0.0, "Δ = 1", "A record is in the group or not: entering or leaving changes the count by one."
-    )
-
-
-def sum_bound(terms: Range) -> SensitivityBound:
-    """A sum of terms that each lie in a declared range."""
-    return SensitivityBound(
-        max(abs(terms.lower), abs(terms.upper)) * _UP,
-        terms.width * _UP,
-        "Δ = max(|l|, |u|) on entering or leaving, u − l on a change; terms lie in [l, u]",
-        "Each record adds one term of [l, u] and no other record's term depends on it.",
-    )
-
-
-def mean_bound(domain: Wide, at_least: int) -> SensitivityBound:
-    width, m = domain.width, at_least
-    return SensitivityBound(
-        max(width / (m + 1), width / (2 * m)) * _UP,
-        width / m * _UP,
-        "Δ = W/m on a change, max(W/(m+1), W/2m) on entering or leaving; m = at_least",
-        "With n ≥ m records a new value y moves the mean by |y − mean|/(n+1) ≤ W/(m+1), a changed one by at "
-        "most W/n ≤ W/m. With n < m the new record takes the place of one padded middle value: at most "
-        "(W/2)/m.",
-    )
-
-
-def variance_bound(domain: Wide, at_least: int) -> SensitivityBound:
-    size = domain.width**2 / at_least * _UP
-    return SensitivityBound(
-        size,
-        size,
-        "Δ = W²/m (sample variance); m = at_least",
-        "Let M be the sum of squared deviations. Replacing one of n values changes M by at most W²(n−1)/n, so "
-        "M/(n−1) by at most W²/n. Adding y to n ≥ 2 values gives s² − s²/n + (y − mean)²/(n+1): the change "
-        "lies between −W²/(4(n−1)) and W²/(n+1). Padding makes n ≥ m, and entering a padded group is a "
-        "replacement. All are at most W²/m.",
-    )
-
-
-def std_bound(domain: Wide, at_least: int) -> SensitivityBound:
-    size = domain.width / math.sqrt(at_least) * _UP
-    return SensitivityBound(
-        size,
-        size,
-        "Δ = W/√m; m = at_least",
-        "s = ‖Py‖/√(n−1) with the centring projection P. Replacing one value moves Py by at most "
-        "W‖Pe‖ = W√((n−1)/n), so s by at most W/√n (triangle inequality). Adding y to n ≥ 2 values gives "
-        "s′ ≤ √(s² + W²/(n+1)) ≤ s + W/√(n+1), and s − s′ ≤ s/n ≤ W/(2√(n(n−1))) ≤ W/√(n+1). Padding makes "
-        "n ≥ m, and entering a padded group is a replacement. All are at most W/√m.",
-    )
-
-
-def rank_bound(quantile: float) -> SensitivityBound:
-    """Of the exponential mechanism's utility (Nunes 2024 has no quantiles; ours). See
-    coterie.statistics.prediction.value_grid."""
-    return SensitivityBound(
-        max(quantile, 1.0 - quantile) * _UP,
-        1.0,
-        "Δu = max(q, 1 − q) on entering or leaving, 1 on a change",
-        "A candidate is a set of values from a to b, and u = −max(#{y < a} − q·n, q·n − #{y ≤ b}, 0). A new record "
-        "changes the first difference by −q or 1 − q and the second by q or q − 1; a change of value changes each "
-        "number by at most 1. One ε-DP draw picks a set with probability ∝ exp(ε·u/(2Δu)).",
-    )
-
-
 # One noisy number: what is computed on the records, and how far one record can move it.
 
 _FINE = 32  # measurements that are not counts have 2^32 or more steps to their sensitivity
 _SMALLEST, _LARGEST = Fraction(10) ** -140, Fraction(10) ** 140  # planning squares them as doubles
 SHARES = ValueGrid.of(0.0, 1.0)
-
-
-class Interval(Protocol):
-    @property
-    def lower(self) -> float: ...
-    @property
-    def upper(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +80,6 @@ class Measurement:
     def candidates(self) -> Candidates:
         """Of a quantile: what it may be."""
         return Candidates(self.domains[0], self.cells)
-
-    @property
-    def level(self) -> Fraction:
-        """Of a quantile: q as an exact number, so that ranks are compared in whole numbers."""
-        return Fraction(self.quantile).limit_denominator(10**6)
 
     def steps(self, neighbours: Neighbours) -> int:
         """The Δ that the measurement's own budget pays for, in units."""
@@ -210,7 +113,8 @@ def _term(column: str, centre: float) -> str:
 
 
 def count(where: Filter) -> Measurement:
-    return Measurement(Kind.COUNT, where, count_bound())
+    proof = "A record is in the group or not: entering or leaving changes the count by one."
+    return Measurement(Kind.COUNT, where, SensitivityBound(1.0, 0.0, "Δ = 1", proof))
 
 
 def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> Measurement:
@@ -222,59 +126,92 @@ def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[Va
             f"Sums of '{terms[0][0]}' would lie beyond the numbers that a release can hold.",
             "Measure the attribute in another unit.",
         )
-    finer = max(_FINE + 1 - (high - low).bit_length(), 0)
-    bound = replace(
-        sum_bound(Range(float(low * half), float(high * half))),
-        enter=float_up(max(abs(low), abs(high)) * half),
-        swap=float_up((high - low) * half),
+    bound = SensitivityBound(
+        float_up(max(abs(low), abs(high)) * half),
+        float_up((high - low) * half),
+        "Δ = max(|l|, |u|) on entering or leaving, u − l on a change; terms lie in [l, u]",
+        "Each record adds one term of [l, u] and no other record's term depends on it.",
     )
+    finer = max(_FINE + 1 - (high - low).bit_length(), 0)
     return Measurement(Kind.SUM, where, bound, terms, domains, unit=half / 2**finer)
 
 
 def mean(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
     """Padded with the middle of the domain, which is the offset."""
-    middle = (domain.low + domain.high) * domain.step / 2
-    return _padded(Kind.MEAN, where, mean_bound(domain, at_least), column, domain, at_least, middle)
+    width, m = domain.width, at_least
+    bound = SensitivityBound(
+        max(width / (m + 1), width / (2 * m)) * _UP,
+        width / m * _UP,
+        "Δ = W/m on a change, max(W/(m+1), W/2m) on entering or leaving; m = at_least",
+        "With n ≥ m records a new value y moves the mean by |y − mean|/(n+1) ≤ W/(m+1), a changed one by at "
+        "most W/n ≤ W/m. With n < m the new record takes the place of one padded middle value: at most "
+        "(W/2)/m.",
+    )
+    made = _padded(Kind.MEAN, where, bound, column, domain, at_least)
+    return replace(made, offset=(domain.low + domain.high) * domain.step / 2)
 
 
 def share(where: Filter, indicator: Filter, at_least: int) -> Measurement:
-    made = _padded(Kind.MEAN, where, mean_bound(SHARES, at_least), "", SHARES, at_least)
-    return replace(made, terms=(), indicator=indicator)
+    """The mean of an indicator."""
+    return replace(mean(where, "", SHARES, at_least), terms=(), indicator=indicator, offset=Fraction(0))
 
 
 def variance(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
-    return _padded(Kind.VARIANCE, where, variance_bound(domain, at_least), column, domain, at_least)
+    size = domain.width**2 / at_least * _UP
+    bound = SensitivityBound(
+        size,
+        size,
+        "Δ = W²/m (sample variance); m = at_least",
+        "Let M be the sum of squared deviations. Replacing one of n values changes M by at most W²(n−1)/n, so "
+        "M/(n−1) by at most W²/n. Adding y to n ≥ 2 values gives s² − s²/n + (y − mean)²/(n+1): the change "
+        "lies between −W²/(4(n−1)) and W²/(n+1). Padding makes n ≥ m, and entering a padded group is a "
+        "replacement. All are at most W²/m.",
+    )
+    return _padded(Kind.VARIANCE, where, bound, column, domain, at_least)
 
 
 def std(where: Filter, column: str, domain: ValueGrid, at_least: int) -> Measurement:
-    return _padded(Kind.STD, where, std_bound(domain, at_least), column, domain, at_least)
+    size = domain.width / math.sqrt(at_least) * _UP
+    bound = SensitivityBound(
+        size,
+        size,
+        "Δ = W/√m; m = at_least",
+        "s = ‖Py‖/√(n−1) with the centring projection P. Replacing one value moves Py by at most "
+        "W‖Pe‖ = W√((n−1)/n), so s by at most W/√n (triangle inequality). Adding y to n ≥ 2 values gives "
+        "s′ ≤ √(s² + W²/(n+1)) ≤ s + W/√(n+1), and s − s′ ≤ s/n ≤ W/(2√(n(n−1))) ≤ W/√(n+1). Padding makes "
+        "n ≥ m, and entering a padded group is a replacement. All are at most W/√m.",
+    )
+    return _padded(Kind.STD, where, bound, column, domain, at_least)
 
 
 def _padded(
-    kind: Kind,
-    where: Filter,
-    bound: SensitivityBound,
-    column: str,
-    domain: ValueGrid,
-    at_least: int,
-    offset: Fraction = Fraction(0),
+    kind: Kind, where: Filter, bound: SensitivityBound, column: str, domain: ValueGrid, at_least: int
 ) -> Measurement:
     """A quotient or a root, rounded down to a step of 2^-32 of its sensitivity.
 
     Rounding down keeps order and commutes with whole steps: numbers at most D steps apart stay at most D steps apart.
     """
     unit = Fraction(bound.swap) / 2**_FINE
-    return Measurement(
-        kind, where, bound, ((column, 0.0),), (domain,), at_least=at_least, unit=unit, offset=offset
-    )
+    return Measurement(kind, where, bound, ((column, 0.0),), (domain,), at_least=at_least, unit=unit)
 
 
 def quantile(where: Filter, column: str, domain: ValueGrid, q: float, cells: int) -> Measurement:
-    made = Measurement(
-        Kind.QUANTILE, where, rank_bound(q), ((column, 0.0),), (domain,), quantile=q, cells=cells
+    """Chosen by the exponential mechanism (Nunes 2024 has no quantiles; ours): see `value_grid` for its utility."""
+    level = exact_level(q)
+    bound = SensitivityBound(
+        float_up(max(level, 1 - level)),
+        1.0,
+        "Δu = max(q, 1 − q) on entering or leaving, 1 on a change",
+        "A candidate is a set of values from a to b, and u = −max(#{y < a} − q·n, q·n − #{y ≤ b}, 0). A new record "
+        "changes the first difference by −q or 1 − q and the second by q or q − 1; a change of value changes each "
+        "number by at most 1. One ε-DP draw picks a set with probability ∝ exp(ε·u/(2Δu)).",
     )
-    enter = float_up(max(made.level, 1 - made.level))
-    return replace(made, bound=replace(made.bound, enter=enter))
+    return Measurement(Kind.QUANTILE, where, bound, ((column, 0.0),), (domain,), quantile=q, cells=cells)
+
+
+def exact_level(quantile: float) -> Fraction:
+    """q as an exact number, so that ranks are compared in whole numbers."""
+    return Fraction(quantile).limit_denominator(10**6)
 
 
 def _product_ends(terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> tuple[int, int]:
@@ -290,20 +227,3 @@ def _product_ends(terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid
         return 0 if a <= 0 <= b else min(a * a, b * b), max(a * a, b * b)
     corners = (a * c, a * d, b * c, b * d)
     return min(corners), max(corners)
-
-
-def product_range(terms: tuple[tuple[str, float], ...], domains: Sequence[Interval]) -> Range:
-    """The range of Π(x − centre); a square of one column is not negative."""
-    shifted = [
-        Range(domain.lower - centre, domain.upper - centre)
-        for (_, centre), domain in zip(terms, domains, strict=True)
-    ]
-    if len(shifted) == 1:
-        return shifted[0]
-    if terms[0] == terms[1]:
-        ends = [shifted[0].lower ** 2, shifted[0].upper ** 2]
-        return Range(0.0 if 0.0 in shifted[0] else min(ends), max(ends))
-    corners = [
-        a * b for a in (shifted[0].lower, shifted[0].upper) for b in (shifted[1].lower, shifted[1].upper)
-    ]
-    return Range(min(corners), max(corners))

@@ -1,61 +1,29 @@
 """The metric of Nunes 2024 (eq. 5.13): how large the error of each statistic and each equation will be.
 
-A *quantity* is what gets noise; a *target* is what analysts read: a statistic or an equation, as an
-expression over quantities. One noise, clamped or not, and sums of noises have closed forms; all else is a
-mean over Sobol points. The score is the weighted mean of the targets' errors, each divided by its unit."""
+One noise, clamped or not, and sums of noises have closed forms; all else is a mean over Sobol points. The score is the
+weighted mean of the targets' errors, each divided by its unit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.noise_model import Family, ScaleLaw, from_uniform
-from coterie.statistics.prediction.predicted_error import PredictedError
-from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.prediction.target_error import Batch, TargetError, make_batches
-from coterie.statistics.specification.equations import Expression
-
-
-class Summary(StrEnum):
-    MEAN = "mean"
-    MEDIAN = "median"
-    P95 = "p95"
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """One noisy number: its expected value (never the data's), and how its noise depends on its budget."""
-
-    name: str
-    value: float
-    family: Family
-    law: ScaleLaw | RankLaw
-    unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
-
-    def draw(self, points: Floats, budget: float) -> tuple[Floats, Floats]:
-        """(truth, released) at points of (0, 1), under the noise that is really drawn."""
-        if isinstance(self.law, RankLaw):
-            return self.law.draw(points, budget)
-        truth = np.asarray(self.value)
-        return truth, truth + from_uniform(self.family, points, float(self.law.scale(budget)))
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One number that analysts read, and how much its error counts."""
-
-    name: str
-    expression: Expression
-    weight: float = 1.0
-    unit: float = 1.0
-    summary: Summary = Summary.MEAN
-    tolerance: float | None = None
-    is_equation: bool = False
+from coterie.statistics.prediction.noise_model import Family
+from coterie.statistics.prediction.target_error import (
+    PredictedError,
+    Quantity,
+    Target,
+    TargetError,
+    summarised,
+    unit_noise,
+)
+from coterie.statistics.specification.calculus import Tape
+from coterie.statistics.specification.equations import Expression, Op, name
 
 
 @dataclass(frozen=True)
@@ -64,20 +32,14 @@ class Metric:
 
     quantities: tuple[Quantity, ...]
     targets: tuple[Target, ...]
-    _errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
+    errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
     _batches: tuple[Batch, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         place = {quantity.name: index for index, quantity in enumerate(self.quantities)}
-        errors = tuple(TargetError.of(target.expression, place, self.quantities) for target in self.targets)
-        object.__setattr__(self, "_errors", errors)
-        batches = make_batches(
-            [target.expression for target in self.targets],
-            [error.inputs for error in errors],
-            [error.families for error in errors],
-            [target.summary.value for target in self.targets],
-        )
-        object.__setattr__(self, "_batches", batches)
+        errors = tuple(TargetError.of(target, place, self.quantities) for target in self.targets)
+        object.__setattr__(self, "errors", errors)
+        object.__setattr__(self, "_batches", make_batches(errors))
 
     @property
     def values(self) -> Floats:
@@ -97,7 +59,7 @@ class Metric:
 
     def truths(self) -> Floats:
         """What each target is worth without noise, at the expected values."""
-        return np.array([error.truth for error in self._errors])
+        return np.array([error.truth for error in self.errors])
 
     def target_errors(self, budgets: Floats, exponent: int = 11) -> Floats:
         """Each target's error, by its own summary, under the noise of the search (continuous)."""
@@ -117,8 +79,8 @@ class Metric:
         scales = self.scales(budgets)
         errors = np.full(len(self.targets), np.nan)
         slope = np.zeros((len(self.targets), len(self.quantities))) if slopes else np.empty((0, 0))
-        for index, (error, target) in enumerate(zip(self._errors, self.targets, strict=True)):
-            closed = error.closed_slope(scales) if target.summary is Summary.MEAN else None
+        for index, error in enumerate(self.errors):
+            closed = error.closed_slope(scales)
             if closed is not None:
                 errors[index] = closed[0]
                 if slopes:
@@ -139,10 +101,8 @@ class Metric:
 
     def predict(self, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
         """The full report under the noise that will really be drawn (discrete for counts)."""
-        return tuple(
-            error.report(target.name, np.asarray(budgets, dtype=np.float64), exponent)
-            for error, target in zip(self._errors, self.targets, strict=True)
-        )
+        given = np.asarray(budgets, dtype=np.float64)
+        return tuple(error.report(given, exponent) for error in self.errors)
 
     def score_of(self, predictions: Sequence[PredictedError]) -> tuple[float, float]:
         """Score and its standard error from a report (errors of different targets add in the worst case)."""
@@ -150,28 +110,102 @@ class Metric:
         spread = [p.simulation_error for p in predictions]  # tables differ alike under every split
         return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
 
-    @property
-    def errors(self) -> tuple[TargetError, ...]:
-        """How each target's error comes about."""
-        return self._errors
-
-    @property
-    def inputs(self) -> tuple[tuple[int, ...], ...]:
-        """Which quantities each target depends on."""
-        return tuple(error.inputs for error in self._errors)
-
-    @property
-    def uses(self) -> tuple[tuple[str, ...], ...]:
-        """The names of those quantities."""
-        return tuple(tuple(self.quantities[i].name for i in error.inputs) for error in self._errors)
-
     def scores_of_many(
         self, budgets: Floats, exponent: int = 11, only: frozenset[int] | None = None
     ) -> Floats:
         """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
         scales = self.scales(budgets)
         total = np.zeros(len(scales))
-        for share, error, target in zip(self._shares, self._errors, self.targets, strict=True):
+        for share, error in zip(self._shares, self.errors, strict=True):
             if only is None or only.intersection(error.inputs):
-                total += share * error.estimate_many(scales, target.summary, exponent)
+                total += share * error.estimate_many(scales, exponent)
         return total
+
+
+# Targets of the same form are evaluated together: fifty means are one array operation, not fifty.
+#
+# Two equations have the same form if they differ only in which quantities they use and in their constants.
+# The form is an expression over x0, x1, … (quantities) and #0, #1, … (constants).
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`targets[i]` uses the quantities `inputs[i]` and the constants `constants[i]`."""
+
+    tape: Tape
+    families: tuple[Family, ...]
+    probability: float | None
+    targets: tuple[int, ...]
+    inputs: NDArray[np.int64]
+    constants: Floats
+
+    def errors(
+        self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
+    ) -> tuple[Floats, Floats]:
+        """Errors (members) and, if asked for, their slopes by scale (members × inputs)."""
+        inputs = self.inputs[members]
+        constants = {f"#{j}": self.constants[members, j : j + 1] for j in range(self.constants.shape[1])}
+        unit = unit_noise(tuple(family.smooth for family in self.families), exponent)
+        count = inputs.shape[1]
+        centre = {f"x{i}": values[inputs[:, i], None] for i in range(count)}
+        noisy = {f"x{i}": centre[f"x{i}"] + scales[inputs[:, i], None] * unit[i] for i in range(count)}
+        results = self.tape.run({**noisy, **constants})
+        deviation = results[-1] - self.tape.value({**centre, **constants})
+        size = np.abs(deviation)
+        error = summarised(size, self.probability)
+        if not slopes:
+            return error, np.empty((len(members), 0))
+        gradients = self.tape.gradient(results, np.sign(deviation))
+        weights = _weights(size, self.probability)
+        slope = np.stack(
+            [
+                (np.broadcast_to(gradients[f"x{i}"] * unit[i], size.shape) * weights).sum(axis=1)
+                for i in range(count)
+            ],
+            axis=1,
+        )
+        return error, slope
+
+
+def _weights(size: Floats, probability: float | None) -> Floats:
+    """Which draws carry the slope: all of them for a mean, those around it for a quantile."""
+    if probability is None:
+        return np.full((1, 1), 1.0 / size.shape[1])
+    draws = size.shape[1]
+    rank = np.argsort(np.argsort(size, axis=1), axis=1)
+    near = np.abs(rank - int(probability * draws)) <= max(8, draws // 40)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
+
+
+def make_batches(errors: Sequence[TargetError]) -> tuple[Batch, ...]:
+    groups: dict[tuple[Expression, tuple[Family, ...], float | None], list[tuple[int, list[float]]]] = {}
+    for index, error in enumerate(errors):
+        constants: list[float] = []
+        places = {used: f"x{i}" for i, used in enumerate(error.names)}
+        form = _form(error.target.expression, places, constants)
+        key = form, error.families, error.target.summary.probability
+        groups.setdefault(key, []).append((index, constants))
+    return tuple(
+        Batch(
+            Tape.of(form),
+            families,
+            probability,
+            tuple(index for index, _ in members),
+            np.array([errors[index].inputs for index, _ in members], dtype=np.int64).reshape(
+                len(members), -1
+            ),
+            np.array([constants for _, constants in members]).reshape(len(members), -1),
+        )
+        for (form, families, probability), members in groups.items()
+    )
+
+
+def _form(node: Expression, places: dict[str, str], constants: list[float]) -> Expression:
+    if node.op is Op.NAME:
+        return name(places[node.name])
+    if node.op is Op.NUMBER:
+        constants.append(node.number)
+        return name(f"#{len(constants) - 1}")
+    if node.op is Op.POWER:  # the exponent decides the rule of the derivative: it stays
+        return Expression(node.op, (_form(node.arguments[0], places, constants), node.arguments[1]))
+    return Expression(node.op, tuple(_form(argument, places, constants) for argument in node.arguments))

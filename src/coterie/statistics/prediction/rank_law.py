@@ -10,19 +10,49 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.predicted_error import SEED, Tabled
+from coterie.statistics.prediction.noise_model import SEED
 from coterie.statistics.prediction.value_grid import Candidates, distances
-from coterie.statistics.specification.shape import Shape
+from coterie.statistics.specification.shape import ValueShape
 
 MOST_TABLES, FEWEST_TABLES = 64, 8
 _ROOM = 2**17  # numbers held for the tables of one quantile
 _STEPS = np.geomspace(1e-7, 1e7, 337)  # utility scales at which the search's mean error is tabulated
+
+
+class Basis(StrEnum):
+    """What a predicted error rests on."""
+
+    CLOSED_FORM = "closed form"
+    SOBOL = "Sobol"
+    SHAPE = "declared shape"  # quantiles: tables drawn from the shape that the specification states
+    ASSUMED = (
+        "assumption"  # a shape, a size or a value that matters and that the specification does not state
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tabled:
+    """The tables behind some draws: how many, over the quantiles used; and whether their shapes are declared."""
+
+    most: int
+    fewest: int
+    declared: bool
+
+    @property
+    def basis(self) -> Basis:
+        return Basis.SHAPE if self.declared else Basis.ASSUMED
+
+    def spread(self, of_tables: Floats) -> tuple[float, float]:
+        """Standard error and spread between tables, from the mean error of each run of draws."""
+        between = float(of_tables.std(ddof=1))
+        return between * math.sqrt(1.0 + 1.0 / self.fewest), between
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +70,7 @@ class Tables:
 class RankLaw:
     """The exponential mechanism on the sets of values that `candidates` lists."""
 
-    shape: Shape
+    shape: ValueShape
     size: int
     quantile: float
     candidates: Candidates

@@ -1,46 +1,93 @@
-"""The error of one target under given noise scales: closed form where there is one, Sobol points otherwise."""
+"""The error of one target under given noise: closed form where there is one, Sobol points otherwise.
+
+A *quantity* is what gets noise; a *target* is what analysts read: a statistic or an equation, as an expression over
+quantities.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.autodiff import Tape
-from coterie.statistics.prediction.linear import Linear, linear_form
 from coterie.statistics.prediction.noise_model import (
+    REPLICATES,
     Family,
+    ScaleLaw,
     absolute_quantile,
     from_uniform,
     mean_absolute,
     mean_absolute_sum,
+    points,
     sum_gradient,
     tail_area_slope,
     upper_tail_area,
 )
-from coterie.statistics.prediction.predicted_error import (
-    REPLICATES,
-    Basis,
-    PredictedError,
-    Tabled,
-    from_draws,
-    points,
-)
-from coterie.statistics.prediction.rank_law import RankLaw
-from coterie.statistics.specification.equations import Expression, Op, name, names_in
+from coterie.statistics.prediction.rank_law import Basis, RankLaw, Tabled
+from coterie.statistics.specification.calculus import Linear, Tape, linear_form
+from coterie.statistics.specification.equations import Expression, names_in
+from coterie.statistics.specification.specification import ErrorSummary
 
-if TYPE_CHECKING:
-    from coterie.statistics.prediction.metric import Quantity, Summary
-
-PROBABILITY = {"median": 0.5, "p95": 0.95}
 # A clamp that acts less often than this cannot be seen in any figure we print.
 _NEVER = 1e-7
 _SEEN = 0.01  # a clamp that takes away more than this part of an error is seen
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One noisy number: its expected value (never the data's), and how its noise depends on its budget."""
+
+    name: str
+    value: float
+    family: Family
+    law: ScaleLaw | RankLaw
+    unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
+
+    def draw(self, points: Floats, budget: float) -> tuple[Floats, Floats]:
+        """(truth, released) at points of (0, 1), under the noise that is really drawn."""
+        if isinstance(self.law, RankLaw):
+            return self.law.draw(points, budget)
+        truth = np.asarray(self.value)
+        return truth, truth + from_uniform(self.family, points, float(self.law.scale(budget)))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One number that analysts read, and how much its error counts."""
+
+    name: str
+    expression: Expression
+    weight: float = 1.0
+    unit: float = 1.0
+    summary: ErrorSummary = ErrorSummary.MEAN
+    tolerance: float | None = None
+    is_equation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedError:
+    """Expected absolute error with its standard error, the median and the 95 % point.
+
+    The standard error is how far the mean error of many releases of one table may be from `mean`. For quantiles
+    most of it is `between_tables`: tables of the same shape differ around the quantile.
+    """
+
+    name: str
+    mean: float
+    standard_error: float
+    median: float
+    p95: float
+    basis: Basis = Basis.CLOSED_FORM
+    between_tables: float = 0.0
+
+    @property
+    def simulation_error(self) -> float:
+        """The part of the standard error that more simulation would take away."""
+        return math.sqrt(max(self.standard_error**2 - self.between_tables**2, 0.0))
 
 
 @lru_cache(maxsize=64)
@@ -52,22 +99,30 @@ def unit_noise(families: tuple[Family, ...], exponent: int) -> tuple[Floats, ...
 
 @dataclass(frozen=True)
 class TargetError:
-    tape: Tape
-    names: tuple[str, ...]
+    """How the error of one target comes about; `inputs` says which of all quantities it uses."""
+
+    target: Target
     inputs: tuple[int, ...]
     quantities: tuple[Quantity, ...]
-    linear: Linear | None
 
     @classmethod
-    def of(
-        cls, expression: Expression, place: Mapping[str, int], quantities: Sequence[Quantity]
-    ) -> TargetError:
-        names = names_in(expression)
-        inputs = tuple(place[name] for name in names)
-        used = tuple(quantities[index] for index in inputs)
-        return cls(Tape.of(expression), names, inputs, used, linear_form(expression))
+    def of(cls, target: Target, place: Mapping[str, int], quantities: Sequence[Quantity]) -> TargetError:
+        inputs = tuple(place[name] for name in names_in(target.expression))
+        return cls(target, inputs, tuple(quantities[index] for index in inputs))
 
-    @property
+    @cached_property
+    def tape(self) -> Tape:
+        return Tape.of(self.target.expression)
+
+    @cached_property
+    def linear(self) -> Linear | None:
+        return linear_form(self.target.expression)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(quantity.name for quantity in self.quantities)
+
+    @cached_property
     def families(self) -> tuple[Family, ...]:
         return tuple(quantity.family for quantity in self.quantities)
 
@@ -77,11 +132,8 @@ class TargetError:
         parts = [quantity.law.tabled for quantity in self.quantities if isinstance(quantity.law, RankLaw)]
         if not parts:
             return None
-        return Tabled(
-            max(part.most for part in parts),
-            min(part.fewest for part in parts),
-            all(part.declared for part in parts),
-        )
+        most, fewest = max(part.most for part in parts), min(part.fewest for part in parts)
+        return Tabled(most, fewest, all(part.declared for part in parts))
 
     @cached_property
     def centre(self) -> Floats:
@@ -94,25 +146,22 @@ class TargetError:
 
     # --- the search: continuous noise, one allocation or many -------------------------------------------
 
-    def estimate_many(self, scales: Floats, summary: Summary, exponent: int) -> Floats:
+    def estimate_many(self, scales: Floats, exponent: int) -> Floats:
         used = scales[:, list(self.inputs)]
-        if summary.value == "mean" and self._closed(used):
+        probability = self.target.summary.probability
+        if probability is None and self._closed(used):
             return self._closed_mean(self._searched, used)
         results = np.empty(len(used))
         chunk = max(1, 2**16 >> exponent)  # arrays that stay in the cache of one core
         for start in range(0, len(used), chunk):
             part = slice(start, start + chunk)
-            deviations = np.abs(self._draws(used[part], exponent))
-            if summary.value == "mean":
-                results[part] = deviations.mean(axis=1)
-            else:
-                results[part] = np.quantile(deviations, PROBABILITY[summary.value], axis=1)
+            results[part] = summarised(np.abs(self._draws(used[part], exponent)), probability)
         return results
 
     def closed_slope(self, scales: Floats) -> tuple[float, Floats] | None:
-        """The mean error and its derivative by each input's scale, if there is a closed form."""
+        """The error and its derivative by each input's scale, if it is a mean that has a closed form."""
         used = scales[list(self.inputs)]
-        if not self._closed(used[None, :]):
+        if self.target.summary is not ErrorSummary.MEAN or not self._closed(used[None, :]):
             return None
         error = float(self._closed_mean(self._searched, used[None, :])[0])
         return error, self._closed_slope(self._searched, used)
@@ -141,7 +190,8 @@ class TargetError:
             return False
         if len(self.inputs) == 1:
             return True
-        distance = self.linear.room(self.names, self.centre)
+        sides = zip(self.names, self.centre, strict=True)
+        distance = np.array([min(self.linear.sides(name, float(value))) for name, value in sides])
         return bool((np.exp(-distance / used.max(axis=0)) < _NEVER).all())
 
     def _closed_mean(self, families: Sequence[Family], used: Floats) -> Floats:
@@ -167,41 +217,52 @@ class TargetError:
 
     # --- the report: the noise that is really drawn -----------------------------------------------------
 
-    def report(self, name: str, budgets: Floats, exponent: int) -> PredictedError:
+    def report(self, budgets: Floats, exponent: int) -> PredictedError:
         """Mean with its standard error, median and 95 % point of the error."""
         used = budgets[list(self.inputs)]
         if self.linear is not None and len(self.inputs) == 1:
-            return self._report_of_one(name, self.quantities[0], float(used[0]))
-        drawn = self.labelled(from_draws(name, np.abs(self.simulate(used, exponent)), self.tabled))
+            return self._report_of_one(self.linear, self.quantities[0], float(used[0]))
+        drawn = self.from_draws(np.abs(self.simulate(used, exponent)))
         scales = np.array([float(q.law.scale(b)) for q, b in zip(self.quantities, used, strict=True)])
         if not self._closed(scales[None, :]) or not all(family.continuous for family in self.families):
             return drawn
         mean = float(self._closed_mean(self.families, scales[None, :])[0])
         return replace(drawn, mean=mean, standard_error=0.0, basis=Basis.CLOSED_FORM, between_tables=0.0)
 
-    def _report_of_one(self, name: str, quantity: Quantity, budget: float) -> PredictedError:
-        assert self.linear is not None
-        factor = float(abs(self.linear.weights(self.names)[0]))
+    def _report_of_one(self, linear: Linear, quantity: Quantity, budget: float) -> PredictedError:
+        name, factor = self.target.name, float(abs(linear.weights(self.names)[0]))
         if isinstance(quantity.law, RankLaw):
             law, tabled = quantity.law, quantity.law.tabled
             of_tables = factor * law.mean_errors(budget)
             error, between = tabled.spread(of_tables)
             median, p95 = (factor * law.within(budget, probability) for probability in (0.5, 0.95))
-            return self.labelled(
+            return self._labelled(
                 PredictedError(name, float(of_tables.mean()), error, median, p95, tabled.basis, between)
             )
         scale = float(quantity.law.scale(budget))
         mean = float(self._closed_mean(self.families, np.array([[scale]]))[0])
-        sides = sorted(self.linear.sides(self.names[0], quantity.value))
+        near, far = sorted(linear.sides(self.names[0], quantity.value))
         median, p95 = (
-            factor * _clamped_quantile(quantity.family, scale, probability, *sides)
+            factor * _clamped_quantile(quantity.family, scale, probability, near, far)
             for probability in (0.5, 0.95)
         )
         found = PredictedError(name, mean, 0.0, median, p95)
         free = factor * float(mean_absolute(quantity.family, np.asarray(scale)))
-        return found if mean > (1 - _SEEN) * free else self.labelled(found)  # only then does the value matter
+        return (
+            found if mean > (1 - _SEEN) * free else self._labelled(found)
+        )  # only then does the value matter
 
-    def labelled(self, found: PredictedError) -> PredictedError:
+    def from_draws(self, sizes: Floats) -> PredictedError:
+        """Sizes of the error at all points: runs of equal length belong to one scrambled set, or to one table."""
+        median, p95 = (float(q) for q in np.quantile(sizes, (0.5, 0.95)))
+        runs = sizes.reshape(REPLICATES if self.tabled is None else self.tabled.most, -1).mean(axis=1)
+        error, between, basis = float(runs.std(ddof=1) / math.sqrt(REPLICATES)), 0.0, Basis.SOBOL
+        if self.tabled is not None:
+            (error, between), basis = self.tabled.spread(runs), self.tabled.basis
+        mean = float(runs.mean())
+        return self._labelled(PredictedError(self.target.name, mean, error, median, p95, basis, between))
+
+    def _labelled(self, found: PredictedError) -> PredictedError:
         """Called an assumption if a value that it depends on was stated by nobody."""
         assumed = any(quantity.unstated for quantity in self.quantities)
         return replace(found, basis=Basis.ASSUMED) if assumed else found
@@ -228,100 +289,6 @@ def _clamped_quantile(family: Family, scale: float, probability: float, near: fl
     return min(max(one_sided, near), far)
 
 
-# Targets of the same form are evaluated together: fifty means are one array operation, not fifty.
-#
-# Two equations have the same form if they differ only in which quantities they use and in their constants.
-# The form is an expression over x0, x1, … (quantities) and #0, #1, … (constants).
-
-
-@dataclass(frozen=True)
-class Form:
-    """What equations of one form share."""
-
-    expression: Expression
-    families: tuple[Family, ...]
-    summary: str
-
-
-@dataclass(frozen=True)
-class Batch:
-    """`targets[i]` uses the quantities `inputs[i]` and the constants `constants[i]`."""
-
-    form: Form
-    tape: Tape
-    targets: tuple[int, ...]
-    inputs: NDArray[np.int64]
-    constants: Floats
-
-    def errors(
-        self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
-    ) -> tuple[Floats, Floats]:
-        """Errors (members) and, if asked for, their slopes by scale (members × inputs)."""
-        inputs = self.inputs[members]
-        constants = {f"#{j}": self.constants[members, j : j + 1] for j in range(self.constants.shape[1])}
-        unit = unit_noise(tuple(family.smooth for family in self.form.families), exponent)
-        count = inputs.shape[1]
-        centre = {f"x{i}": values[inputs[:, i], None] for i in range(count)}
-        noisy = {f"x{i}": centre[f"x{i}"] + scales[inputs[:, i], None] * unit[i] for i in range(count)}
-        results = self.tape.run({**noisy, **constants})
-        deviation = results[-1] - self.tape.value({**centre, **constants})
-        size = np.abs(deviation)
-        probability = PROBABILITY.get(self.form.summary)
-        error = size.mean(axis=1) if probability is None else np.quantile(size, probability, axis=1)
-        if not slopes:
-            return error, np.empty((len(members), 0))
-        gradients = self.tape.gradient(results, np.sign(deviation))
-        weights = _weights(size, probability)
-        slope = np.stack(
-            [
-                (np.broadcast_to(gradients[f"x{i}"] * unit[i], size.shape) * weights).sum(axis=1)
-                for i in range(count)
-            ],
-            axis=1,
-        )
-        return error, slope
-
-
-def _weights(size: Floats, probability: float | None) -> Floats:
-    """Which draws carry the slope: all of them for a mean, those around it for a quantile."""
-    if probability is None:
-        return np.full((1, 1), 1.0 / size.shape[1])
-    draws = size.shape[1]
-    rank = np.argsort(np.argsort(size, axis=1), axis=1)
-    near = np.abs(rank - int(probability * draws)) <= max(8, draws // 40)
-    return np.asarray(near / near.sum(axis=1, keepdims=True))
-
-
-def make_batches(
-    expressions: Sequence[Expression],
-    inputs: Sequence[tuple[int, ...]],
-    families: Sequence[tuple[Family, ...]],
-    summaries: Sequence[str],
-) -> tuple[Batch, ...]:
-    groups: dict[Form, list[tuple[int, list[float]]]] = {}
-    for index, expression in enumerate(expressions):
-        constants: list[float] = []
-        places = {used: f"x{i}" for i, used in enumerate(names_in(expression))}
-        form = Form(_form(expression, places, constants), families[index], summaries[index])
-        groups.setdefault(form, []).append((index, constants))
-    return tuple(
-        Batch(
-            form,
-            Tape.of(form.expression),
-            tuple(index for index, _ in members),
-            np.array([inputs[index] for index, _ in members], dtype=np.int64).reshape(len(members), -1),
-            np.array([constants for _, constants in members]).reshape(len(members), -1),
-        )
-        for form, members in groups.items()
-    )
-
-
-def _form(node: Expression, places: dict[str, str], constants: list[float]) -> Expression:
-    if node.op is Op.NAME:
-        return name(places[node.name])
-    if node.op is Op.NUMBER:
-        constants.append(node.number)
-        return name(f"#{len(constants) - 1}")
-    if node.op is Op.POWER:  # the exponent decides the rule of the derivative: it stays
-        return Expression(node.op, (_form(node.arguments[0], places, constants), node.arguments[1]))
-    return Expression(node.op, tuple(_form(argument, places, constants) for argument in node.arguments))
+def summarised(sizes: Floats, probability: float | None) -> Floats:
+    """The mean, or a quantile, of the errors in each row."""
+    return np.asarray(sizes.mean(axis=1) if probability is None else np.quantile(sizes, probability, axis=1))

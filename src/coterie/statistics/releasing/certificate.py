@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from coterie._version import __version__
 from coterie.errors import CertificateError
 from coterie.methods.guarantee import CHOSEN_BLIND, Guarantee, Status
 from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signature
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation
+from coterie.publication.ledger import Purpose
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
 from coterie.schema.exact import as_text
-from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.measurement import Neighbours
-from coterie.statistics.specification.asked_values import filters_of
-from coterie.statistics.specification.specification import Budget, Notion, Specification
+from coterie.statistics.releasing.releasing import StatisticsRelease
+from coterie.statistics.specification.specification import Neighbours, Notion, Specification
 
 _NEIGHBOURS = {
     Neighbours.REPLACE_ONE: "replace one record by any other of the domain; the number of records is public",
@@ -32,11 +33,7 @@ _MODELS = {
 }
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CertifiedMeasurement(_Frozen):
+class CertifiedMeasurement(BaseModel, frozen=True, extra="forbid"):
     name: str
     budget: str
     mechanism: str
@@ -46,7 +43,7 @@ class CertifiedMeasurement(_Frozen):
     proof: str
 
 
-class StatisticsCertificate(_Frozen):
+class StatisticsCertificate(BaseModel, frozen=True, extra="forbid"):
     coterie_statistics_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -126,15 +123,37 @@ def promise(specification: Specification, as_in_paper: bool, private_noise: bool
     )
 
 
+def purpose_of(
+    specification: Specification, as_in_paper: bool = False, target: str = "", fingerprint: str = ""
+) -> Purpose:
+    """What a ledger is charged: the budget as it is, for the neighbours of the specification.
+
+    A release that has no proof is noted with its budget, and counts for nothing. A ledger is never charged for seeded
+    noise, so the noise is the real one here.
+    """
+    status, budget = promise(specification, as_in_paper, private_noise=True).status, specification.budget
+    loss = Loss(
+        LossModel.DP if status.proof else LossModel.NONE,
+        NeighbourRelation(specification.neighbours.value),
+        status,
+        budget.epsilon,
+        budget.delta,
+        budget.rho,
+        scope="all released statistics",
+    )
+    method = f"statistics: {specification.release}"
+    return Purpose(specification.population, loss, method, status, target, fingerprint)
+
+
 def _conditions(specification: Specification) -> list[str]:
     conditions = []
     if specification.disjoint:
         conditions.append("the groups declared disjoint share no record in any possible table")
-    used = sorted(
-        {column for statistic in specification.statistics for column in statistic.columns}
-        | {column for chosen in filters_of(specification) for column, _ in chosen.conditions}
-    )
-    dropped = [name for name in used if specification.schema[name].missing is Missing.DROP_ROW]
+    dropped = [
+        name
+        for name in sorted(specification.columns)
+        if specification.schema[name].missing is Missing.DROP_ROW
+    ]
     if dropped and specification.neighbours is Neighbours.REPLACE_ONE:
         conditions.append(f"which records miss a value in {', '.join(dropped)} is public")
     return conditions
@@ -143,7 +162,7 @@ def _conditions(specification: Specification) -> list[str]:
 def _refusals(specification: Specification) -> list[str]:
     """Tables that the release refuses: it says nothing about those, and a refusal is outside the promise."""
     schema = specification.schema
-    added = {column for statistic in specification.statistics for column in statistic.columns}
+    added = specification.added_up
     used = [a for a in schema.attributes if a.name in specification.columns]
     checked = [
         a for a in used if a.name in added or a.role is Role.PROTECT
@@ -171,24 +190,18 @@ def _refusals(specification: Specification) -> list[str]:
     ]
 
 
-def _pure(budget: Budget) -> str | None:
-    return as_text(budget.epsilon) if budget.epsilon is not None and budget.delta is None else None
-
-
-def certify_statistics(
-    plan: Plan,
-    scales: dict[str, float],
-    sampler: str,
-    private: bool,
-    notes: tuple[str, ...],
-    digest: Digest,
-    request: str,
-) -> StatisticsCertificate:
-    specification, design = plan.specification, plan.design
-    used = {column for statistic in specification.statistics for column in statistic.columns}
+def certify_statistics(made: StatisticsRelease, content: bytes, request: str) -> StatisticsCertificate:
+    """The certificate of a release, over the bytes it is published as."""
+    plan, private = made.plan, made.private
+    specification, design, budget = plan.specification, plan.design, plan.specification.budget
+    notes = list(plan.warnings)
+    if made.pilot is not None:
+        notes.append(f"A share of {as_text(specification.pilot)} of the budget paid for a pilot.")
+    if not private:
+        notes.append("reproducible: not private")
     bounds = {}
     for attribute in specification.schema.attributes:
-        if attribute.name in used and attribute.domain is not None:
+        if attribute.name in specification.added_up and attribute.domain is not None:
             domain = attribute.domain
             bounds[attribute.name] = Bounds(
                 lower=None if "lower" in domain.leaks else repr(domain.lower),
@@ -200,16 +213,14 @@ def certify_statistics(
     measurements = tuple(
         CertifiedMeasurement(
             name=m.name,
-            budget=as_text(budget),
+            budget=as_text(part),
             mechanism=quantity.family.value,
-            scale=repr(scales[m.name]),
+            scale=repr(made.scales[m.name]),
             sensitivity=repr(m.bound.nominal(specification.neighbours, m.where.everyone)),
             formula=m.bound.formula,
             proof=m.bound.proof,
         )
-        for m, budget, quantity in zip(
-            design.measurements, plan.budgets, design.metric.quantities, strict=True
-        )
+        for m, part, quantity in zip(design.measurements, plan.budgets, design.metric.quantities, strict=True)
     )
     return StatisticsCertificate(
         tool=f"coterie {__version__}",
@@ -218,14 +229,14 @@ def certify_statistics(
         plan=plan.digest,
         specification=specification.digest,
         request=request,
-        budget=str(specification.budget),
-        ledger_epsilon=_pure(specification.budget),
+        budget=str(budget),
+        ledger_epsilon=as_text(budget.total) if budget.notion is Notion.PURE else None,
         guarantee=CertifiedPromise.model_validate(asdict(promise(specification, plan.as_in_paper, private))),
         bounds=bounds,
         measurements=measurements,
         expected_from=specification.expected_from,
-        sampler=sampler,
+        sampler=made.sampler,
         reproducible=not private,
-        notes=notes,
-        digest=digest,
+        notes=tuple(notes),
+        digest=Digest(over="file bytes", value=hashlib.sha256(content).hexdigest()),
     )

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from coterie.errors import OutputError, ParameterError
-from coterie.promise.certificate import Certificate, Digest
+from coterie.promise.certificate import Certificate
 from coterie.promise.signing import sign
-from coterie.publication.ledger import Ledger, Purpose
+from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import publish_files
 from coterie.publication.staging import stage_bytes
-from coterie.schema.exact import Number, as_text
+from coterie.schema.exact import Number
 from coterie.statistics.allocators import DEFAULT
+from coterie.statistics.planning.choosing import ReleaseRequest
 from coterie.statistics.planning.plan import read_split
-from coterie.statistics.planning.request import Request
-from coterie.statistics.releasing.accounting import loss_of
-from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, promise
-from coterie.statistics.releasing.records import Records, open_records
+from coterie.statistics.releasing.certificate import StatisticsCertificate, certify_statistics, purpose_of
+from coterie.statistics.releasing.records import RecordSource, open_records
 from coterie.statistics.releasing.release_store import (
     Kept,
     Published,
     ReleaseStore,
-    as_csv,
-    as_json,
+    as_bytes,
     certificate_path,
     changed,
     in_ledger,
@@ -37,7 +35,7 @@ from coterie.statistics.releasing.release_store import (
     refuse_existing,
     require_ending,
 )
-from coterie.statistics.releasing.releasing import StatisticsRelease, make_release
+from coterie.statistics.releasing.releasing import make_release
 from coterie.statistics.specification.reading import read_specification
 from coterie.statistics.specification.specification import Specification
 
@@ -142,10 +140,11 @@ def release(
         raise ParameterError(
             "A seeded release protects nobody, so it is not charged to a ledger.", "Leave out one of the two."
         )
-    request = Request(specification, allocator, seed, as_in_paper, solve, split or {})
+    request = ReleaseRequest(specification, allocator, seed, as_in_paper, solve, split or {})
     source = open_records(data, table)
     book = ledger.path if isinstance(ledger, Ledger) else ledger
-    published = _once(request, source, target, None if book is None else Path(book), sign, progress)
+    draw = partial(_finished, request, source, target, sign, progress)
+    published = _once(request, source, target, None if book is None else Path(book), draw)
     if not published.again:
         return published
     note = outdated(published.certificate, request.paid, as_in_paper=as_in_paper)
@@ -153,22 +152,21 @@ def release(
 
 
 def _once(
-    request: Request,
-    source: Records,
+    request: ReleaseRequest,
+    source: RecordSource,
     target: Path,
     ledger: Path | None,
-    sign: str | Path | None,
-    progress: Callable[[str], None],
+    draw: Callable[[], Kept],
 ) -> Published:
     """The stored release, or a new one: never a second draw."""
     specification = request.specification
     if request.seed is not None:  # the same noise whenever it is asked for: nothing to keep
-        return on_disk(target, request.digest, specification) or _published(
-            _finished(request, source, target, sign, progress), target, again=False
-        )
+        there = on_disk(target, request.digest, specification)
+        return there or _published(draw(), target, again=False)
     if ledger is None:
-        return _through_store(request, source, target, sign, progress)
-    purpose = _purpose(request, source, target)
+        return _through_store(request, source, target, draw)
+    mark = request.fingerprint(source)
+    purpose = purpose_of(request.paid, request.as_in_paper, str(target.absolute()), mark)
     turn = my_turn(ledger, purpose.population, purpose.method)
     with (
         turn,
@@ -182,25 +180,21 @@ def _once(
         book.book().afford(purpose)
         made = _drawn(store, request, target)  # without a ledger, earlier: now it is paid for
         if made is None:
-            made = _finished(request, source, target, sign, progress)
+            made = draw()
             store.keep(made)
-        files = _files(made, target)
+        files = made.files(target)
         publish_files(lambda: files, ledger=book, purpose=purpose)
-        return Published(target, certificate_path(target), made.certificate, made.content, False)
+        return made.at(target, again=False)
 
 
 def _through_store(
-    request: Request,
-    source: Records,
-    target: Path,
-    key: str | Path | None,
-    progress: Callable[[str], None],
+    request: ReleaseRequest, source: RecordSource, target: Path, draw: Callable[[], Kept]
 ) -> Published:
     with open_store(request.name, request.place(source)) as store:
         kept = _drawn(store, request, target)
         if kept is not None and _half_written(kept, target):
             stage_bytes(kept.content, target, force=False).publish()
-            return Published(target, certificate_path(target), kept.certificate, kept.content, True)
+            return kept.at(target, again=True)
         there = on_disk(target, request.digest, request.specification)
         if there is not None and (kept is None or there.content != kept.content):
             raise OutputError(
@@ -209,13 +203,13 @@ def _through_store(
             )
         if kept is not None:
             return there or _published(kept, target, again=True)
-        made = _finished(request, source, target, key, progress)
+        made = draw()
         store.keep(made)
         published = _published(made, target, again=False)
         return replace(published, warning=_OTHER_DATA) if store.of_other_data else published
 
 
-def _drawn(store: ReleaseStore, request: Request, target: Path) -> Kept | None:
+def _drawn(store: ReleaseStore, request: ReleaseRequest, target: Path) -> Kept | None:
     """What was drawn under this name before; another plan would be a second draw."""
     kept = store.find()
     if kept is not None:
@@ -232,8 +226,8 @@ def _half_written(kept: Kept, target: Path) -> bool:
 
 
 def _finished(
-    request: Request,
-    source: Records,
+    request: ReleaseRequest,
+    source: RecordSource,
     target: Path,
     key: str | Path | None,
     progress: Callable[[str], None],
@@ -245,47 +239,13 @@ def _finished(
     progress("Computing")
     made = make_release(chosen, source, noise, pilot)
     ending = target.suffix.lower()
-    content = as_csv(made) if ending == ".csv" else as_json(made)
-    digest = Digest(over="file bytes", value=hashlib.sha256(content).hexdigest())
-    certificate = certify_statistics(
-        made.plan,
-        dict(made.scales),
-        made.sampler,
-        made.private,
-        _notes(made),
-        digest,
-        request.digest,
-    )
+    content = as_bytes(made, ending)
+    certificate = certify_statistics(made, content, request.digest)
     if key is not None:
         certificate = cast(StatisticsCertificate, sign(cast(Certificate, certificate), Path(key)))
     return Kept(certificate, content, ending)
 
 
-def _purpose(request: Request, source: Records, target: Path) -> Purpose:
-    paid = request.paid
-    # A ledger is never charged for seeded noise, so the noise is the real one here.
-    status = promise(paid, request.as_in_paper, private_noise=True).status
-    fingerprint = request.fingerprint(source)
-    method = f"statistics: {paid.release}"
-    return Purpose(
-        paid.population, loss_of(paid, status), method, status, str(target.absolute()), fingerprint
-    )
-
-
-def _files(made: Kept, target: Path) -> dict[Path, bytes]:
-    """The data last, so that they never stand without a promise."""
-    return {certificate_path(target): made.certificate.to_json().encode(), target: made.content}
-
-
 def _published(made: Kept, target: Path, again: bool) -> Published:
-    publish_files(lambda: _files(made, target))
-    return Published(target, certificate_path(target), made.certificate, made.content, again)
-
-
-def _notes(made: StatisticsRelease) -> tuple[str, ...]:
-    notes = list(made.plan.warnings)
-    if made.pilot is not None:
-        notes.append(f"A share of {as_text(made.plan.specification.pilot)} of the budget paid for a pilot.")
-    if not made.private:
-        notes.append("reproducible: not private")
-    return tuple(notes)
+    publish_files(lambda: made.files(target))
+    return made.at(target, again)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
 from coterie.statistics.prediction.value_grid import Places
-from coterie.statistics.specification.asked_values import MISSING, asked_labels, is_labelled, resolved
+from coterie.statistics.specification.checking import MISSING, asked_labels, is_labelled, resolved
 from coterie.statistics.specification.filters import Between, Condition, Filter
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
@@ -34,14 +34,7 @@ _WIDEST = Domain(lower=-9e289, upper=9e289)  # for a column without bounds, whic
 
 
 @dataclass(frozen=True)
-class Numbers:
-    """A column of numbers; NaN where a kept column has a gap."""
-
-    values: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Labels:
+class LabelCodes:
     """Codes of labels; -1 for a missing one, and for a label that nobody declared and nobody asks for."""
 
     codes: NDArray[np.int32]
@@ -49,7 +42,7 @@ class Labels:
     missing: NDArray[np.bool_]
 
 
-Typed = Numbers | Labels
+Typed = NDArray[np.float64] | LabelCodes  # NaN where a kept column of numbers has a gap
 
 
 @dataclass(frozen=True)
@@ -61,12 +54,12 @@ class People:
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         column = self.columns[name]
-        assert isinstance(column, Numbers)
-        return column.values
+        assert not isinstance(column, LabelCodes)
+        return column
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordSource:
     """A source that can be read; `identity` names the data for the ledger, which the steward keeps; never published."""
 
     data: Any
@@ -98,7 +91,7 @@ class Records:
         return read_table(str(self.data), query=f"SELECT {listed} FROM {name.sql}", schema=schema)
 
 
-def open_records(data: Any, table: str | None = None) -> Records:
+def open_records(data: Any, table: str | None = None) -> RecordSource:
     """A file, a database URL with a table, or a data frame. Nothing but what names the data is read yet."""
     if isinstance(data, str | Path) and is_database(data):
         address = Address.parse(str(data))
@@ -106,17 +99,17 @@ def open_records(data: Any, table: str | None = None) -> Records:
             raise ParameterError("The source is a database, but no table was named.", "Give --table NAME.")
         if address.path is not None and not address.path.is_file():  # SQLite would make an empty one
             raise DataError(f"There is no database file {address.path}.", "Check the path in the address.")
-        return Records(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
+        return RecordSource(data, table, f"{address.shown} {TableName.parse(table, address.kind)}")
     if isinstance(data, str | Path):
         path = Path(data)
         if not path.is_file():
             raise DataError(f"There is no file {path}.", "Check the path of the data.")
         with path.open("rb") as stream:
-            return Records(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
+            return RecordSource(data, table, f"file {hashlib.file_digest(stream, 'sha256').hexdigest()}")
     if table is not None:
         raise ParameterError("A table was named, but the source is a data frame.", "Leave out the table.")
     frame = to_arrow(data)[0]
-    return Records(frame, None, f"frame {table_digest(frame)}")
+    return RecordSource(frame, None, f"frame {table_digest(frame)}")
 
 
 def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, set[str]]) -> People:
@@ -170,12 +163,12 @@ def _typed(
                 "Widen the domain, or set `outside: clip` for it in the schema.",
             )
         values = np.clip(values, domain.lower, domain.upper)
-    return Numbers(values), absent
+    return values, absent
 
 
 def _labels(
     stored: pa.ChunkedArray, attribute: Attribute, schema: Schema, asked: set[str]
-) -> tuple[Labels, NDArray[np.bool_]]:
+) -> tuple[LabelCodes, NDArray[np.bool_]]:
     labels = asked_labels(attribute, schema.folder)
     if labels is None:  # nobody declared its labels: those that are asked for are told apart, no others
         texts, places = cells.distinct(stored, attribute)
@@ -185,21 +178,21 @@ def _labels(
         found = [-1 if text is None else known.get(cells.canonical_number(text), -1) for text in texts]
         codes = np.array([*found, -1], dtype=np.int32)[places]
         absent = np.array([*(text is None for text in texts), True])[places]
-        return Labels(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
+        return LabelCodes(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)
     column = column_of(stored, attribute, schema)
     absent = absent_in(column)
     if attribute.missing is Missing.IMPUTE and absent.any():
         column, absent = filled(column, absent), np.zeros_like(absent)
     if isinstance(column, NumericColumn):  # ranks of ordered labels
         ranks = np.where(np.isnan(column.values), -1, column.values).astype(np.int32)
-        return Labels(ranks, labels, absent), absent
-    return Labels(column.codes, tuple(column.taxonomy.categories), absent), absent
+        return LabelCodes(ranks, labels, absent), absent
+    return LabelCodes(column.codes, tuple(column.taxonomy.categories), absent), absent
 
 
 def _rows(column: Typed, keep: NDArray[np.bool_]) -> Typed:
-    if isinstance(column, Numbers):
-        return Numbers(column.values[keep])
-    return Labels(column.codes[keep], column.labels, column.missing[keep])
+    if not isinstance(column, LabelCodes):
+        return column[keep]
+    return LabelCodes(column.codes[keep], column.labels, column.missing[keep])
 
 
 def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
@@ -308,11 +301,10 @@ def _compact(codes: NDArray[np.int64], limit: int) -> tuple[NDArray[np.int64], N
 
 def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.int64], list[Cell]]:
     """The column cut into pieces in which no condition changes its answer, and a cell (text, number) of each."""
-    if isinstance(column, Labels):
+    if isinstance(column, LabelCodes):
         cells: list[Cell] = [(label, _number(label)) for label in column.labels]
         codes = np.where(column.codes < 0, len(cells), column.codes).astype(np.int64)
         return np.where(column.missing, len(cells) + 1, codes), [*cells, (None, None), (MISSING, None)]
-    assert isinstance(column, Numbers)
     cuts: set[float] = set()
     for condition in conditions:
         if isinstance(condition, Between):
@@ -328,8 +320,8 @@ def _pieces(column: Typed, conditions: Sequence[Condition]) -> tuple[NDArray[np.
     for cut, after in zip(ordered, around[1:], strict=True):
         cells += [(None, cut), (None, after)]
     bounds = np.array(ordered)
-    codes = np.searchsorted(bounds, column.values, "left") + np.searchsorted(bounds, column.values, "right")
-    return np.where(np.isnan(column.values), len(cells), codes), [*cells, (MISSING, None)]
+    codes = np.searchsorted(bounds, column, "left") + np.searchsorted(bounds, column, "right")
+    return np.where(np.isnan(column), len(cells), codes), [*cells, (MISSING, None)]
 
 
 def _number(label: str) -> float | None:

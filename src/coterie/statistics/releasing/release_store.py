@@ -93,7 +93,7 @@ class Published:
             return list(json.loads(text)["values"])
         rows = csv.DictReader(io.StringIO(text))
         return [
-            {name: value if name in ("name", "what") else float(value) for name, value in row.items()}
+            {name: value if name in FIELDS[:2] else float(value) for name, value in row.items()}
             for row in rows
         ]
 
@@ -154,13 +154,11 @@ def in_ledger(
                 "Restore the file. To spend budget on a new one, choose another name under `release:`.",
             )
         require_ending(target, earlier.suffix.lower())
+        kept = Kept(found.certificate, found.content, earlier.suffix.lower())
         if earlier.resolve() != target.resolve():
-            for content, path in (
-                (found.certificate.to_json().encode(), certificate_path(target)),
-                (found.content, target),
-            ):
+            for path, content in kept.files(target).items():
                 stage_bytes(content, path, force=False).publish()
-        return Published(target, certificate_path(target), found.certificate, found.content, True)
+        return kept.at(target, again=True)
     return None
 
 
@@ -213,15 +211,20 @@ class Kept:
     content: bytes
     ending: str
 
+    def at(self, target: Path, again: bool) -> Published:
+        return Published(target, certificate_path(target), self.certificate, self.content, again)
+
+    def files(self, target: Path) -> dict[Path, bytes]:
+        """The data last, so that they never stand without a promise."""
+        return {certificate_path(target): self.certificate.to_json().encode(), target: self.content}
+
 
 @dataclass(frozen=True)
 class ReleaseStore:
     """The entry of one release of one table, held for this process alone."""
 
     path: Path | None  # None: there is no place to keep anything, and the ledger alone has to know
-    mark: Path | None = (
-        None  # an empty file beside it, for the release's name: which other data it was drawn from
-    )
+    mark: Path | None = None  # an empty file beside it, for the name: which other data it was drawn from
 
     def find(self) -> Kept | None:
         if self.path is None:
@@ -283,32 +286,25 @@ def open_store(name: str, place: str, *, required: bool = True) -> Iterator[Rele
 # A release as bytes: CSV for people and spreadsheets, JSON for programs.
 
 
-def as_csv(made: StatisticsRelease) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["name", "what", "value", "lower_95", "upper_95", "expected_absolute_error"])
+FIELDS = ("name", "what", "value", "lower_95", "upper_95", "expected_absolute_error")
+
+
+def as_bytes(made: StatisticsRelease, ending: str) -> bytes:
+    rows = []
     for value in made.values:
         what = "equation" if value.is_equation else "statistic"
-        numbers = [repr(n) for n in (value.value, value.lower, value.upper, value.expected_error)]
-        writer.writerow([value.name, what, *numbers])
-    return buffer.getvalue().encode()
-
-
-def as_json(made: StatisticsRelease) -> bytes:
+        entries = (value.name, what, value.value, value.lower, value.upper, value.expected_error)
+        rows.append(dict(zip(FIELDS, entries, strict=True)))
+    if ending == ".csv":
+        buffer = io.StringIO(newline="")
+        writer = csv.DictWriter(buffer, FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return buffer.getvalue().encode()
     content = {
         "release": made.plan.specification.release,
         "guarantee": promise(made.plan.specification, made.plan.as_in_paper, made.private).label,
         "plan": made.plan.digest,
-        "values": [
-            {
-                "name": value.name,
-                "what": "equation" if value.is_equation else "statistic",
-                "value": value.value,
-                "lower_95": value.lower,
-                "upper_95": value.upper,
-                "expected_absolute_error": value.expected_error,
-            }
-            for value in made.values
-        ],
+        "values": rows,
     }
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

@@ -11,19 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import uniform
-from coterie.statistics.allocators.allocator import Problem
-from coterie.statistics.planning.composition import exact_budgets
+from coterie.statistics.allocators import Problem
+from coterie.statistics.allocators.fixed_shares import uniform
+from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.planning.planner import design_for, plan
-from coterie.statistics.prediction.autodiff import Tape
+from coterie.statistics.planning.planner import design_for, split_by_rule
 from coterie.statistics.prediction.measurement import Kind
-from coterie.statistics.releasing.computing import compute
-from coterie.statistics.releasing.consistency import constraints_of, reconcile
-from coterie.statistics.releasing.drawing import Noise, release_scale
-from coterie.statistics.releasing.records import Records
-from coterie.statistics.releasing.uncertainty import intervals
+from coterie.statistics.releasing.consistency import Replay, constraints_of, reconcile
+from coterie.statistics.releasing.measuring import Noise, compute, release_scale
+from coterie.statistics.releasing.records import RecordSource
+from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.equations import Expression, names_in
 from coterie.statistics.specification.specification import Notion, Specification
 
@@ -52,13 +50,13 @@ class StatisticsRelease:
 
 
 def make_release(
-    chosen: Plan, records: Records, noise: Noise, pilot: Mapping[str, float] | None = None
+    chosen: Plan, records: RecordSource, noise: Noise, pilot: Mapping[str, float] | None = None
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
     noisy = _noisy(design, compute(design, records), chosen.budgets, noise)
     statistics, equations = evaluate(design, _consistent(chosen, noisy))
-    bounds = intervals(design, np.array([float(budget) for budget in chosen.budgets]), noisy[0])
+    bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
     for name, value, is_equation in [
@@ -87,7 +85,7 @@ def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def plan_with_pilot(
-    specification: Specification, records: Records, noise: Noise, allocator: str
+    specification: Specification, records: RecordSource, noise: Noise, allocator: str
 ) -> tuple[Plan, dict[str, float]]:
     """Pay a share of the budget, split evenly, for rough values; plan the rest on those.
 
@@ -95,12 +93,10 @@ def plan_with_pilot(
     """
     rough = replace(specification, equations=(), totals=())
     design, _ = design_for(rough, share=specification.pilot)
-    budgets = exact_budgets(
-        uniform.allocate(Problem(design.metric, design.feasible)), design.feasible, design.total
-    )
+    budgets = exact_budgets(uniform(Problem(design.metric, design.feasible)), design.feasible, design.total)
     noisy = _noisy(design, compute(design, records), budgets, noise, "pilot ")
     values = {name: float(value[0]) for name, value in evaluate(design, noisy)[0].items()}
-    return plan(specification, allocator, expected=values, report_losses=False), values
+    return split_by_rule(specification, allocator, expected=values, report_losses=False), values
 
 
 def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, Floats], dict[str, Floats]]:

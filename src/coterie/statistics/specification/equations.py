@@ -1,4 +1,7 @@
-"""Equations over the names of statistics: a small tree of arithmetic, read by a white list, never evaluated as code."""
+"""Equations over the names of statistics: a small tree of arithmetic, read by a white list, never evaluated as code.
+
+Whoever writes the specification writes the equation, so it is data: nothing here can call, import or look anything up.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coterie.errors import ParameterError, nearest
-from coterie.statistics.specification.names import label_text, split_labels
-
-# An equation as a value: a small tree of arithmetic over the names of statistics.
-#
-# Whoever writes the specification writes the equation, so it is data, not code: `parsing` builds this tree
-# from a white list, and nothing here can call, import or look anything up.
+from coterie.statistics.specification.filters import label_text, split_labels
 
 
 class Op(StrEnum):

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
-from coterie.statistics.specification.ranges import Range
-from coterie.statistics.specification.shape import Shape, normal, uniform_around
+from coterie.statistics.specification.shape import ValueShape, of_distribution, uniform_around
 from coterie.statistics.specification.specification import About, Specification, Statistic, StatisticKind
 from coterie.table.checked import step_of
 
@@ -48,7 +47,7 @@ class Expectations:
             case StatisticKind.PROPORTION:
                 return self._proportion(statistic)
             case _:
-                domain = self._domain(statistic.columns[0])
+                domain = self.specification.range_of(statistic.columns[0])
                 return domain.lower + statistic.quantile * domain.width
 
     def size(self, where: Filter) -> float:
@@ -59,10 +58,8 @@ class Expectations:
         declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
         if declared:
             return float(max(declared))
-        for s in (
-            self.specification.statistics
-        ):  # a part of a group whose size is assumed: no larger than the group
-            if s.that is not None and s.name in self.given and s.where & s.that == where != s.where:
+        for s in self.specification.statistics:
+            if self._is_part(s, where):  # of a group whose size is assumed: no larger than the group
                 return self.size(s.where) * self.given[s.name]
         shares = [self._public_share(column, condition) for column, condition in where.conditions]
         return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
@@ -88,17 +85,18 @@ class Expectations:
             if statistic.where == where and statistic.about.size is not None:
                 return statistic.about.size
         for statistic in self.specification.statistics:
-            inside = (
-                statistic.that is not None and statistic.where & statistic.that == where != statistic.where
-            )
-            if inside and statistic.name in self.given:
+            if self._is_part(statistic, where):
                 whole = self.stated_size(statistic.where)
                 return None if whole is None else whole * self.given[statistic.name]
         return None
 
+    def _is_part(self, statistic: Statistic, where: Filter) -> bool:
+        """Whether a stated proportion says how much of its group these records are."""
+        return statistic.name in self.given and statistic.counted == where != statistic.where
+
     def mean(self, where: Filter, column: str) -> float:
         stated = self.stated_mean(where, column)
-        return self._domain(column).middle if stated is None else stated
+        return self.specification.range_of(column).middle if stated is None else stated
 
     def stated_mean(self, where: Filter, column: str) -> float | None:
         for statistic in self._known(StatisticKind.MEAN, where, column):
@@ -106,14 +104,13 @@ class Expectations:
         size = self.stated_size(where)
         for statistic in self._known(StatisticKind.SUM, where, column):
             if size is not None:
-                return self._domain_clipped(self.given[statistic.name] / max(size, 1.0), column)
+                return self.specification.range_of(column).clip(self.given[statistic.name] / max(size, 1.0))
         return next((a.mean for a in self._about(where, column) if a.mean is not None), None)
 
     def std(self, where: Filter, column: str) -> float:
         stated = self.stated_std(where, column)
-        return (
-            self._domain(column).width / math.sqrt(12.0) if stated is None else stated
-        )  # as if spread evenly
+        evenly = self.specification.range_of(column).width / math.sqrt(12.0)
+        return evenly if stated is None else stated
 
     def stated_std(self, where: Filter, column: str) -> float | None:
         for statistic in self._known(StatisticKind.STD, where, column):
@@ -122,18 +119,18 @@ class Expectations:
             return math.sqrt(abs(self.given[statistic.name]))
         return next((a.std for a in self._about(where, column) if a.std is not None), None)
 
-    def shape(self, statistic: Statistic) -> Shape:
+    def shape(self, statistic: Statistic) -> ValueShape:
         """How the values around a quantile lie: as declared, with the quantile where it is expected.
 
         Undeclared, a normal of the expected spread is assumed if one is stated for the group, else values
         spread evenly on either side of the quantile; and the shape says that it is an assumption.
         """
         column, where = statistic.columns[0], statistic.where
-        domain, expected = self._domain(column), self.statistic(statistic)
+        domain, expected = self.specification.range_of(column), self.statistic(statistic)
         if statistic.shape is not None:
             shape = statistic.shape
         elif self.stated_std(where, column) is not None:
-            shape = replace(normal(expected, self.std(where, column)), declared=False)
+            shape = replace(of_distribution("normal", expected, self.std(where, column)), declared=False)
         else:
             shape = replace(uniform_around(statistic.quantile, expected, domain), declared=False)
         if shape.step is None:
@@ -186,7 +183,7 @@ class Expectations:
         return size * self.mean(where, first) * self.mean(where, second) + spread
 
     def _proportion(self, statistic: Statistic) -> float:
-        inside = list(self._known(StatisticKind.COUNT, statistic.where & (statistic.that or Filter())))
+        inside = list(self._known(StatisticKind.COUNT, statistic.counted))
         if inside:
             return min(self.given[inside[0].name] / max(self.size(statistic.where), 1.0), 1.0)
         return 0.5
@@ -200,11 +197,3 @@ class Expectations:
             and s.name in self.given
             and (column is None or s.columns == (column,))
         ]
-
-    def _domain(self, column: str) -> Range:
-        domain = self.specification.schema[column].bounds()
-        return Range(domain.lower, domain.upper)
-
-    def _domain_clipped(self, value: float, column: str) -> float:
-        domain = self._domain(column)
-        return min(max(value, domain.lower), domain.upper)

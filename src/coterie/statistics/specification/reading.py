@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import ParameterError, SchemaError, nearest
+import numpy as np
+
+from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
-from coterie.statistics.prediction.measurement import Neighbours
-from coterie.statistics.prediction.metric import Summary
-from coterie.statistics.specification.asked_values import check_asked_values
-from coterie.statistics.specification.checking import check
+from coterie.statistics.releasing.records import Kinds, open_records, typed
+from coterie.statistics.specification.calculus import Range
+from coterie.statistics.specification.checking import asked_texts, check, check_asked_values
+from coterie.statistics.specification.entries import (
+    expand,
+    members,
+    number_of,
+    of_group,
+    one_of,
+    positive_integer,
+    positive_of,
+)
 from coterie.statistics.specification.equations import formula_of, names_in, parse
-from coterie.statistics.specification.expanding import expand
-from coterie.statistics.specification.fields import members, number_of, one_of, positive_integer, positive_of
 from coterie.statistics.specification.filters import Filter, read_filter
-from coterie.statistics.specification.shape_reading import ShapeReader
-from coterie.statistics.specification.specification import Budget, Equation, RelativeTo, Specification
+from coterie.statistics.specification.shape import (
+    DISTRIBUTIONS,
+    ValueShape,
+    from_quantiles,
+    from_sample,
+    from_values,
+    of_distribution,
+)
+from coterie.statistics.specification.specification import (
+    Equation,
+    ErrorSummary,
+    Neighbours,
+    PrivacyBudget,
+    RelativeTo,
+    Specification,
+)
 
 VERSION = 1
 _TOP = (
@@ -38,7 +61,7 @@ def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | 
     else:
         if isinstance(source, Path) or "\n" not in source:
             folder = Path(source).parent
-            text = _text(Path(source))
+            text = _file_text(Path(source))
         else:
             text = source
         document = parse_yaml(text, "The specification", ParameterError)
@@ -59,7 +82,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     shapes = ShapeReader(schema, folder)
     neighbours = one_of(document.get("neighbours"), Neighbours, "`neighbours`")
     exact = neighbours.size_is_public and document.get("records") is not None
-    statistics, totals = expand(document["statistics"], exact, shapes)
+    statistics, totals = expand(document["statistics"], exact, shapes.read)
     equations = document.get("equations") or {}
     if not isinstance(equations, dict):
         raise ParameterError("`equations` must be a mapping from names to formulas.", "Write name: formula.")
@@ -86,7 +109,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     return specification
 
 
-def _budget(content: object) -> Budget:
+def _budget(content: object) -> PrivacyBudget:
     advice = "Write budget: {epsilon: 1}, {rho: 0.1} or {epsilon: 1, delta: 1e-6}."
     if not isinstance(content, dict) or not content:
         raise ParameterError("The specification has no budget.", advice)
@@ -96,7 +119,7 @@ def _budget(content: object) -> Budget:
         raise ParameterError("The budget mixes units, or has a delta without an epsilon.", advice)
     if numbers.get("delta", Fraction(0)) >= Fraction(1, 10):
         raise ParameterError("delta is too large to promise anything.", "Use less than 1/records, e.g. 1e-6.")
-    return Budget(**numbers)
+    return PrivacyBudget(**numbers)
 
 
 def _floor(content: object) -> Fraction:
@@ -134,7 +157,7 @@ def _equation(name: str, content: object) -> Equation:
         expression,
         weight=number_of(entry.get("weight", 1.0), f"{where}, weight", at_least=0.0),
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
-        summary=one_of(entry.get("summary", "mean"), Summary, f"{where}, summary"),
+        summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         guard=positive_of(entry.get("guard"), f"{where}, guard"),
     )
 
@@ -172,7 +195,7 @@ def _schema(document: Mapping[str, Any], folder: Path) -> Schema:
     )
 
 
-def _text(path: Path) -> str:
+def _file_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -181,3 +204,126 @@ def _text(path: Path) -> str:
         ) from None
     except UnicodeDecodeError:
         raise ParameterError("The specification is not UTF-8 text.", "Save it as UTF-8.") from None
+
+
+# `shape:` of a quantile, as written in a specification: stated quantiles, a distribution, values, or a public sample.
+
+_FORMS = ("quantiles", "distribution", "values", "sample")
+_ENTRIES = (*_FORMS, "mean", "std", "step")
+_ADVICE = (
+    "Write shape: {quantiles: {0.25: 9, 0.5: 15, 0.75: 24}}, {distribution: gamma, mean: 16, std: 11}, "
+    "{values: {0: 0.4, 1: 0.6}} or {sample: FILE}."
+)
+
+
+@dataclass
+class ShapeReader:
+    """Reads shapes of one specification; remembers which files they were taken from."""
+
+    schema: Schema
+    folder: Path
+    samples: list[str] = field(default_factory=list)
+
+    def read(
+        self,
+        content: object,
+        label: str,
+        column: str,
+        chosen: Filter,
+        quantile: float,
+        expected: float | None,
+        where: str,
+    ) -> tuple[ValueShape, float]:
+        """The shape, and where its quantile is expected. A mapping from labels gives each group (`label`) its own."""
+        if isinstance(content, dict) and label and not set(content) & set(_ENTRIES):
+            content = of_group(content, label, where)
+        place = f"{where}, shape"
+        if not isinstance(content, dict):
+            raise ParameterError(f"{place}: nothing is said about it.", _ADVICE)
+        members(content, _ENTRIES, place)
+        if sum(form in content for form in _FORMS) != 1:
+            raise ParameterError(f"{place}: needs exactly one of {', '.join(_FORMS)}.", _ADVICE)
+        if "distribution" not in content and ("mean" in content or "std" in content):
+            raise ParameterError(f"{place}: `mean` and `std` belong to a `distribution`.", _ADVICE)
+        bounds = self.schema[column].bounds()
+        domain = Range(bounds.lower, bounds.upper)
+        if "quantiles" in content:
+            shape = from_quantiles(_quantiles(content["quantiles"], domain, place), domain)
+        elif "values" in content:
+            shape = from_values(_shares(content["values"], domain, place))
+        elif "sample" in content:
+            shape = self._sample(content["sample"], column, chosen, domain, place)
+        else:
+            shape = _distribution(content, expected, place)
+        if expected is None:
+            expected = min(max(shape.at(quantile), domain.lower), domain.upper)
+        return replace(shape, step=positive_of(content.get("step"), f"{place}, step")), expected
+
+    def _sample(self, content: object, column: str, chosen: Filter, domain: Range, place: str) -> ValueShape:
+        """The column of a public file, filtered as the data will be."""
+        if not isinstance(content, str):
+            raise ParameterError(f"{place}: `sample` names a file.", "Write sample: last-year.csv.")
+        if not (self.folder / content).is_file():
+            raise DataError(
+                f"{place}: there is no file {content}.",
+                "Check its path, seen from the specification's folder.",
+            )
+        records = open_records(self.folder / content)
+        asked = {name: asked_texts(condition) for name, condition in chosen.conditions}
+        people = typed(records.read(self.schema, {column, *asked}), self.schema, {column}, asked)
+        inside = Kinds.of(people, [chosen], self.schema).mask(chosen)
+        values = np.clip(people.numbers(column)[inside], domain.lower, domain.upper)
+        self.samples.append(records.identity)
+        if len(values) < 2:
+            raise ParameterError(
+                f"{place}: the sample has fewer than two numbers for this group.",
+                "Give another sample, or say `quantiles` instead.",
+            )
+        return from_sample(values)
+
+
+def _quantiles(content: object, domain: Range, place: str) -> dict[float, float]:
+    known = _numbers(content, f"{place}, quantiles", "Write quantiles: {0.25: 9, 0.5: 15, 0.75: 24}.")
+    if not all(0 <= p <= 1 for p in known) or not any(0 < p < 1 for p in known):
+        raise ParameterError(f"{place}: quantiles lie between 0 and 1.", "At least one of them inside.")
+    ordered = [known[p] for p in sorted(known)]
+    if ordered != sorted(ordered) or ordered[0] not in domain or ordered[-1] not in domain:
+        raise ParameterError(
+            f"{place}: quantiles must rise, and stay between {domain.lower:g} and {domain.upper:g}.",
+            "Correct them, or the schema's domain.",
+        )
+    return known
+
+
+def _shares(content: object, domain: Range, place: str) -> dict[float, float]:
+    shares = _numbers(content, f"{place}, values", "Write values: {0: 0.4, 1: 0.6}.")
+    if any(value not in domain for value in shares):
+        raise ParameterError(f"{place}: a value lies outside the domain.", "Correct it, or the domain.")
+    if min(shares.values()) < 0 or sum(shares.values()) <= 0:
+        raise ParameterError(f"{place}: shares are not negative, and not all zero.", "Correct them.")
+    return shares
+
+
+def _distribution(content: Mapping[str, Any], expected: float | None, place: str) -> ValueShape:
+    name = str(content["distribution"])
+    if name not in DISTRIBUTIONS:
+        raise ParameterError(f"{place}: there is no distribution '{name}'.", nearest(name, DISTRIBUTIONS))
+    movable = name in ("normal", "uniform")  # `expected` says where it lies, so the mean may be left out
+    given = content.get("mean", expected if movable else None)
+    if given is None:
+        raise ParameterError(f"{place}: the distribution has no mean.", "Write mean: … beside it.")
+    mean = number_of(given, f"{place}, mean")
+    std = mean if name == "exponential" else positive_of(content.get("std"), f"{place}, std")
+    if std is None:
+        raise ParameterError(f"{place}: the distribution has no spread.", "Write std: … beside it.")
+    if not movable and mean <= 0:
+        raise ParameterError(f"{place}: the mean of a {name} distribution is above 0.", "Correct it.")
+    if name == "exponential" and "std" in content:
+        raise ParameterError(f"{place}: an exponential distribution has a mean only.", "Drop `std`.")
+    return of_distribution(name, mean, std)
+
+
+def _numbers(content: object, place: str, advice: str) -> dict[float, float]:
+    if not isinstance(content, dict) or not content:
+        raise ParameterError(f"{place} is not a mapping of numbers.", advice)
+    return {number_of(key, place): number_of(value, place) for key, value in content.items()}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.specification.ranges import Range
+from coterie.statistics.specification.calculus import Range
 
 MOST_STEPS = 200_000  # a lattice finer than this is as good as a continuum
 _TAIL = np.geomspace(1e-9, 1.0 / 2048.0, 40, endpoint=False)
@@ -21,7 +21,7 @@ _P = np.concatenate(
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueShape:
     """`p` and `x` never fall; p runs from 0 to 1. `step`: values are multiples of it."""
 
     p: tuple[float, ...]
@@ -48,17 +48,17 @@ class Shape:
 
     def upto(self, values: Floats) -> Floats:
         """The share of records at or below each value."""
-        mirrored = Shape(tuple(1.0 - p for p in reversed(self.p)), tuple(-x for x in reversed(self.x)))
+        mirrored = ValueShape(tuple(1.0 - p for p in reversed(self.p)), tuple(-x for x in reversed(self.x)))
         return np.asarray(1.0 - mirrored.below(-values))
 
-    def moved(self, probability: float, to: float) -> Shape:
+    def moved(self, probability: float, to: float) -> ValueShape:
         """Shifted so that this quantile lies there; on a lattice by whole steps."""
         shift = to - self.at(probability)
         if self.step is not None:
             shift = round(shift / self.step) * self.step
         return self if shift == 0 else replace(self, x=tuple(value + shift for value in self.x))
 
-    def within(self, domain: Range) -> Shape:
+    def within(self, domain: Range) -> ValueShape:
         """As the release sees it: clipped to the bounds, on the lattice if there is one."""
         p, x = np.array(self.p), np.array(self.x)
         for bound in (domain.lower, domain.upper):
@@ -76,16 +76,16 @@ class Shape:
         return replace(clipped, p=stepped.p, x=stepped.x)
 
 
-def from_values(shares: Mapping[float, float]) -> Shape:
+def from_values(shares: Mapping[float, float]) -> ValueShape:
     """Few distinct values, each with the share of records that have it."""
     kept = {value: share for value, share in sorted(shares.items()) if share > 0}
     upto = np.cumsum(list(kept.values()))
     upto = upto / upto[-1]
     p = np.column_stack([np.append(0.0, upto[:-1]), upto]).ravel()
-    return Shape(tuple(p.tolist()), tuple(float(v) for v in np.repeat(list(kept), 2)))
+    return ValueShape(tuple(p.tolist()), tuple(float(v) for v in np.repeat(list(kept), 2)))
 
 
-def from_quantiles(known: Mapping[float, float], domain: Range) -> Shape:
+def from_quantiles(known: Mapping[float, float], domain: Range) -> ValueShape:
     """Through the stated quantiles without an overshoot (Fritsch and Carlson 1980); the bounds where none is."""
     from scipy.interpolate import PchipInterpolator  # slow to load: paid by those who use it
 
@@ -93,10 +93,10 @@ def from_quantiles(known: Mapping[float, float], domain: Range) -> Shape:
     p = np.array(sorted(stated))
     curve = PchipInterpolator(p, [stated[key] for key in p])
     grid = np.union1d(_P, p)
-    return Shape(tuple(grid.tolist()), tuple(np.maximum.accumulate(curve(grid)).tolist()))
+    return ValueShape(tuple(grid.tolist()), tuple(np.maximum.accumulate(curve(grid)).tolist()))
 
 
-def from_sample(values: Floats) -> Shape:
+def from_sample(values: Floats) -> ValueShape:
     """A public sample: its order statistics, joined; repeated values stay repeated."""
     ordered = np.sort(values)
     places = (np.arange(len(ordered)) + 0.5) / len(ordered)
@@ -104,43 +104,29 @@ def from_sample(values: Floats) -> Shape:
     x = np.concatenate([ordered[:1], ordered, ordered[-1:]])
     if len(p) > len(_P):
         p, x = _P, np.interp(_P, p, x)
-    return Shape(tuple(p.tolist()), tuple(x.tolist()))
+    return ValueShape(tuple(p.tolist()), tuple(x.tolist()))
 
 
-def uniform_around(quantile: float, expected: float, domain: Range) -> Shape:
+def uniform_around(quantile: float, expected: float, domain: Range) -> ValueShape:
     """Evenly spread over the bounds on either side of the expected quantile: what is left to assume."""
-    return Shape((0.0, quantile, 1.0), (domain.lower, expected, domain.upper))
+    return ValueShape((0.0, quantile, 1.0), (domain.lower, expected, domain.upper))
 
 
-def normal(mean: float, std: float) -> Shape:
-    from scipy.special import ndtri  # slow to load: paid by those who use it
+def of_distribution(name: str, mean: float, std: float) -> ValueShape:
+    """One of DISTRIBUTIONS, as its quantile function at the knots; infinite ends are cut by the bounds later."""
+    if name == "uniform":
+        half = np.sqrt(3.0) * std
+        return ValueShape((0.0, 1.0), (mean - half, mean + half))
+    from scipy.special import gammaincinv, ndtri  # slow to load: paid by those who use it
 
-    return _tabulated(mean + std * ndtri(_P))
-
-
-def lognormal(mean: float, std: float) -> Shape:
-    from scipy.special import ndtri  # slow to load: paid by those who use it
-
-    sigma = np.sqrt(np.log1p((std / mean) ** 2))
-    return _tabulated(np.exp(np.log(mean) - sigma**2 / 2 + sigma * ndtri(_P)))
-
-
-def gamma(mean: float, std: float) -> Shape:
-    from scipy.special import gammaincinv  # slow to load: paid by those who use it
-
-    return _tabulated(gammaincinv((mean / std) ** 2, _P) * (std**2 / mean))
+    if name == "normal":
+        values = mean + std * ndtri(_P)
+    elif name == "lognormal":
+        sigma = np.sqrt(np.log1p((std / mean) ** 2))
+        values = np.exp(np.log(mean) - sigma**2 / 2 + sigma * ndtri(_P))
+    else:  # an exponential is a gamma whose spread equals its mean
+        values = gammaincinv((mean / std) ** 2, _P) * (std**2 / mean)
+    return ValueShape(tuple(_P.tolist()), tuple(np.clip(values, -1e300, 1e300).tolist()))
 
 
-def uniform(mean: float, std: float) -> Shape:
-    half = np.sqrt(3.0) * std
-    return Shape((0.0, 1.0), (mean - half, mean + half))
-
-
-def _tabulated(values: Floats) -> Shape:
-    """A quantile function at the knots; infinite ends are cut by the bounds later."""
-    largest = 1e300
-    return Shape(tuple(_P.tolist()), tuple(np.clip(values, -largest, largest).tolist()))
-
-
-# By name in a specification; exponential is a gamma whose spread equals its mean.
-DISTRIBUTIONS = {"normal": normal, "lognormal": lognormal, "gamma": gamma, "uniform": uniform}
+DISTRIBUTIONS = ("normal", "lognormal", "gamma", "uniform", "exponential")

@@ -13,14 +13,13 @@ from fractions import Fraction
 from typing import Any
 
 from coterie.errors import ParameterError, nearest
+from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
-from coterie.statistics.prediction.measurement import Neighbours
-from coterie.statistics.prediction.metric import Summary
+from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
-from coterie.statistics.specification.ranges import Range
-from coterie.statistics.specification.shape import Shape
+from coterie.statistics.specification.shape import ValueShape
 
 
 class StatisticKind(StrEnum):
@@ -51,6 +50,28 @@ class RelativeTo(StrEnum):
     NOTHING = "nothing"  # as Nunes 2024 evaluates its own scenario
 
 
+class Neighbours(StrEnum):
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    @property
+    def size_is_public(self) -> bool:
+        """Whether all neighbours have the same number of records."""
+        return self is Neighbours.REPLACE_ONE
+
+
+class ErrorSummary(StrEnum):
+    """Which figure of an error is made small, and compared with a tolerance."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    P95 = "p95"
+
+    @property
+    def probability(self) -> float | None:
+        return {ErrorSummary.MEDIAN: 0.5, ErrorSummary.P95: 0.95}.get(self)
+
+
 class Notion(StrEnum):
     PURE = "pure"
     ZCDP = "zcdp"
@@ -58,7 +79,7 @@ class Notion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class PrivacyBudget:
     """ε, or ρ, or (ε, δ): exact numbers."""
 
     epsilon: Fraction | None = None
@@ -70,6 +91,20 @@ class Budget:
         if self.rho is not None:
             return Notion.ZCDP
         return Notion.PURE if self.delta is None else Notion.APPROXIMATE
+
+    @property
+    def currency(self) -> str:
+        """What parts are counted in: ε for pure DP with Laplace noise, ρ for Gaussian noise."""
+        return "ε" if self.notion is Notion.PURE else "ρ"
+
+    @property
+    def total(self) -> Fraction:
+        """What may be split, in the currency: ε, ρ, or the largest ρ whose zCDP guarantee implies (ε, δ)."""
+        given = self.epsilon if self.rho is None else self.rho
+        assert given is not None
+        if self.delta is None:
+            return given
+        return Fraction(str(rho_for(float(given), float(self.delta))))
 
     def __str__(self) -> str:
         if self.rho is not None:
@@ -97,14 +132,19 @@ class Statistic:
     at_least: int | None = None  # public lower bound of the group's size
     quantile: float = 0.5
     about: About = About()
-    shape: Shape | None = None  # quantile: how values are expected to lie around it
+    shape: ValueShape | None = None  # quantile: how values are expected to lie around it
     candidates: int = 1024  # quantile: the public grid
     expected: float | None = None
     possible: Range | None = None  # the range the expected value may lie in
     weight: float = 1.0
     tolerance: float | None = None
-    summary: Summary = Summary.MEAN
+    summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
+
+    @property
+    def counted(self) -> Filter:
+        """The records that count: of a proportion, those of the group that `that` chooses."""
+        return self.where & (self.that or EVERYONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +154,7 @@ class Equation:
     expression: Expression
     weight: float = 1.0
     tolerance: float | None = None
-    summary: Summary = Summary.MEAN
+    summary: ErrorSummary = ErrorSummary.MEAN
     guard: float | None = None  # how far from zero a divisor is kept
 
 
@@ -132,7 +172,7 @@ class Specification:
     population: str
     schema: Schema
     neighbours: Neighbours
-    budget: Budget
+    budget: PrivacyBudget
     statistics: tuple[Statistic, ...]
     equations: tuple[Equation, ...] = ()
     records: int | None = (
@@ -155,12 +195,25 @@ class Specification:
         raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
 
     @property
+    def filters(self) -> list[Filter]:
+        """Every filter that is evaluated on the records, once."""
+        found = [f for s in self.statistics for f in (s.where, s.counted)]
+        return list(dict.fromkeys([*found, *(f for group in self.disjoint for f in group)]))
+
+    @property
+    def added_up(self) -> frozenset[str]:
+        """The columns that statistics are computed from."""
+        return frozenset(column for s in self.statistics for column in s.columns)
+
+    @property
     def columns(self) -> frozenset[str]:
         """Every column that is measured or filtered by."""
-        filters = [f for s in self.statistics for f in (s.where, s.that or EVERYONE)]
-        filters += [chosen for group in self.disjoint for chosen in group]
-        compared = {column for chosen in filters for column, _ in chosen.conditions}
-        return frozenset(compared | {column for s in self.statistics for column in s.columns})
+        return self.added_up | {column for chosen in self.filters for column, _ in chosen.conditions}
+
+    def range_of(self, column: str) -> Range:
+        """The declared bounds of a column of numbers."""
+        bounds = self.schema[column].bounds()
+        return Range(bounds.lower, bounds.upper)
 
     @property
     def size(self) -> int | None:

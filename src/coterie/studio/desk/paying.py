@@ -20,10 +20,8 @@ from coterie.publication.staging import stage_bytes
 from coterie.schema.exact import as_text, parse_epsilon
 from coterie.statistics import Published, allocators, release
 from coterie.statistics.allocators import DEFAULT
-from coterie.statistics.releasing.accounting import loss_of
-from coterie.statistics.releasing.certificate import promise
+from coterie.statistics.releasing.certificate import purpose_of
 from coterie.statistics.releasing.release_store import certificate_path
-from coterie.statistics.specification.specification import Specification
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
 from coterie.studio.forms import Sent
 from coterie.studio.ledgers import last_account
@@ -96,7 +94,7 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
             )
     ledger, new = None, None
     if form.text("counted") == "ledger":
-        ledger, new = _ledger(form, purpose(specification))
+        ledger, new = _ledger(form, purpose_of(specification))
     paying = Paying(
         id=secrets.token_hex(16),
         plan=chosen.digest,
@@ -111,18 +109,6 @@ def plan_release(desk: Desk, form: Sent) -> Paying:
     )
     _write(desk, paying)
     return paying
-
-
-def purpose(specification: Specification) -> Purpose:
-    """What the ledger will be asked for; the library charges it when the release is made."""
-    status = promise(specification, as_in_paper=False, private_noise=True).status
-    return Purpose(
-        specification.population,
-        loss_of(specification, status),
-        f"statistics: {specification.release}",
-        status,
-        "",
-    )
 
 
 def _ledger(form: Sent, asked: Purpose) -> tuple[Path, Terms | None]:
@@ -162,7 +148,7 @@ def balances_of(desk: Desk, paying: Paying) -> tuple[Balance, Balance | None] | 
     """The account now, and with this release in it; None where it is too much by now."""
     if paying.ledger is None:
         return None
-    asked = purpose(desk.specification())
+    asked = purpose_of(desk.specification())
     if not _known(paying):
         account = LedgerAccount(_terms(paying.population, paying.lifetime or "", paying.delta))
         return account.balance(), account.afford(asked.loss)

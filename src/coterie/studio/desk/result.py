@@ -19,8 +19,8 @@ from coterie.schema.exact import as_text
 from coterie.statistics import Plan
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.by_hand import grid_of
-from coterie.statistics.prediction.predicted_error import Basis, PredictedError
-from coterie.statistics.releasing.accounting import currency
+from coterie.statistics.prediction.rank_law import Basis
+from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 from coterie.studio.desk.desk import Desk, ReleasedStatistics, even_plan
 from coterie.studio.desk.paying import Paying, rule_of
@@ -85,7 +85,7 @@ def shown(desk: Desk) -> dict[str, Any]:
     return {
         "version": desk.state.version,
         "plan": chosen.digest,
-        "unit": currency(chosen.specification.budget),
+        "unit": chosen.specification.budget.currency,
         "total": as_text(design.total),
         "total_number": total,
         "total_shown": number(total),
@@ -97,10 +97,8 @@ def shown(desk: Desk) -> dict[str, Any]:
         "rule": desk.state.rule,
         "shares": _shares(desk, chosen, total),
         "errors": [
-            _error(error, start, target, uses)
-            for error, start, target, uses in zip(
-                chosen.errors, even.errors, design.metric.targets, design.metric.uses, strict=True
-            )
+            _error(error, start, made.target, made.names)
+            for error, start, made in zip(chosen.errors, even.errors, design.metric.errors, strict=True)
         ],
     }
 
@@ -114,9 +112,9 @@ def _score(now: float, even: float) -> str:
 def _shares(desk: Desk, chosen: Plan, total: float) -> list[dict[str, Any]]:
     scales, floors = chosen.scales, chosen.design.feasible.floors
     users: dict[str, list[str]] = {name: [] for name in chosen.split}
-    for target, uses in zip(chosen.design.metric.targets, chosen.design.metric.uses, strict=True):
-        for name in uses:
-            users[name].append(target.name)
+    for error in chosen.design.metric.errors:
+        for name in error.names:
+            users[name].append(error.target.name)
     return [
         {
             "name": name,

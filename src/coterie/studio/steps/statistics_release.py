@@ -9,9 +9,10 @@ from starlette.exceptions import HTTPException
 
 from coterie.errors import CoterieError, ParameterError
 from coterie.schema.exact import as_text
+from coterie.statistics.releasing.certificate import purpose_of
 from coterie.studio.desk import result as commands
 from coterie.studio.desk.desk import Desk, ReleasedStatistics
-from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned, purpose
+from coterie.studio.desk.paying import asked_first, balances_of, pay, plan_release, planned
 from coterie.studio.desk.result import figures_of, read_result, shown
 from coterie.studio.desk.result import number as short
 from coterie.studio.forms import Form
@@ -91,7 +92,7 @@ def _confirmation(project: Project, desk: Desk, problem: CoterieError | None = N
         if balances is not None:
             now, then = balances
             before, after = as_text(now.remaining), "not enough" if then is None else as_text(then.remaining)
-            will_count = f"counts as {counted(purpose(desk.specification()), now.terms)}"
+            will_count = f"counts as {counted(purpose_of(desk.specification()), now.terms)}"
     except CoterieError as unreadable:
         problem = problem or unreadable
     return step_page(

@@ -1,28 +1,104 @@
-"""Statistics as written → single statistics: group-by and histograms become one statistic per group."""
+"""Entries of a specification → values: single fields, and statistics, which group-by and histograms make many of.
+
+Each fault says where it is.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import unicodedata
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, TypeVar
 
-from coterie.errors import ParameterError
-from coterie.statistics.prediction.metric import Summary
-from coterie.statistics.specification.fields import (
-    members,
-    number_of,
-    of_group,
-    one_of,
-    positive_integer,
-    positive_of,
+from coterie.errors import ParameterError, nearest
+from coterie.statistics.specification.calculus import Range
+from coterie.statistics.specification.filters import (
+    Between,
+    Filter,
+    OneOf,
+    label_text,
+    number_text,
+    read_filter,
+    read_value,
 )
-from coterie.statistics.specification.filters import Between, Filter, OneOf, read_filter, read_value
-from coterie.statistics.specification.names import label_text, number_text
-from coterie.statistics.specification.ranges import Range
-from coterie.statistics.specification.shape_reading import ShapeReader
-from coterie.statistics.specification.specification import About, Route, Statistic, StatisticKind, Total
+from coterie.statistics.specification.shape import ValueShape
+from coterie.statistics.specification.specification import (
+    About,
+    ErrorSummary,
+    Route,
+    Statistic,
+    StatisticKind,
+    Total,
+)
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def members(content: Mapping[Any, Any], known: Iterable[str], where: str) -> None:
+    """Refuse entries that mean nothing."""
+    known = list(known)
+    for entry in content:
+        if entry not in known:
+            raise ParameterError(f"{where} has an unknown entry '{entry}'.", nearest(str(entry), known))
+
+
+def one_of(value: object, choices: type[Choice], where: str) -> Choice:
+    if isinstance(value, choices):
+        return value
+    known = [choice.value for choice in choices]
+    if value is None:
+        raise ParameterError(f"{where} is missing.", f"Choose one of: {', '.join(known)}.")
+    if str(value) not in known:
+        raise ParameterError(f"{where} is not one that Coterie knows.", nearest(str(value), known))
+    return choices(str(value))
+
+
+def number_of(value: object, where: str, at_least: float = -math.inf) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ParameterError(f"{where} is not a number.", "Write a number.")
+    try:
+        number = float(value)
+    except ValueError:
+        raise ParameterError(f"{where} is not a number.", "Write a number.") from None
+    if not math.isfinite(number) or number < at_least:
+        raise ParameterError(f"{where} is out of range.", f"Write a finite number of at least {at_least:g}.")
+    return number
+
+
+def positive_of(value: object, where: str) -> float | None:
+    """An optional positive number."""
+    if value is None:
+        return None
+    number = number_of(value, where)
+    if number <= 0:
+        raise ParameterError(f"{where} must be greater than 0.", "Write a positive number.")
+    return number
+
+
+def positive_integer(value: object, where: str, at_least: int = 1) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ParameterError(f"{where} must be a whole number of at least {at_least}.", "Correct that entry.")
+    return value
+
+
+def of_group(content: Mapping[Any, Any], label: str, where: str) -> object:
+    """What a mapping says about one group. A key is a value (1.0 is 1), or a label as it stands in the name."""
+    found = [value for key, value in content.items() if label in (_key_text(key), str(key))]
+    if len(found) > 1:
+        raise ParameterError(f"{where} mentions group '{label}' twice.", "Keep one of the two entries.")
+    return found[0] if found else None
+
+
+def _key_text(key: object) -> str:
+    whole = isinstance(key, int) and not isinstance(key, bool)
+    return str(key) if whole else label_text(key if isinstance(key, float) else str(key))
+
+
+# Statistics as written → single statistics: group-by and histograms become one statistic per group.
 
 _ENTRIES = (
     *(
@@ -41,10 +117,11 @@ _ENTRIES = (
     *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
 )
 Groups = list[tuple[str, Filter]]
+ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
 
 
 def expand(
-    content: Mapping[str, Any], size_is_public: bool, shapes: ShapeReader
+    content: Mapping[str, Any], size_is_public: bool, shape_of: ShapeOf
 ) -> tuple[tuple[Statistic, ...], tuple[Total, ...]]:
     """All single statistics, and which of them must add up.
 
@@ -70,10 +147,10 @@ def expand(
         parts = []
         for label, extra in groups:
             full_name = f"{name}[{label}]" if label else str(name)
-            parts.append(_single(full_name, label, kind, entry, extra, where, shapes))
+            parts.append(_single(full_name, label, kind, entry, extra, where, shape_of))
         statistics += parts
         if complete and parts[0].kind in (StatisticKind.COUNT, StatisticKind.SUM):
-            base = _single(str(name), "", kind, entry, Filter(), where, shapes)
+            base = _single(str(name), "", kind, entry, Filter(), where, shape_of)
             families.append((base, tuple(part.name for part in parts)))
     return tuple(statistics), _totals(statistics, families, size_is_public)
 
@@ -85,7 +162,7 @@ def _single(
     entry: Mapping[str, Any],
     extra: Filter,
     where: str,
-    shapes: ShapeReader,
+    shape_of: ShapeOf,
 ) -> Statistic:
     expected, possible = _expected(entry.get("expected"), label, where)
     columns = entry.get("of")
@@ -107,11 +184,7 @@ def _single(
     if "shape" in entry:
         if kind is not StatisticKind.QUANTILE or len(listed) != 1:
             raise ParameterError(f"{where} has a shape, but is no quantile.", "Drop `shape`.")
-        column = str(listed[0])
-        shape = shapes.read(entry["shape"], label, column, chosen, expected, where)
-        if expected is None:
-            bounds = shapes.schema[column].bounds()
-            expected = min(max(shape.at(quantile), bounds.lower), bounds.upper)
+        shape, expected = shape_of(entry["shape"], label, str(listed[0]), chosen, quantile, expected, where)
     return Statistic(
         name=name,
         kind=kind,
@@ -127,7 +200,7 @@ def _single(
         possible=possible,
         weight=number_of(entry.get("weight", 1.0), f"{where}, weight", at_least=0.0),
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
-        summary=one_of(entry.get("summary", "mean"), Summary, f"{where}, summary"),
+        summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
     )
 

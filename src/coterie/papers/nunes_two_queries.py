@@ -1,4 +1,10 @@
-"""What the experiments on Nunes 2024 share: insurance data (§5.4.2), published scores (§5.4.3), two-query splits (§5.1)."""
+"""Nunes 2024, Fig. 5.2–5.5: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
+
+Four operations, and for each of four variables four values, the others at their base. The simulated mean is
+drawn as in the figures, with the exact curve over it: closed for + and −, one quadrature for × and ÷. The
+mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
+what the simulation shows above it are the spikes that Nunes 2024 describes.
+"""
 
 from __future__ import annotations
 
@@ -8,75 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coterie.papers.data import load
-from coterie.papers.experiment import Experiment, Finding, Outcome
-from coterie.papers.nunes_scenario import PUBLISHED_SCORES, T_TESTS, exact_scores, scenario
+from coterie.papers.experiment import Experiment, ExperimentOutcome, PaperFinding
 from coterie.report.charts import Figure, Lines, Series, lines
 from coterie.schema.arrays import Floats
-from coterie.statistics.allocators import find_allocator
-
-
-def insurance() -> pa.Table:
-    return load("insurance")
-
-
-# Nunes 2024, §5.4.3: the published scores of five allocations, without their simulation error.
-
-TOLERANCE = 0.03
-
-
-def findings_of(people: pa.Table) -> tuple[tuple[Finding, ...], dict[str, float]]:
-    """Five scores within 3 %, and both t-tests without noise."""
-    chosen = scenario(people)
-    exact = exact_scores(chosen)
-    findings = [
-        Finding(
-            f"score, {name}",
-            f"{published:.4f}",
-            f"{exact[name]:.4f}",
-            "within 3 %",
-            abs(exact[name] / published - 1) <= TOLERANCE,
-        )
-        for name, published in PUBLISHED_SCORES.items()
-    ]
-    for which, published, ours in zip(
-        ("smokers", "non-smokers"), T_TESTS, chosen.metric.truths()[-2:], strict=True
-    ):
-        near = abs(float(ours) - published) < 1e-5
-        findings.append(
-            Finding(f"t-test of {which}", f"{published:.6f}", f"{ours:.6f}", "within 0.00001", near)
-        )
-    exact["gradient"] = chosen.metric.score(find_allocator("gradient").allocate(chosen.problem), exponent=14)
-    return tuple(findings), exact
-
-
-def _compute() -> Outcome:
-    findings, exact = findings_of(insurance())
-    published = [PUBLISHED_SCORES.get(name) for name in exact]
-    data = pa.table({"allocation": list(exact), "exact score": list(exact.values()), "published": published})
-    notes = (
-        "The published best score, .2301, is the luckiest of 1.35 million noisy ones; its exact score is .2365.",
-        f"The gradient optimum with the same floor and total scores {exact['gradient']:.4f}.",
-    )
-    return Outcome(findings, None, data, notes)
-
-
-EXPERIMENT = Experiment(
-    name="nunes-scores",
-    title="the metric's scores of five allocations",
-    paper="Nunes 2024, §5.4.3",
-    data=("insurance",),
-    seconds=2,
-    compute=_compute,
-)
-
-
-# Nunes 2024, §5.1: how the split of ε = 1 between two queries changes the error of +, −, ×, ÷ (64 panels).
-#
-# Four operations, and for each of four variables four values, the others at their base. The simulated mean is
-# drawn as in Fig. 5.2–5.5, with the exact curve over it: closed for + and −, one quadrature for × and ÷. The
-# mean of a quotient is infinite; its curve is that of a denominator kept 1 % of its value away from zero, and
-# what the simulation shows above it are the spikes that Nunes 2024 describes.
 
 OPERATIONS = ("addition", "subtraction", "multiplication", "division")
 VARIABLES = ("value A", "value B", "sensitivity A", "sensitivity B")
@@ -87,7 +27,7 @@ GUARD = 0.01
 
 
 @dataclass(frozen=True)
-class Panel:
+class SplitPanel:
     operation: str
     variable: str
     value_a: float = 10.0
@@ -106,18 +46,18 @@ class Panel:
         return f"{self.operation}, {self.variable} = {shown:g}"
 
 
-def panels() -> list[Panel]:
+def panels() -> list[SplitPanel]:
     """All 64."""
     fields = ("value_a", "value_b", "sensitivity_a", "sensitivity_b")
     found = []
     for operation in OPERATIONS:
         for variable, field in zip(VARIABLES, fields, strict=True):
             for size in VALUES if field.startswith("value") else SENSITIVITIES:
-                found.append(Panel(operation, variable, **{field: size}))
+                found.append(SplitPanel(operation, variable, **{field: size}))
     return found
 
 
-def exact_curve(panel: Panel, shares: Floats = SHARES) -> Floats:
+def exact_curve(panel: SplitPanel, shares: Floats = SHARES) -> Floats:
     """E|result with noise − result| for each share of ε given to A."""
     a, b = panel.sensitivity_a / shares, panel.sensitivity_b / (1.0 - shares)
     if panel.operation in ("addition", "subtraction"):
@@ -126,7 +66,7 @@ def exact_curve(panel: Panel, shares: Floats = SHARES) -> Floats:
     return np.array([_given_one_noise(panel, float(x), float(y)) for x, y in zip(a, b, strict=True)])
 
 
-def _given_one_noise(panel: Panel, a: float, b: float) -> float:
+def _given_one_noise(panel: SplitPanel, a: float, b: float) -> float:
     if panel.operation == "multiplication":
         unit, weight = _laplace_nodes(0.0)
         shift, slope = panel.value_b * a * unit, np.abs(panel.value_a + a * unit) * b
@@ -140,7 +80,9 @@ def _given_one_noise(panel: Panel, a: float, b: float) -> float:
     return float(inner @ weight)
 
 
-def simulated(panel: Panel, iterations: int = ITERATIONS, seed: int = 0, shares: Floats = SHARES) -> Floats:
+def simulated(
+    panel: SplitPanel, iterations: int = ITERATIONS, seed: int = 0, shares: Floats = SHARES
+) -> Floats:
     """The mean absolute error of that many draws, as Nunes 2024 computes it (no guard)."""
     generator = np.random.Generator(np.random.PCG64(seed))
     a = (
@@ -173,7 +115,7 @@ def _laplace_nodes(around: float) -> tuple[Floats, Floats]:
     return unit, weight / weight.sum()
 
 
-def draw(chosen: Sequence[Panel], means: Sequence[Floats], title: str = "") -> Figure:
+def draw(chosen: Sequence[SplitPanel], means: Sequence[Floats], title: str = "") -> Figure:
     """One picture per panel: simulation as dots, exact curve as a line, logarithmic error axis."""
 
     def over_shares(values: Floats) -> list[tuple[float, float]]:
@@ -193,7 +135,7 @@ def draw(chosen: Sequence[Panel], means: Sequence[Floats], title: str = "") -> F
 def experiment(operation: str, number: str) -> Experiment:
     """One figure of Nunes 2024, §5.1 with all sixteen panels of its operation."""
 
-    def compute() -> Outcome:
+    def compute() -> ExperimentOutcome:
         chosen = [panel for panel in panels() if panel.operation == operation]
         means = [simulated(panel) for panel in chosen]
         curves = [exact_curve(panel) for panel in chosen]
@@ -203,7 +145,7 @@ def experiment(operation: str, number: str) -> Experiment:
             for share, m, c in zip(SHARES, mean, curve, strict=True)
         ]
         findings = _quotient(chosen, means, curves) if operation == "division" else _smooth(means, curves)
-        return Outcome(
+        return ExperimentOutcome(
             (*findings, *_best_split(chosen, curves)), draw(chosen, means, title), pa.Table.from_pylist(rows)
         )
 
@@ -213,35 +155,42 @@ def experiment(operation: str, number: str) -> Experiment:
     )
 
 
-def _smooth(means: Sequence[Floats], curves: Sequence[Floats]) -> tuple[Finding, ...]:
+def _smooth(means: Sequence[Floats], curves: Sequence[Floats]) -> tuple[PaperFinding, ...]:
     worst = max(float(np.abs(m / c - 1).max()) for m, c in zip(means, curves, strict=True))
     claim = "simulated means against the exact curve, 16 panels × 99 splits"
-    return (Finding(claim, "simulation only", f"{worst:.1%} at most", "within 8 %", worst <= 0.08),)
+    return (PaperFinding(claim, "simulation only", f"{worst:.1%} at most", "within 8 %", worst <= 0.08),)
 
 
 def _quotient(
-    chosen: Sequence[Panel], means: Sequence[Floats], curves: Sequence[Floats]
-) -> tuple[Finding, ...]:
+    chosen: Sequence[SplitPanel], means: Sequence[Floats], curves: Sequence[Floats]
+) -> tuple[PaperFinding, ...]:
     excess = {p.title: float((m / c).max()) for p, m, c in zip(chosen, means, curves, strict=True)}
     small, large = excess["division, value B = 10"], excess["division, value B = 10000"]
     return (
-        Finding(
+        PaperFinding(
             "spikes with a small denominator",
             "random spikes",
             f"{small:.0f} × the curve",
             "above 3 ×",
             small > 3,
         ),
-        Finding(
+        PaperFinding(
             "no spikes with a large one", "smooth", f"{large:.2f} × the curve", "below 1.1 ×", large < 1.1
         ),
     )
 
 
-def _best_split(chosen: Sequence[Panel], curves: Sequence[Floats]) -> tuple[Finding, ...]:
+def _best_split(chosen: Sequence[SplitPanel], curves: Sequence[Floats]) -> tuple[PaperFinding, ...]:
     best = {panel.title: float(SHARES[curve.argmin()]) for panel, curve in zip(chosen, curves, strict=True)}
     low, high = (best[f"{chosen[0].operation}, sensitivity A = {size}"] for size in (1, 100))
     claim = "best share of query A at sensitivity 1, 100"
     return (
-        Finding(claim, "moves towards the more sensitive query", f"{low:g}, {high:g}", "larger", high > low),
+        PaperFinding(
+            claim, "moves towards the more sensitive query", f"{low:g}, {high:g}", "larger", high > low
+        ),
     )
+
+
+EXPERIMENT = tuple(
+    experiment(operation, f"5{number}") for number, operation in enumerate(OPERATIONS, start=2)
+)

@@ -1,7 +1,0 @@
-"""Nunes 2024, Fig. 5.5: division of two noisy queries, over the split of the budget (16 of the 64 panels)."""
-
-from __future__ import annotations
-
-from coterie.papers.allocation import experiment
-
-EXPERIMENT = experiment("division", "55")
