@@ -35,6 +35,11 @@ class Numbers:
         )
 
     @cached_property
+    def gaps(self) -> bool:
+        """Whether values are missing: then records are measured one by one."""
+        return bool(np.isnan(self.records).any())
+
+    @cached_property
     def ordered(self) -> Floats:
         return np.sort(self.records, axis=1)
 

@@ -15,6 +15,7 @@ from coterie.evaluation.clustered_labels import Drawn
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
 from coterie.schema.arrays import Floats
+from coterie.table.columns.change import present
 from coterie.table.columns.column import CategoryColumn, Codes, NumericColumn
 
 MOST_COUNTS = 4_000_000  # bins held at a time
@@ -40,16 +41,30 @@ def _count_times_log(largest: int) -> Floats:
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     bins = bin_count(column, settings.bins)
-    before, after = (
-        np.bincount(bin_numbers(values, column, bins), minlength=bins) for values in (column.values, released)
-    )
-    return float(divergence(before, after, len(released)))
+    return _between(*(_counts(values, column, bins) for values in (column.values, released)))
+
+
+def _counts(values: Floats, column: NumericColumn, bins: int) -> NDArray[np.int64]:
+    """The histogram, and last how many values are missing."""
+    there = present(values)
+    counted = np.bincount(bin_numbers(there, column, bins), minlength=bins)
+    return np.append(counted, len(values) - len(there))
+
+
+def _between(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
+    """As `divergence`, also where synthetic rows are more or fewer than the original's."""
+    if before.sum() == after.sum():
+        return float(divergence(before, after, int(before.sum())))
+    either = before + after > 0
+    shares = before[either] / before.sum(), after[either] / after.sum()
+    middle = (shares[0] + shares[1]) / 2
+    parts = [share * np.log2(share / middle, where=share > 0, out=np.zeros(len(middle))) for share in shares]
+    return float(np.clip((parts[0] + parts[1]).sum() / 2, 0.0, 1.0))
 
 
 def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
     labels = len(column.distance)
-    before, after = (np.bincount(codes, minlength=labels) for codes in (column.codes, released))
-    return float(divergence(before, after, len(released)))
+    return _between(*(np.bincount(codes, minlength=labels) for codes in (column.codes, released)))
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:

@@ -98,7 +98,8 @@ class ByAttribute:
                 return self.drawn(released, settings)[None]
             columns, values, one = (released.clustered.source,), released.codes[None], self.labels
         else:
-            if self.clusters is not None:
+            gaps = released.clusters.numbers.gaps and self.numbers is not None
+            if self.clusters is not None and not gaps:
                 return self.clusters(released, settings)
             columns, values, one = released.clusters.numbers.sources, released.values, self.numbers
         if one is None:

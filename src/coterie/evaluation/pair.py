@@ -58,17 +58,18 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
         notes.append("the release has its columns in another order; they were matched by name")
-    if released.num_rows != before.records:
+    if released.num_rows != before.records and not shuffled:
         raise DataError(
             "The original and the release have different numbers of rows.",
-            "Give the release of this very table. Rows that the schema drops are not counted.",
+            "Give the release of this very table (rows that the schema drops are not counted), or say --shuffled "
+            "(`shuffled=True`) where its rows are synthetic.",
             detail=f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
         )
     try:
         after = as_they_are(released, _without_identifiers(schema))
     except (DataError, SchemaError) as error:  # there are two files: say which one
         raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None
-    if after.records != released.num_rows:
+    if after.records != released.num_rows or not after.records:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
     if unlinked is None:

@@ -7,12 +7,15 @@ import numpy as np
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.evaluation.released import Released
 from coterie.schema.arrays import Floats
-from coterie.table.columns.change import alike, relative_change, variance_change
+from coterie.table.columns.change import alike, present, relative_change, variance_change
 from coterie.table.columns.column import NumericColumn
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return variance_change(column.values, released)
+    before, after = present(column.values), present(released)
+    if min(len(before), len(after)) < 2:  # nearly all is missing
+        return float(len(before) != len(after))
+    return variance_change(before, after)
 
 
 def _clusters(released: Released, settings: Settings) -> Floats:

@@ -13,6 +13,7 @@ from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import left_out
 from coterie.errors import MissingExtra
 from coterie.evaluation import get_measure
+from coterie.evaluation.measure import Measured
 from coterie.methods import get_method
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import Figure, number
@@ -41,7 +42,7 @@ def render_report(
     certificate: str | None,
     certificate_of: str,
     sample: str | None,
-    extra_measures: Mapping[str, Mapping[str, float | None]],
+    extra_measures: Mapping[str, Mapping[str, Measured]],
     issued: datetime | None = None,
 ) -> str:
     """The page. `sample` names the public or synthetic table that was used instead of the real one."""
@@ -74,6 +75,12 @@ def render_report(
         },
         key_to_errors=key_to_errors(best),
         extra=extra_measures,
+        worst_pairs={
+            name: result.details["worst_pairs"]
+            for name, line in extra_measures.items()
+            for result in line.values()
+            if "worst_pairs" in result.details
+        },
         extra_measures=[get_measure(name) for name in next(iter(extra_measures.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],
         rows=_rows(comparison),

@@ -25,7 +25,8 @@ def attribute_figure(found: Counted, releases: Sequence[str]) -> Figure:
     after = dict(zip(releases, found.after, strict=True))
     if found.edges is None:
         return label_bars(found.name, found.labels or [], found.before, after)
-    return histogram(found.name, found.edges, found.before, after, unit=found.unit, dates=found.dates)
+    name = f"{found.name}: {found.missing}" if found.missing else found.name
+    return histogram(name, found.edges, found.before, after, unit=found.unit, dates=found.dates)
 
 
 def correlation_matrices(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from coterie.auditing.attacks.attack import Clock
 from coterie.errors import DataError, SchemaError, nearest
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
 from coterie.table.checked import check
 from coterie.table.columns import categories, cells, numbers
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
@@ -170,7 +170,7 @@ def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) 
     else:
         found = categories.category_column(column, attribute, schema.folder)
         absent = found.codes < 0
-    if absent.any():
+    if absent.any() and attribute.missing is not Missing.OWN_CATEGORY:
         raise DataError(
             f"Column '{attribute.name}' of the release has missing values.",
             "Give the release as it was published; Coterie's releases have no gaps in protected columns.",
@@ -207,15 +207,22 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
             distance=original.distance / largest,
             bounds_from_data=attribute.domain_from_data,
         )
-    domain = original.domain
+    domain, lower = original.domain, original.domain.lower
+    tables = [None if column is None else _values(column) for column in (original, released, control)]
+    if attribute.missing is Missing.OWN_CATEGORY:  # an outcome of its own: one value below all others
+        lower -= (domain.upper - domain.lower) / 8
+        tables = [table if table is None else np.where(np.isnan(table), lower, table) for table in tables]
+    before, after, others = tables
+    assert before is not None
+    assert after is not None
     return Seen(
         attribute.name,
         True,
-        _values(original),
-        _values(released),
-        None if control is None else _values(control),
-        float(domain.width),
-        domain.lower,
+        before,
+        after,
+        others,
+        domain.upper - lower,
+        lower,
         domain.upper,
         step=original.step,
         relative=attribute.type in (AttributeType.CONTINUOUS, AttributeType.INTEGER),

@@ -15,6 +15,12 @@ from coterie.table.columns.column import CategoryColumn, Codes
 _ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it
 
 
+def present(values: Floats) -> Floats:
+    """Without what is missing."""
+    absent = np.isnan(values)
+    return values[~absent] if absent.any() else values
+
+
 def squared_error(original: Floats, released: Floats) -> float:
     """Mean over the records, in variances of the original (Soria-Comas et al., Eq. (4)–(5), with σ for σ²)."""
     error = np.mean((released - original) ** 2)
