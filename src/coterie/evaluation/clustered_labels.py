@@ -41,7 +41,7 @@ class ClusteredLabels:
 
     @cached_property
     def histogram(self) -> Whole:
-        return np.bincount(self.source.codes, minlength=len(self.source.distance))
+        return np.bincount(self.source.codes, minlength=self.source.label_count)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Drawn:
     @cached_property
     def histogram(self) -> Whole:
         """Records with each label, every label counted as often as its cluster has members."""
-        rows, labels = len(self.codes), len(self.clustered.source.distance)
+        rows, labels = len(self.codes), self.clustered.source.label_count
         place = self.codes + labels * np.arange(rows)[:, None]
         size = np.broadcast_to(self.clustered.size[self.clustered.group], place.shape)
         counts = np.bincount(place.ravel(), weights=size.ravel(), minlength=labels * rows)

@@ -63,7 +63,7 @@ def _between(before: NDArray[np.int64], after: NDArray[np.int64]) -> float:
 
 
 def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
-    labels = len(column.distance)
+    labels = column.label_count
     return _between(*(np.bincount(codes, minlength=labels) for codes in (column.codes, released)))
 
 

@@ -47,7 +47,7 @@ def _cells(before: Column, after: Column) -> tuple[Whole, Whole, int]:
     """The cell of every record of the original and of the release, and how many cells there are."""
     if not isinstance(before, NumericColumn):
         assert not isinstance(after, NumericColumn)
-        return before.codes.astype(np.int64), after.codes.astype(np.int64), len(before.distance)
+        return before.codes.astype(np.int64), after.codes.astype(np.int64), before.label_count
     assert isinstance(after, NumericColumn)
     present = before.values[~np.isnan(before.values)]
     cuts = np.unique(np.quantile(present, np.arange(1, BINS) / BINS)) if len(present) else np.empty(0)
