@@ -88,7 +88,7 @@ def _print(found: Evaluation) -> None:
     table.add_column("measure", style="bold", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("how to read it", overflow="fold")
-    table.add_column("worst attribute, or classes", overflow="fold")
+    table.add_column("worst attribute or pairs, or classes", overflow="fold")
     for name, result in found.measures.items():
         measure = get_measure(name)
         if result.value is None:
@@ -96,6 +96,11 @@ def _print(found: Evaluation) -> None:
             continue
         worst = max(result.attributes, key=result.attributes.__getitem__, default=None)
         shown = f"{escape(worst)} ({result.attributes[worst]:.3g})" if worst else _classes(result)
+        if "worst_pairs" in result.details:
+            shown = "\n".join(
+                f"{escape(' × '.join(entry['pair']))} ({entry['distance']:.3g})"
+                for entry in result.details["worst_pairs"]
+            )
         # As classes say it: what was reached of what could be, were nothing protected.
         bound = f" of {result.details['upper_bound']:.3f}" if "upper_bound" in result.details else ""
         meaning = measure.meaning + _in_variances(result, measure)

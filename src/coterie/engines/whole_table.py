@@ -111,6 +111,7 @@ def drawn_from(
     target: str | None,
 ) -> tuple[Drawn, Budget]:
     """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
+    budget.check_records(count)
     names, described = list(columns), list(columns.values())
     accountant = accountant_of(budget, sampler)
     parts = whole.parts(count, list(budget.shares.values()), accountant)

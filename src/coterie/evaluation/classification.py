@@ -236,7 +236,7 @@ def _feature(column: Column) -> Floats:
     """Numbers as they are; one 0/1 column per label for categories."""
     if isinstance(column, NumericColumn):
         return column.values[:, None]
-    return np.eye(len(column.distance))[column.codes]
+    return np.eye(column.label_count)[column.codes]
 
 
 MEASURE = Measure(

@@ -35,6 +35,11 @@ class OriginalNumbers:
         )
 
     @cached_property
+    def gaps(self) -> bool:
+        """Whether values are missing: then records are measured one by one."""
+        return bool(np.isnan(self.records).any())
+
+    @cached_property
     def ordered(self) -> Floats:
         return np.sort(self.records, axis=1)
 
@@ -197,7 +202,7 @@ class ClusteredLabels:
 
     @cached_property
     def histogram(self) -> Whole:
-        return np.bincount(self.source.codes, minlength=len(self.source.distance))
+        return np.bincount(self.source.codes, minlength=self.source.label_count)
 
 
 @dataclass(frozen=True)
@@ -215,7 +220,7 @@ class ReleasedLabels:
     @cached_property
     def histogram(self) -> Whole:
         """Records with each label, every label counted as often as its cluster has members."""
-        rows, labels = len(self.codes), len(self.clustered.source.distance)
+        rows, labels = len(self.codes), self.clustered.source.label_count
         place = self.codes + labels * np.arange(rows)[:, None]
         size = np.broadcast_to(self.clustered.size[self.clustered.group], place.shape)
         counts = np.bincount(place.ravel(), weights=size.ravel(), minlength=labels * rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
@@ -10,8 +12,15 @@ from coterie.table.columns.column import alike
 
 
 def correlations(columns: list[Floats]) -> Floats:
-    """Pearson's r for each pair; a constant column correlates with nothing."""
+    """Pearson's r for each pair, over the records that have both; a constant column correlates with nothing."""
     values = np.array(columns)
+    if np.isnan(values).any():
+        matrix = np.eye(len(values))
+        for one, other in combinations(range(len(values)), 2):
+            both = values[:, ~np.isnan(values[[one, other]]).any(axis=0)][[one, other]]
+            if both.shape[1]:
+                matrix[one, other] = matrix[other, one] = correlations(list(both))[0, 1]
+        return matrix
     centred = np.where(alike(values)[:, None], 0.0, values - values.mean(axis=1, keepdims=True))
     length = np.sqrt(np.sum(centred**2, axis=1))
     centred /= np.where(length > 0, length, 1)[:, None]

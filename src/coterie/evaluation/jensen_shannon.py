@@ -13,7 +13,7 @@ from coterie.errors import ParameterError
 from coterie.evaluation.clustered import ClusteredNumbers, OriginalNumbers, ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Codes, Floats, Whole
-from coterie.table.columns.column import CategoryColumn, NumericColumn
+from coterie.table.columns.column import CategoryColumn, NumericColumn, present
 
 STRIPES = 100  # Sánchez et al. 2016: continuous attributes, bins of 1/100 of the domain
 MOST_VALUES = 256  # "auto": up to so many possible values, one bin each; above, stripes
@@ -85,15 +85,32 @@ def _count_times_log(largest: int) -> Floats:
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    bins = bins_of(OriginalNumbers.of([column]), settings)
-    after = np.bincount(bins.edges.places(released[None, None]).ravel(), minlength=len(bins.before))
-    return float(divergence(bins.before, after, len(released)))
+    bins = bin_count(column, settings.bins)
+    edges = edges_of([column], np.array([bins]))
+    return _between(*(_counts(values, edges, bins) for values in (column.values, released)))
+
+
+def _counts(values: Floats, edges: Edges, bins: int) -> Whole:
+    """The histogram, and last how many values are missing."""
+    there = present(values)
+    counted = np.bincount(edges.places(there[None, None]).ravel(), minlength=bins)
+    return np.append(counted, len(values) - len(there))
+
+
+def _between(before: Whole, after: Whole) -> float:
+    """As `divergence`, also where synthetic rows are more or fewer than the original's."""
+    if before.sum() == after.sum():
+        return float(divergence(before, after, int(before.sum())))
+    either = before + after > 0
+    shares = before[either] / before.sum(), after[either] / after.sum()
+    middle = (shares[0] + shares[1]) / 2
+    parts = [share * np.log2(share / middle, where=share > 0, out=np.zeros(len(middle))) for share in shares]
+    return float(np.clip((parts[0] + parts[1]).sum() / 2, 0.0, 1.0))
 
 
 def _labels(column: CategoryColumn, released: Codes, settings: Settings) -> float:
-    labels = len(column.distance)
-    before, after = (np.bincount(codes, minlength=labels) for codes in (column.codes, released))
-    return float(divergence(before, after, len(released)))
+    labels = column.label_count
+    return _between(*(np.bincount(codes, minlength=labels) for codes in (column.codes, released)))
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

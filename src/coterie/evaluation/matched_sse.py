@@ -12,11 +12,16 @@ from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.column import NumericColumn, in_variances, squared_error
+from coterie.table.columns.column import NumericColumn, in_variances, present, squared_error
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return squared_error(np.sort(column.values), np.sort(released))
+    before, after = np.sort(present(column.values)), np.sort(present(released))
+    if not (len(before) and len(after)):  # all is missing
+        return float(len(before) != len(after))
+    if len(before) != len(after):  # the value at the same share of each
+        after = after[((np.arange(len(before)) + 0.5) * (len(after) / len(before))).astype(np.int64)]
+    return squared_error(before, after)
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

@@ -63,10 +63,11 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
     _same_columns(released.column_names, visible, schema)
     if released.column_names != visible:
         notes.append("the release has its columns in another order; they were matched by name")
-    if released.num_rows != before.records:
+    if released.num_rows != before.records and not shuffled:
         raise DataError(
             "The original and the release have different numbers of rows.",
-            "Give the release of this very table. Rows that the schema drops are not counted.",
+            "Give the release of this very table (rows that the schema drops are not counted), or say --shuffled "
+            "(`shuffled=True`) where its rows are synthetic.",
             detail=f"The original has {before.records:,} usable rows and the release {released.num_rows:,}.",
         )
     try:
@@ -74,7 +75,7 @@ def bring_together(original: pa.Table, released: pa.Table, schema: Schema, *, sh
         after = as_they_are(released, schema.model_copy(update={"attributes": rest}))
     except (DataError, SchemaError) as error:  # there are two files: say which one
         raise type(error)(f"In the release: {error.problem}", error.advice, detail=error.detail) from None
-    if after.records != released.num_rows:
+    if after.records != released.num_rows or not after.records:
         raise DataError("The release misses values.", "Give the release as it was written.")
     unlinked = "the rows of the release are shuffled or synthetic" if shuffled else None
     if unlinked is None:
@@ -275,7 +276,8 @@ class ByAttribute:
                 return self.drawn(released, settings)[None]
             columns, values, one = (released.clustered.source,), released.codes[None], self.labels
         else:
-            if self.clusters is not None:
+            gaps = released.clusters.numbers.gaps and self.numbers is not None
+            if self.clusters is not None and not gaps:
                 return self.clusters(released, settings)
             columns, values, one = released.clusters.numbers.sources, released.values, self.numbers
         if one is None:

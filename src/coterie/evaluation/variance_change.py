@@ -7,11 +7,14 @@ import numpy as np
 from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.measure import ByAttribute, Measure, Settings
 from coterie.schema.arrays import Floats
-from coterie.table.columns.column import NumericColumn, alike, relative_change, variance_change
+from coterie.table.columns.column import NumericColumn, alike, present, relative_change, variance_change
 
 
 def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return variance_change(column.values, released)
+    before, after = present(column.values), present(released)
+    if min(len(before), len(after)) < 2:  # nearly all is missing
+        return float(len(before) != len(after))
+    return variance_change(before, after)
 
 
 def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:

@@ -121,7 +121,7 @@ def _standardised(values: Floats) -> Floats:
 
 
 def _balanced(column: CategoryColumn) -> Floats:
-    share = np.bincount(column.codes, minlength=len(column.distance)) / len(column.codes)
+    share = np.bincount(column.codes, minlength=column.label_count) / len(column.codes)
     mean_square = float(share @ column.distance**2 @ share)
     # Standardised numbers have a mean squared gap of 2.
     return column.distance * np.sqrt(2 / mean_square) if mean_square > 0 else column.distance

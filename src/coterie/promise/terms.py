@@ -54,6 +54,14 @@ class Budget:
     def mean(self) -> Fraction:
         return sum(self.shares.values(), Fraction(0)) / len(self.shares)
 
+    def check_records(self, records: int) -> None:
+        """Before anything is drawn: whether δ is small enough for so many people."""
+        if self.delta is not None and self.delta * records >= 1:
+            raise ParameterError(
+                "delta is not below 1/n: such a delta permits publishing a random person's record in full.",
+                "Give a delta well below one over the number of records, such as 0.000001.",
+            )
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -86,11 +94,6 @@ def promise(
     facts = facts_of(
         schema, method, budget.total, records, k, sampler, columns, shuffled=shuffled, clipped=clipped
     )
-    if budget.delta is not None and budget.delta * records >= 1:
-        raise ParameterError(
-            "delta is not below 1/n: such a delta permits publishing a random person's record in full.",
-            "Give a delta well below one over the number of records, such as 0.000001.",
-        )
     facts = replace(facts, delta=budget.delta, rho=budget.rho, released=rows or records)
     guarantee = settle(method.promise, facts)
     return Promise(

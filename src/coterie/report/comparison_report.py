@@ -16,7 +16,7 @@ from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell, left_out
 from coterie.errors import MissingExtra
 from coterie.evaluation import get_measure
-from coterie.evaluation.measure import Pair, bring_together
+from coterie.evaluation.measure import MeasureResult, Pair, bring_together
 from coterie.methods import get_method
 from coterie.methods.guarantee import Status, beside_in_words
 from coterie.publication.staging import stage, stage_bytes
@@ -165,7 +165,7 @@ def _page(
     best: list[Best],
     figures: Mapping[str, Figure],
     certificate: str | None,
-    extra: Mapping[str, Mapping[str, float | None]],
+    extra: Mapping[str, Mapping[str, MeasureResult]],
 ) -> str:
     """report.html: one file, no network, the verdict first."""
     try:
@@ -196,6 +196,12 @@ def _page(
         },
         key_to_errors=key_to_errors(best),
         extra=extra,
+        worst_pairs={
+            name: result.details["worst_pairs"]
+            for name, line in extra.items()
+            for result in line.values()
+            if "worst_pairs" in result.details
+        },
         extra_measures=[get_measure(name) for name in next(iter(extra.values()), {})],
         measures=[get_measure(name) for name in comparison.results.values],
         rows=_rows(comparison),

@@ -84,7 +84,7 @@ def shown(cell: Cell) -> str:
 ORIGINAL = "the original itself (upper bound)"
 
 
-def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict[str, float | None]]:
+def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict[str, MeasureResult]]:
     """A line an example release; with a class column, first what a classifier reaches without any protection."""
     measures = [
         measure
@@ -101,11 +101,10 @@ def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict
         for result in line.values()
         if "upper_bound" in result.details
     ]
-    lines = {name: {key: result.value for key, result in line.items()} for name, line in found.items()}
     if bounds:  # the same for all: they have the original and the seed in common
-        untouched = {m.name: bounds[0] if m.higher_is_better else 0.0 for m in measures}
-        return {ORIGINAL: untouched, **lines}
-    return lines
+        untouched = {m.name: MeasureResult(bounds[0] if m.higher_is_better else 0.0) for m in measures}
+        return {ORIGINAL: untouched, **found}
+    return found
 
 
 def _one(measure: Measure, cell: Cell, pair: Pair, settings: Settings) -> MeasureResult:

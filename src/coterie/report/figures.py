@@ -28,7 +28,7 @@ from coterie.report.ranking import MEAN_LEVEL, UNITS, errors_by
 from coterie.schema.arrays import Floats
 from coterie.schema.attributes import AttributeType
 from coterie.schema.exact import as_text
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, present
 
 BINS = 30
 MOST_LABELS = 12
@@ -48,6 +48,7 @@ class Counted:
     dates: bool = False  # edges are days since 1970
     means: tuple[float, ...] = ()  # of the numbers, before and after
     deviations: tuple[float, ...] = ()
+    missing: str = ""  # of the numbers, how many
 
 
 def counted(before: Column, after: Sequence[Column]) -> Counted:
@@ -61,7 +62,11 @@ def counted(before: Column, after: Sequence[Column]) -> Counted:
     labels = attribute.categories.labels if attribute.categories else None
     if attribute.type is AttributeType.ORDINAL and labels:
         first, *others = (_ranks(values, labels) for values in tables)
+        if any(np.isnan(values).any() for values in tables):
+            labels = (*labels, "missing")
         return _labels(attribute.name, labels, first, others, by_count=False)
+    gaps = [int(np.isnan(values).sum()) for values in tables]
+    tables = [present(values) if len(present(values)) else np.zeros(1) for values in tables]
     if attribute.type is AttributeType.TIMESTAMP:
         tables = [values / _DAY for values in tables]
     edges = shared_edges(tables, whole=attribute.type is AttributeType.INTEGER)
@@ -75,6 +80,9 @@ def counted(before: Column, after: Sequence[Column]) -> Counted:
         dates=attribute.type in (AttributeType.DATE, AttributeType.TIMESTAMP),
         means=tuple(float(values.mean()) for values in tables),
         deviations=tuple(float(values.std()) for values in tables),
+        missing=f"{gaps[0]:,} missing, then {' and '.join(f'{gap:,}' for gap in gaps[1:])}"
+        if any(gaps)
+        else "",
     )
 
 
@@ -99,7 +107,9 @@ def _binned(values: Floats, edges: list[float]) -> list[int]:
 
 
 def _ranks(values: Floats, labels: tuple[str, ...]) -> NDArray[np.int32]:
-    return np.clip(np.rint(values), 0, len(labels) - 1).astype(np.int32)
+    """Missing comes after the last label."""
+    ranks = np.clip(np.rint(values), 0, len(labels) - 1)
+    return np.where(np.isnan(values), len(labels), ranks).astype(np.int32)
 
 
 def _labels(
@@ -134,7 +144,8 @@ def attribute_figure(found: Counted, releases: Sequence[str]) -> Figure:
     after = dict(zip(releases, found.after, strict=True))
     if found.edges is None:
         return label_bars(found.name, found.labels or [], found.before, after)
-    return histogram(found.name, found.edges, found.before, after, unit=found.unit, dates=found.dates)
+    name = f"{found.name}: {found.missing}" if found.missing else found.name
+    return histogram(name, found.edges, found.before, after, unit=found.unit, dates=found.dates)
 
 
 def correlation_matrices(

@@ -34,7 +34,6 @@ from coterie.schema.attributes import (
 from coterie.schema.domain import as_number
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.schema.taxonomy.semantics import (
-    distance_matrix,
     domain_marginality,
     frequency_order,
     marginality_order,
@@ -42,7 +41,7 @@ from coterie.schema.taxonomy.semantics import (
 )
 from coterie.schema.taxonomy.tree import Edge, Taxonomy
 from coterie.table.columns import cells
-from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, released_field
+from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, Semantics, released_field
 
 _LARGE = 1_000_000  # rows from which threads pay
 In = TypeVar("In")
@@ -268,11 +267,11 @@ def category_column(column: pa.ChunkedArray, attribute: Attribute, folder: Path)
     codes = cells.codes(column, taxonomy.categories, attribute)
     if attribute.missing is Missing.OWN_CATEGORY:
         taxonomy, codes = _with_missing(taxonomy, codes, attribute)
-    distance = distance_matrix(taxonomy)
-    order = _order(attribute, taxonomy, distance, codes)
-    return CategoryColumn(
-        attribute, codes, taxonomy, distance, order, *_released(attribute, taxonomy.categories)
-    )
+    by_frequency = None
+    if attribute.categories is not None and attribute.categories.order is Order.FREQUENCY:
+        by_frequency = frequency_order(codes[codes >= 0], len(taxonomy.categories))
+    semantics = Semantics(taxonomy, lambda found: _order(attribute, found, by_frequency))
+    return CategoryColumn(attribute, codes, semantics, *_released(attribute, taxonomy.categories))
 
 
 def further_codes(column: pa.ChunkedArray, like: CategoryColumn) -> Codes:
@@ -346,14 +345,14 @@ def _with_missing(taxonomy: Taxonomy, codes: Codes, attribute: Attribute) -> tup
     return wider, moved[codes]  # code -1 takes the last entry: the missing label
 
 
-def _order(attribute: Attribute, taxonomy: Taxonomy, distance: Floats, codes: Codes) -> Codes:
-    declared = attribute.categories
+def _order(attribute: Attribute, semantics: Semantics, by_frequency: Codes | None) -> Codes:
+    declared, taxonomy = attribute.categories, semantics.taxonomy
+    if by_frequency is not None:
+        return by_frequency
     if declared is None or declared.order is Order.MARGINALITY:
-        return marginality_order(distance)
+        return marginality_order(semantics.distance)
     if declared.order is Order.PATH:
-        return short_order(distance)
-    if declared.order is Order.FREQUENCY:
-        return frequency_order(codes[codes >= 0], len(taxonomy.categories))
+        return short_order(semantics.distance)
     listed = [*(declared.labels or ()), MISSING_LABEL]
     return np.array(
         [taxonomy.categories.index(label) for label in listed if label in taxonomy.categories], np.int32

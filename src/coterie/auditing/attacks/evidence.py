@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, nearest
 from coterie.schema.arrays import Floats, Whole
-from coterie.schema.attributes import Attribute, AttributeType, Role, Schema
+from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
 from coterie.table.checked import category_column, check, numeric_column, ordinal_column
 from coterie.table.columns import cells
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
@@ -167,7 +167,7 @@ def _as_released(column: pa.ChunkedArray, attribute: Attribute, schema: Schema) 
     else:
         found = category_column(column, attribute, schema.folder)
         absent = found.codes < 0
-    if absent.any():
+    if absent.any() and attribute.missing is not Missing.OWN_CATEGORY:
         raise DataError(
             f"Column '{attribute.name}' of the release has missing values.",
             "Give the release as it was published; Coterie's releases have no gaps in protected columns.",
@@ -197,13 +197,20 @@ def _protected(attribute: Attribute, original: Column, released: Column, control
         return Seen(
             attribute.name, False, *values, 1.0, 0.0, 1.0, distance=distance, bounds_from_data=from_data
         )
-    domain = original.domain
+    domain, lower = original.domain, original.domain.lower
+    before, after, others = values
+    if attribute.missing is Missing.OWN_CATEGORY:  # an outcome of its own: one value below all others
+        lower -= (domain.upper - domain.lower) / 8
+        before, after = (np.where(np.isnan(part), lower, part) for part in (before, after))
+        others = None if others is None else np.where(np.isnan(others), lower, others)
     return Seen(
         attribute.name,
         True,
-        *values,
-        float(domain.width),
-        domain.lower,
+        before,
+        after,
+        others,
+        domain.upper - lower,
+        lower,
         domain.upper,
         step=original.step,
         relative=attribute.type in (AttributeType.CONTINUOUS, AttributeType.INTEGER),

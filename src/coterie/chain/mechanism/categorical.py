@@ -101,7 +101,7 @@ def _scores(column: CategoryColumn, clustering: Clustering) -> LabelScores:
 
 def label_counts(column: CategoryColumn, clustering: Clustering) -> tuple[Floats, Whole]:
     """How many records hold each label, a line for neighbouring clusters that are alike; and the line of each cluster."""
-    labels, categories = clustering.labels, len(column.distance)
+    labels, categories = clustering.labels, column.label_count
     if clustering.count == len(labels):  # everybody is alone
         line = np.empty(len(labels), dtype=np.int64)
         line[labels] = column.codes

@@ -286,7 +286,8 @@ class LargeChain:
     def _beginning(self, attribute: Attribute) -> Column:
         column = self.table.beginning(attribute)
         if attribute.ranked_by_frequency and isinstance(column, CategoryColumn):
-            return replace(column, order=self.table.frequency_order(attribute))
+            order = self.table.frequency_order(attribute)
+            return replace(column, semantics=replace(column.semantics, ordered=lambda _: order))
         return column
 
     def _pieces(

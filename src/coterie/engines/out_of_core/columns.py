@@ -97,7 +97,7 @@ class StreamedTable:
         for _, batch in self._batches([attribute.name]):
             like = self._column(batch.column(0), attribute, like)
             assert isinstance(like, CategoryColumn)
-            found = np.bincount(like.codes[like.codes >= 0], minlength=len(like.distance))
+            found = np.bincount(like.codes[like.codes >= 0], minlength=like.label_count)
             counts = found if counts is None else counts + found
         assert counts is not None
         return np.argsort(-counts, kind="stable").astype(np.int32)

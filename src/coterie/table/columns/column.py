@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing
-from coterie.schema.taxonomy.semantics import encode
+from coterie.schema.taxonomy.semantics import distance_matrix, encode
 from coterie.schema.taxonomy.tree import Taxonomy
 
 
@@ -41,17 +42,48 @@ class NumericColumn:
         return replace(self, values=self.values[keep])
 
 
+@dataclass(frozen=True)
+class Semantics:
+    """δ between the labels of a domain (Sánchez et al. 2016, eq. 3) and their total order: computed once, by whoever
+    asks first. Nobody who only counts 10,000 labels waits for all pairs of them."""
+
+    taxonomy: Taxonomy
+    ordered: Callable[[Semantics], Codes]
+
+    @cached_property
+    def distance(self) -> Floats:
+        return distance_matrix(self.taxonomy)
+
+    @cached_property
+    def order(self) -> Codes:
+        return self.ordered(self)
+
+
 @dataclass(frozen=True, slots=True)
 class CategoryColumn:
-    """Codes of a public domain of labels, with δ between them computed once (Sánchez et al. 2016, eq. 3)."""
+    """Codes of a public domain of labels."""
 
     attribute: Attribute
     codes: Codes
-    taxonomy: Taxonomy
-    distance: Floats
-    order: Codes
+    semantics: Semantics
     field: pa.Field  # of the release
     restore: Callable[[Codes], pa.Array]
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        return self.semantics.taxonomy
+
+    @property
+    def label_count(self) -> int:
+        return len(self.taxonomy.categories)
+
+    @property
+    def distance(self) -> Floats:
+        return self.semantics.distance
+
+    @property
+    def order(self) -> Codes:
+        return self.semantics.order
 
     @property
     def position(self) -> Floats:
@@ -143,6 +175,12 @@ def released_field(attribute: Attribute, labels: Sequence[str] = ()) -> pa.Field
 # Measures of utility and the internal figures of a release read these, so they agree to the last digit.
 
 _ROUNDING = 1e-12  # share of a value by which the mean of many such values may miss it
+
+
+def present(values: Floats) -> Floats:
+    """Without what is missing."""
+    absent = np.isnan(values)
+    return values[~absent] if absent.any() else values
 
 
 def squared_error(original: Floats, released: Floats) -> float:
