@@ -57,6 +57,8 @@ def test_the_strict_build(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "tutorial" / "first-release.html").exists()
+    page = (tmp_path / "site" / "how-to" / "develop-a-method.html").read_text(encoding="utf-8")
+    assert "the noisy median of each group" in page, "a file that a page includes is not on it"
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     sections = ("Tutorial", "How to", "Explanation", "Guarantees", "Reference", "Decisions")
     first = [re.search(rf">\s*{section}\s*<", home).start() for section in sections]  # type: ignore[union-attr]

@@ -111,9 +111,12 @@ def statistics(table: pa.Table) -> list[float]:
 
 
 def lower_bound(
-    releases: Callable[[Table], Callable[[int], pa.Table]], neighbours: Neighbours, runs: int
+    releases: Callable[[Table], Callable[[int], pa.Table]],
+    neighbours: Neighbours,
+    runs: int,
+    delta: float = 0.0,
 ) -> float:
-    """ε is at least this, with an error rate of ALPHA; both directions are tried."""
+    """ε is at least this beside δ, with an error rate of ALPHA; both directions are tried."""
     samples = []
     for table in (neighbours.first, neighbours.second):
         release = releases(table)
@@ -124,14 +127,13 @@ def lower_bound(
     for event in _events(np.concatenate(choose)):
         for one, other in ((0, 1), (1, 0)):
             hits = [int(_happens(choose[side], event).sum()) for side in (one, other)]
-            bound = _interval(hits[0], hits[1], half)
+            bound = _interval(hits[0], hits[1], half, delta)
             if bound > best:
                 best, chosen = bound, (event, one, other)
     assert chosen is not None
     event, one, other = chosen
-    return _interval(
-        int(_happens(test[one], event).sum()), int(_happens(test[other], event).sum()), runs - half
-    )
+    hits = [int(_happens(test[side], event).sum()) for side in (one, other)]
+    return _interval(hits[0], hits[1], runs - half, delta)
 
 
 def _events(seen: NDArray[np.float64]) -> Iterator[tuple[int, float, int]]:
@@ -146,8 +148,8 @@ def _happens(part: NDArray[np.float64], event: tuple[int, float, int]) -> NDArra
     return np.asarray(sign * part[:, number] >= sign * threshold)
 
 
-def _interval(hits: int, others: int, runs: int) -> float:
-    """ln(lower end of p / upper end of p'), each end with error ALPHA/2."""
+def _interval(hits: int, others: int, runs: int, delta: float) -> float:
+    """ln((lower end of p − δ) / upper end of p'), each end with error ALPHA/2."""
     low = float(betaincinv(hits, runs - hits + 1, ALPHA / 2)) if hits else 0.0
     high = float(betaincinv(others + 1, runs - others, 1 - ALPHA / 2)) if others < runs else 1.0
-    return log(low / high) if low else -np.inf
+    return log((low - delta) / high) if low > delta else -np.inf

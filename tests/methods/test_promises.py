@@ -109,6 +109,22 @@ def test_a_proved_promise_is_kept(method: Method, shuffle: bool, neighbours: Nei
     assert found <= float(Fraction(stated.value))
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "name", ["mixed", *(pytest.param(n.name, marks=pytest.mark.slow) for n in BATTERY if n.name != "mixed")]
+)
+@pytest.mark.parametrize("method", [m for m in METHODS if m.whole_table is not None], ids=lambda m: m.name)
+def test_a_promise_beside_delta_is_kept(method: Method, name: str) -> None:
+    neighbours, delta = _NAMED[name], Fraction(1, 100)
+
+    def releases_of(values: Table) -> Callable[[int], pa.Table]:
+        table, schema = pa.table(values), neighbours.schema
+        options: dict[str, Any] = {"method": method.name, "epsilon": "1", "delta": delta}
+        return lambda seed: protect(table, schema, seed=seed, **options).table
+
+    assert lower_bound(releases_of, neighbours, RUNS, float(delta)) <= 1
+
+
 # Where too little noise shows best, and how much of it is missing. The exponential mechanism pays twice for labels that are
 # all equally far apart (its normalisation does not change), so half the noise keeps the promise there: a quarter does not.
 TIMES = {"one end to the other": 2, "labels in balance": 4}
