@@ -14,7 +14,7 @@ from coterie.auditing.attacks.finding import ranks_of
 from coterie.errors import DataError
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Role, Schema
-from coterie.table.columns.cells import text_of
+from coterie.table.columns.column import text_of
 
 _ERROR_RATE = 0.001
 _ADVICE = "Take the control group from people of the same population who were not in the protected table."

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from coterie.errors import DataError, MissingExtra, OutputError, nearest
 from coterie.schema.attributes import Schema, check_names
-from coterie.table.columns.cells import EXACT, is_text, stored, text_of
+from coterie.table.columns.cells import is_text, stored
+from coterie.table.columns.column import EXACT, text_of
 
 # Parquet and Arrow IPC files, in and out.
 

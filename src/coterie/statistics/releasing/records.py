@@ -24,7 +24,7 @@ from coterie.statistics.specification.filters import Between, Condition, Filter
 from coterie.table.address import Address, TableName, is_database, quoted
 from coterie.table.checked import absent_in, column_of, filled
 from coterie.table.columns import cells
-from coterie.table.columns.column import NumericColumn
+from coterie.table.columns.column import NumericColumn, canonical_number
 from coterie.table.database import connected, fetch
 from coterie.table.digest import table_digest
 from coterie.table.frames import to_arrow
@@ -175,7 +175,7 @@ def _labels(
         labels = tuple(sorted(asked))
         known = {label: code for code, label in enumerate(labels)}
         # The last entry is for place -1: a cell without any value.
-        found = [-1 if text is None else known.get(cells.canonical_number(text), -1) for text in texts]
+        found = [-1 if text is None else known.get(canonical_number(text), -1) for text in texts]
         codes = np.array([*found, -1], dtype=np.int32)[places]
         absent = np.array([*(text is None for text in texts), True])[places]
         return LabelCodes(codes, labels, absent), absent & (attribute.missing is Missing.DROP_ROW)

@@ -15,7 +15,7 @@ from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value, reachable
 from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
 from coterie.table.checked import MISSING_LABEL
-from coterie.table.columns.cells import canonical_number as canonical
+from coterie.table.columns.column import canonical_number as canonical
 
 
 def unchecked_columns(specification: Specification) -> list[str]:

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType
-from coterie.table.columns.column import EXACT as EXACT
-from coterie.table.columns.column import canonical_number as canonical_number
-from coterie.table.columns.column import text_of as text_of
+from coterie.table.columns.column import EXACT, canonical_number, text_of
 
 _TRUTH = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?$"
