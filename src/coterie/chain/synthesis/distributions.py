@@ -96,6 +96,14 @@ def read(
     return Distribution(_fitted([_expected(parts[-1], cells, n), *parts], cells, n), tuple(parts))
 
 
+def refined(released: Distribution, cells: Cells, n: float, more: Sequence[Part]) -> Distribution:
+    """The same distribution once more is known: the margins of the tables that were read."""
+    if not more:
+        return released
+    parts = [_expected(released.parts[-1], cells, n), *more, *released.parts]
+    return Distribution(_fitted(parts, cells, n), released.parts)
+
+
 def _expected(part: Part, cells: Cells, n: float) -> Part:
     """What one would think without data, as a reading: the less noise explains of the distance to it, the less it weighs.
 
