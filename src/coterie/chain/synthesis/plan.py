@@ -46,7 +46,9 @@ class Rule:
         (300, 0.65),
         (1000, 0.5),
     )
-    matrix: float = 0.2  # of what the distributions leave
+    matrix: float = 0.2  # of what the distributions leave, at least …
+    most_matrix: float = 0.6  # … and at most, so that
+    sharp: float = 0.15  # noise on a correlation is no larger
     choosing: float = 0.15  # of what tables get
     density: float = 0.30  # noise of all cells of a table together, in records per record
     least_bins: int = 3
@@ -55,7 +57,7 @@ class Rule:
         10.0  # n over the noise on one cell of a table, at least: fewer tables, or none, where it is less
     )
     pure_readable: float = 20.0
-    clear: float = 0.3  # noise on a correlation, at most: no matrix where it is more
+    clear: float = 0.6  # noise on a correlation, at most: no matrix where it is more
     least_tables: float = 0.8  # per attribute but one
     most_tables: float = 2.5
     levels: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -82,10 +84,8 @@ def plan_for(
     left = accountant.left - sum(parts, Fraction(0))
     if left == 0:
         return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
-    matrix = left * _part(rule.matrix)
     scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
-    if scored < 2 or correlation_noise(n, scored, matrix, accountant) > rule.clear:
-        matrix = Fraction(0)
+    matrix = left * _matrix_share(n, scored, left, accountant, rule)
     rest = left - matrix
     tables = _tables(n, attributes, rest, accountant, rule, target)
     chosen = tables - (attributes - 1 if target else 0)
@@ -119,6 +119,17 @@ def distribution_share(
     places = [math.log(place) for place, _ in points]
     share = _part(float(np.interp(math.log(signal), places, [share for _, share in points])))
     return share if target or _readable(n, 1 - share, accountant, rule) else Fraction(1)
+
+
+def _matrix_share(n: int, scored: int, left: Fraction, accountant: Accountant, rule: Rule) -> Fraction:
+    """Of what distributions leave: as much as correlations need to be seen, within limits; nothing where they cannot be."""
+    if scored < 2:
+        return Fraction(0)
+    ratio = correlation_noise(n, scored, left, accountant) / rule.sharp
+    wanted = ratio**2 if accountant.currency is Currency.RHO else ratio
+    share = _part(min(max(wanted, rule.matrix), rule.most_matrix))
+    noise = correlation_noise(n, scored, left * share, accountant)
+    return share if noise <= rule.clear else Fraction(0)
 
 
 def _readable(n: int, rest: Fraction, accountant: Accountant, rule: Rule) -> int:
