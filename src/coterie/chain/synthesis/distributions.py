@@ -24,7 +24,7 @@ _CUT_PACKED = 0.35
 _NOISY = 100.0  # n over the noise on a count
 _HOPELESS = {
     Currency.EPSILON: 0.45,
-    Currency.RHO: 0.9,
+    Currency.RHO: 2.0,
 }  # of all records; under ρ, reading twice costs nothing
 _CUT_SHARE = 0.02  # … and the share of all records
 _MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together

@@ -1,4 +1,4 @@
-"""The public rule: how the budget is shared, how many tables are read and how large, from n, m, the budget and c alone."""
+"""The public rule: how the budget is shared, how many tables are read and how large, from n, budget, c and cells alone."""
 
 from __future__ import annotations
 
@@ -53,11 +53,10 @@ class Rule:
     density: float = 0.30  # noise of all cells of a table together, in records per record
     least_bins: int = 3
     most_bins: int = 20
-    readable: float = (
-        10.0  # n over the noise on one cell of a table, at least: fewer tables, or none, where it is less
-    )
+    readable: float = 10.0  # n over the noise on one cell of a table, at least: else fewer tables, or none
     pure_readable: float = 20.0
     clear: float = 0.6  # noise on a correlation, at most: no matrix where it is more
+    pure_clear: float = 0.3
     least_tables: float = 0.8  # per attribute but one
     most_tables: float = 2.5
     levels: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -126,10 +125,10 @@ def _matrix_share(n: int, scored: int, left: Fraction, accountant: Accountant, r
     if scored < 2:
         return Fraction(0)
     ratio = correlation_noise(n, scored, left, accountant) / rule.sharp
-    wanted = ratio**2 if accountant.currency is Currency.RHO else ratio
-    share = _part(min(max(wanted, rule.matrix), rule.most_matrix))
+    concentrated = accountant.currency is Currency.RHO
+    share = _part(min(max(ratio**2 if concentrated else ratio, rule.matrix), rule.most_matrix))
     noise = correlation_noise(n, scored, left * share, accountant)
-    return share if noise <= rule.clear else Fraction(0)
+    return share if noise <= (rule.clear if concentrated else rule.pure_clear) else Fraction(0)
 
 
 def _readable(n: int, rest: Fraction, accountant: Accountant, rule: Rule) -> int:

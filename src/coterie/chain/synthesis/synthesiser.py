@@ -323,7 +323,9 @@ class _Rows:
         off = np.concatenate([table.ravel() for table in self.binning.counted(bins)]) - aim
         rows = np.ascontiguousarray(self.rows.T)
         tries = min(_TRIES * self.count * m, _MOST_LOOKS // m)
-        balance(rows, np.ascontiguousarray(bins.T), starts, own, other, off, 1 / (_EMPTY + aim), tries, self.state)
+        balance(
+            rows, np.ascontiguousarray(bins.T), starts, own, other, off, 1 / (_EMPTY + aim), tries, self.state
+        )
         self.rows = np.ascontiguousarray(rows.T)
 
     def quotas(self) -> None:
