@@ -172,7 +172,10 @@ def _with_margins(
         for side, attribute in enumerate(pair):
             noise = reading.deviation * math.sqrt(table.shape[1 - side])
             more[attribute].append(Part(bins.bin_of[attribute], Reading(table.sum(axis=1 - side), noise)))
-    return [refined(*each, n, parts) for *each, parts in zip(distributions, cells, more, strict=True)]
+    return [
+        refined(released, cell, n, parts)
+        for released, cell, parts in zip(distributions, cells, more, strict=True)
+    ]
 
 
 def _thinned(pool: _Rows, count: int) -> Codes:

@@ -126,7 +126,7 @@ def whole_counts(values: Floats, total: int) -> Whole:
     shares = scaled.ravel() if scaled.sum() > 0 else np.ones(scaled.size)
     ends = np.floor(np.cumsum(shares) / shares.sum() * total + 0.5)
     ends[-1] = total
-    found = np.diff(np.minimum(ends, total), prepend=0.0).astype(np.int64).reshape(values.shape)
+    found: Whole = np.diff(np.minimum(ends, total), prepend=0.0).astype(np.int64).reshape(values.shape)
     if found.ndim == 2:
         found[1::2] = found[1::2, ::-1]
     return found
