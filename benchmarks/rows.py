@@ -1,8 +1,8 @@
-"""Synthetic rows beside AIM, MST and independent noisy histograms, on thirteen real tables: `python -m benchmarks rows`.
+"""Synthetic rows beside AIM, MST and independent noisy histograms, on fifteen real tables: `python -m benchmarks rows`.
 
 Prints every cell, and yields the table of docs/explanation/synthetic-rows.md: in how many cells `dp-synthetic` is ahead.
 AIM and MST take minutes each; `python -m benchmarks.peers dpmm` measures them once and keeps their measures (COTERIE_PEERS).
-Ours and the floors are kept beside them, by version of the rule.
+Ours and the floors are kept beside them, ours by version of the code.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from benchmarks.peers import against_dpmm
 from benchmarks.peers.environment import cache_folder
 from benchmarks.rows_measures import MEASURES, Columns, Measured
 from benchmarks.rows_tables import NAMES, BenchmarkTable, missing, schema_of, table
+from coterie.chain import synthesis
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.engines.whole_table import synthesised
 from coterie.methods import get_method
@@ -36,12 +39,16 @@ SEEDS = {"pure": (1, 2), "delta": (1, 2), "histograms": (1, 2)}  # one for the o
 METHOD = "dp-synthetic"
 OURS = ("pure", "delta", "delta, target")
 FLOORS = ("histograms", "independent", "bootstrap")
+OTHERS = {
+    "aim": ("delta", "AIM, ours with δ"),
+    "mst": ("delta", "MST, ours with δ"),
+    "histograms": ("pure", "histograms, ours pure ε"),
+}  # with which of ours each is compared
 
 
 def run() -> Iterator[str]:
     peers = against_dpmm.kept()
-    won: dict[tuple[float, str, bool], list[bool]] = {}
-    gap: dict[tuple[float, str], list[float]] = {}
+    compared: dict[tuple[float, str], list[Compared]] = {}
     for name in NAMES:
         for epsilon in EPSILONS:
             rows = {kind: _mean(name, epsilon, kind) for kind in (*OURS, *FLOORS)}
@@ -50,31 +57,82 @@ def run() -> Iterator[str]:
                 if found is not None:
                     rows[kind] = found
             _show(name, epsilon, rows)
-            for ours, other in (("delta", "aim"), ("delta", "mst"), ("pure", "histograms")):
+            for other, (ours, _) in OTHERS.items():
                 if other in rows:
-                    key = (epsilon, other, table(name).tuned)
-                    won.setdefault(key, []).extend(_ahead(rows[ours], rows[other], m) for m in MEASURES)
-                    gap.setdefault((epsilon, other), []).append(rows[ours]["AUC"] - rows[other]["AUC"])
+                    tuned = table(name).tuned
+                    compared.setdefault((epsilon, other), []).append(
+                        Compared(name, rows[ours], rows[other], tuned)
+                    )
+    yield from _counts(compared)
+    yield ""
+    yield from _by_measure(compared)
+    yield ""
+    yield from _lost(compared)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One table at one ε: ours beside one other method's."""
+
+    table: str
+    ours: dict[str, float]
+    theirs: dict[str, float]
+    tuned: bool
+
+    def ahead(self, measure: str) -> bool:
+        ours, theirs = self.ours[measure], self.theirs[measure]
+        return ours > theirs if measure == "AUC" else ours < theirs
+
+    @property
+    def won(self) -> int:
+        return sum(self.ahead(measure) for measure in MEASURES)
+
+
+Comparisons = dict[tuple[float, str], list[Compared]]
+
+
+def _counts(compared: Comparisons) -> Iterator[str]:
+    """Cells ahead; tables apart that were not looked at while the rule was chosen."""
     yield "| ε | compared with | tables used for tuning | other tables | mean AUC, ours less theirs |"
     yield "|---|---|---|---|---|"
-    for epsilon in EPSILONS:
-        for other, mode in (
-            ("aim", "AIM, ours with δ"),
-            ("mst", "MST, ours with δ"),
-            ("histograms", "histograms, ours pure ε"),
-        ):
-            cells = [won.get((epsilon, other, tuned), []) for tuned in (True, False)]
-            shown = [f"{sum(part)} of {len(part)}" if part else "not measured" for part in cells]
-            difference = gap.get((epsilon, other))
-            yield (
-                f"| {epsilon:g} | {mode} | {' | '.join(shown)} | {np.mean(difference):+.3f} |"
-                if difference
-                else ""
-            )
+    for (epsilon, other), cells in sorted(compared.items(), key=_in_order):
+        shown = []
+        for tuned in (True, False):
+            part = [cell.won for cell in cells if cell.tuned is tuned]
+            shown.append(f"{sum(part)} of {len(MEASURES) * len(part)}" if part else "not measured")
+        gap = np.mean([cell.ours["AUC"] - cell.theirs["AUC"] for cell in cells])
+        yield f"| {epsilon:g} | {OTHERS[other][1]} | {' | '.join(shown)} | {gap:+.3f} |"
 
 
-def _ahead(ours: dict[str, float], theirs: dict[str, float], measure: str) -> bool:
-    return ours[measure] > theirs[measure] if measure == "AUC" else ours[measure] < theirs[measure]
+def _by_measure(compared: Comparisons) -> Iterator[str]:
+    """In how many tables each measure is ahead."""
+    yield f"| ε | compared with | tables | {' | '.join(MEASURES)} |"
+    yield "|---|---|---|" + "---|" * len(MEASURES)
+    for (epsilon, other), cells in sorted(compared.items(), key=_in_order):
+        shown = " | ".join(str(sum(cell.ahead(measure) for cell in cells)) for measure in MEASURES)
+        yield f"| {epsilon:g} | {OTHERS[other][1]} | {len(cells)} | {shown} |"
+
+
+def _lost(compared: Comparisons) -> Iterator[str]:
+    """Every cell in which we are behind: ours / theirs."""
+    yield "| ε | compared with | behind in (ours / theirs) |"
+    yield "|---|---|---|"
+    for (epsilon, other), cells in sorted(compared.items(), key=_in_order):
+        shown = []
+        for cell in cells:
+            behind = [
+                f"{measure} {cell.ours[measure]:.3f} / {cell.theirs[measure]:.3f}"
+                for measure in MEASURES
+                if not cell.ahead(measure)
+            ]
+            if behind:
+                shown.append(f"**{cell.table}**: {', '.join(behind)}")
+        yield f"| {epsilon:g} | {OTHERS[other][1]} | {'; '.join(shown) or 'nothing'} |"
+
+
+def _in_order(entry: tuple[tuple[float, str], object]) -> tuple[float, int]:
+    (epsilon, other), _ = entry
+    return epsilon, list(OTHERS).index(other)
 
 
 def _best(peers: dict, name: str, epsilon: float, kind: str) -> dict[str, float] | None:
@@ -97,8 +155,11 @@ def _kept_file() -> Path:
     return cache_folder() / "coterie_measures.jsonl"
 
 
+@cache
 def _version() -> str:
-    return repr(get_method(METHOD).whole_table)
+    """Of everything that rows are made by."""
+    files = sorted(Path(synthesis.__file__).parent.glob("*.py"))
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
 
 
 @cache

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coterie.chain.synthesis.marginal import Steps, onto_counts, rounded
 from coterie.chain.synthesis.scores import nearest_correlation
-from coterie.chain.synthesis.tables import fitted
+from coterie.chain.synthesis.tables import fitted, whole_counts
 
 noisy = st.lists(st.floats(-100, 100), min_size=1, max_size=12).map(np.array)
 
@@ -45,6 +45,26 @@ def test_a_table_gets_its_margins_even_with_an_empty_line() -> None:
     found = fitted(table, np.array([2.0, 8.0]), np.array([5.0, 5.0]))
     assert found.sum(axis=1) == pytest.approx([2, 8])
     assert found.sum(axis=0) == pytest.approx([5, 5], rel=1e-3)
+
+
+@given(noisy, st.integers(1, 1000))
+def test_whole_counts_add_up_and_every_run_of_neighbours_is_within_one(
+    values: np.ndarray, total: int
+) -> None:
+    counts = whole_counts(values, total)
+    assert counts.min() >= 0
+    assert counts.sum() == total
+    shares = np.maximum(values, 0) if values.max() > 0 else np.ones(len(values))
+    ends = np.cumsum(shares) / shares.sum() * total
+    assert np.abs(np.cumsum(counts) - ends).max() <= 0.5 + 1e-6
+
+
+def test_many_small_shares_are_not_lost_beside_slightly_larger_ones() -> None:
+    """A thousand cells for 225 records: the larger half must not take them all."""
+    counts = whole_counts(np.repeat([0.2, 0.25], 500), 225)
+    assert counts[:500].sum() == pytest.approx(100, abs=1)
+    table = whole_counts(np.full((10, 10), 0.3), 30)
+    assert np.abs(table.sum(axis=1) - 3).max() <= 1
 
 
 @given(st.integers(2, 7), st.integers(0, 10_000))

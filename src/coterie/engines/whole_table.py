@@ -114,7 +114,7 @@ def drawn_from(
     budget.check_records(count)
     names, described = list(columns), list(columns.values())
     accountant = accountant_of(budget, sampler)
-    parts = whole.parts(count, list(budget.shares.values()), accountant)
+    parts = whole.parts(count, list(budget.shares.values()), accountant, target=target is not None)
     coded = whole.columns(described, records.decimals, count, parts, accountant)
     wanted = count if rows is None else rows
     drawn = whole.draw(

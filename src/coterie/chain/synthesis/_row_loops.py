@@ -1,4 +1,4 @@
-"""The compiled loops of row repair: count all pairs of bins, and move rows from over-full cells to under-full ones."""
+"""The compiled loops over rows: count all pairs of bins, move rows from over-full cells to under-full ones, swap values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.partition._compiled import compiled
-from coterie.schema.arrays import Whole
+from coterie.schema.arrays import Floats, Whole
 
 
 @compiled
@@ -142,3 +142,56 @@ def repair(
                     rows[b, mover] = pools[b, start + _below(state, end - start)]
                     bins[b, mover] = bin_of[b, rows[b, mover]]
     return found
+
+
+@compiled
+def balance(
+    rows: NDArray[np.int32],
+    bins: NDArray[np.uint16],
+    starts: Whole,
+    own: Whole,
+    other: Whole,
+    off: Floats,
+    weights: Floats,
+    tries: int,
+    state: NDArray[np.uint64],
+) -> int:
+    """Swap the values of one attribute between two rows, wherever that brings the tables of all pairs nearer.
+
+    `rows` and `bins` hold one line per row. The cell of attributes a and b lies at starts[a, b] + own[a, b]·(bin of a) +
+    other[a, b]·(bin of b); `off` is how many rows too many it holds. Distributions stay as they are. Returns how many
+    swaps were made.
+    """
+    n, m = bins.shape
+    swaps = 0
+    for _ in range(tries):
+        a = _below(state, m)
+        i, j = _below(state, n), _below(state, n)
+        ai, aj = int(bins[i, a]), int(bins[j, a])
+        if ai == aj:
+            continue
+        gain = 0.0
+        for b in range(m):
+            bi, bj = int(bins[i, b]), int(bins[j, b])
+            if b == a or bi == bj:
+                continue
+            start, x, y = starts[a, b], own[a, b], other[a, b]
+            ii, ij = start + x * ai + y * bi, start + x * ai + y * bj
+            ji, jj = start + x * aj + y * bi, start + x * aj + y * bj
+            gain += weights[ii] * (2 * off[ii] - 1) + weights[jj] * (2 * off[jj] - 1)
+            gain -= weights[ij] * (2 * off[ij] + 1) + weights[ji] * (2 * off[ji] + 1)
+        if gain <= 0:
+            continue
+        swaps += 1
+        for b in range(m):
+            bi, bj = int(bins[i, b]), int(bins[j, b])
+            if b == a or bi == bj:
+                continue
+            start, x, y = starts[a, b], own[a, b], other[a, b]
+            off[start + x * ai + y * bi] -= 1
+            off[start + x * aj + y * bj] -= 1
+            off[start + x * ai + y * bj] += 1
+            off[start + x * aj + y * bi] += 1
+        bins[i, a], bins[j, a] = aj, ai
+        rows[i, a], rows[j, a] = rows[j, a], rows[i, a]
+    return swaps

@@ -3,8 +3,9 @@
 Everything here follows from the declared domain alone. What the method reads of a column is how many records lie in each
 cell, so that a chunk of records adds up with any other chunk.
 
-Numbers: single cells for zero and the two bounds (spikes stand there), cells of equal width, and cells that grow by powers
-of four from zero (long tails). Each is cut into four, three times over, down to the step between values.
+Numbers: single cells for zero and, where noise is small, the two bounds (spikes stand there), cells of equal width, and
+cells that grow by powers of four from zero (long tails). Each is cut into four, four times over, down to the step between
+values.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from coterie.schema.arrays import Floats, Whole
 LINEAR = 8  # cells of equal width on the coarsest grid
 SPLIT = 4  # parts of a cell on the next finer grid
 LEVELS = 4  # grids below the coarsest
-POWERS = 6  # powers of four below the larger bound, at most
+POWERS = 6  # powers of four below the larger bound, at most …
+FEWEST = (
+    1  # … and at least: then bounds have no cells of their own either, unless they are zero or nearest to it
+)
 FEW = 24  # possible values that are counted one by one from the start
 
 
@@ -127,7 +131,7 @@ Cells = LabelCells | NumberCells
 
 def powers_for(signal: float) -> int:
     """Small cells around zero collect as much noise as wide ones: few of them where n is small beside the noise."""
-    return POWERS if signal >= 100 else 3 if signal >= 30 else 1
+    return POWERS if signal >= 100 else 3 if signal >= 30 else FEWEST
 
 
 def number_cells(
@@ -181,7 +185,8 @@ def _coarse(
     if whole:
         edges = {float(np.rint(edge)) for edge in edges}
     ordered = sorted(edge for edge in edges if lower <= edge <= upper)
-    single = {lower, upper} | ({centre} if lower < centre < upper else set())
+    # A bound far from everything else, with noise on it, would do more harm than a spike there that is missed.
+    single = {lower, upper, centre} if powers > FEWEST else {centre}
     cells: list[tuple[float, float]] = []
     ordered = sorted(set(ordered) | single)
     for place, edge in enumerate(ordered):
@@ -192,7 +197,7 @@ def _coarse(
             break
         if whole:
             low = edge + 1 if edge in single else edge
-            high = following - 1
+            high = following if following == upper and upper not in single else following - 1
             if low <= high:
                 cells.append((low, high))
         else:

@@ -24,7 +24,7 @@ _CUT_PACKED = 0.35
 _NOISY = 100.0  # n over the noise on a count
 _HOPELESS = {
     Currency.EPSILON: 0.45,
-    Currency.RHO: 0.9,
+    Currency.RHO: 2.0,
 }  # of all records; under ρ, reading twice costs nothing
 _CUT_SHARE = 0.02  # … and the share of all records
 _MERGE_BELOW = 1.5  # standard deviations of the last histogram: smaller neighbours are counted together
@@ -94,6 +94,14 @@ def read(
         leaf = _merged(leaf, guess, cells, accountant.deviation(last))
     parts.append(_histogram(fine, leaf, last, accountant, f"{name}: last histogram"))
     return Distribution(_fitted([_expected(parts[-1], cells, n), *parts], cells, n), tuple(parts))
+
+
+def refined(released: Distribution, cells: Cells, n: float, more: Sequence[Part]) -> Distribution:
+    """The same distribution once more is known: the margins of the tables that were read."""
+    if not more:
+        return released
+    parts = [_expected(released.parts[-1], cells, n), *more, *released.parts]
+    return Distribution(_fitted(parts, cells, n), released.parts)
 
 
 def _expected(part: Part, cells: Cells, n: float) -> Part:

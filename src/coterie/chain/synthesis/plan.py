@@ -1,4 +1,4 @@
-"""The public rule: how the budget is shared, how many tables are read and how large, from n, m, the budget and c alone."""
+"""The public rule: how the budget is shared, how many tables are read and how large, from n, budget, c and cells alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie.chain.synthesis.accountant import Accountant, Currency
 from coterie.chain.synthesis.cells import Cells
+from coterie.chain.synthesis.scores import correlation_noise
 
 _HOPELESS = 0.01  # n over the noise on one count: below, nothing is read but distributions
 
@@ -45,11 +46,17 @@ class Rule:
         (300, 0.65),
         (1000, 0.5),
     )
-    matrix: float = 0.2  # of what the distributions leave
+    matrix: float = 0.2  # of what the distributions leave, at least …
+    most_matrix: float = 0.6  # … and at most, so that
+    sharp: float = 0.15  # noise on a correlation is no larger
     choosing: float = 0.15  # of what tables get
     density: float = 0.30  # noise of all cells of a table together, in records per record
     least_bins: int = 3
     most_bins: int = 20
+    readable: float = 10.0  # n over the noise on one cell of a table, at least: else fewer tables, or none
+    pure_readable: float = 20.0
+    clear: float = 0.6  # noise on a correlation, at most: no matrix where it is more
+    pure_clear: float = 0.3
     least_tables: float = 0.8  # per attribute but one
     most_tables: float = 2.5
     levels: tuple[tuple[float, tuple[float, ...]], ...] = (
@@ -77,7 +84,7 @@ def plan_for(
     if left == 0:
         return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
     scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
-    matrix = left * _part(rule.matrix) if scored > 1 else Fraction(0)
+    matrix = left * _matrix_share(n, scored, left, accountant, rule)
     rest = left - matrix
     tables = _tables(n, attributes, rest, accountant, rule, target)
     chosen = tables - (attributes - 1 if target else 0)
@@ -97,8 +104,10 @@ def plan_for(
     )
 
 
-def distribution_share(n: int, attributes: int, accountant: Accountant, rule: Rule) -> Fraction:
-    """The part of the whole that distributions get: nearly all of it where noise leaves room for nothing else.
+def distribution_share(
+    n: int, attributes: int, accountant: Accountant, *, target: bool = False, rule: Rule
+) -> Fraction:
+    """The part of the whole that distributions get: all of it where no table could be read for the rest.
 
     Between the points of the rule, along the logarithm of n over the noise that an even split would put on one count.
     """
@@ -107,7 +116,27 @@ def distribution_share(n: int, attributes: int, accountant: Accountant, rule: Ru
         return Fraction(1)
     points = rule.marginals if accountant.currency is Currency.RHO else rule.pure_marginals
     places = [math.log(place) for place, _ in points]
-    return _part(float(np.interp(math.log(signal), places, [share for _, share in points])))
+    share = _part(float(np.interp(math.log(signal), places, [share for _, share in points])))
+    return share if target or _readable(n, 1 - share, accountant, rule) else Fraction(1)
+
+
+def _matrix_share(n: int, scored: int, left: Fraction, accountant: Accountant, rule: Rule) -> Fraction:
+    """Of what distributions leave: as much as correlations need to be seen, within limits; nothing where they cannot be."""
+    if scored < 2:
+        return Fraction(0)
+    ratio = correlation_noise(n, scored, left, accountant) / rule.sharp
+    concentrated = accountant.currency is Currency.RHO
+    share = _part(min(max(ratio**2 if concentrated else ratio, rule.matrix), rule.most_matrix))
+    noise = correlation_noise(n, scored, left * share, accountant)
+    return share if noise <= (rule.clear if concentrated else rule.pure_clear) else Fraction(0)
+
+
+def _readable(n: int, rest: Fraction, accountant: Accountant, rule: Rule) -> int:
+    """How many tables `rest` can pay for, so that noise leaves something of each."""
+    signal = n / accountant.deviation(rest * (1 - _part(rule.choosing)))
+    if accountant.currency is Currency.RHO:
+        return int((signal / rule.readable) ** 2)
+    return int(signal / rule.pure_readable)
 
 
 def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, target: bool) -> int:
@@ -120,7 +149,7 @@ def _tables(n: int, m: int, rest: Fraction, accountant: Accountant, rule: Rule, 
     per = rule.least_tables + (rule.most_tables - rule.least_tables) * min(
         1.0, max(0.0, math.log10(max(signal, 1.0) / 10) / 2)
     )
-    return max(1, min(pairs, round(per * (m - 1))))
+    return max(1, min(pairs, round(per * (m - 1)), _readable(n, rest, accountant, rule)))
 
 
 def _rounds(tables: int, m: int, target: bool, rounds: int) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ class Scores:
     @property
     def limit(self) -> int:
         """R² on the grid."""
-        return int(_LONGER * len(self.tables) * _UNIFORM * 4**SCALE)
+        return _limit(len(self.tables))
 
     def gram(self, codes: NDArray[np.integer]) -> Whole:
         """Σ u·uᵀ over some records: chunks add up. `codes` has one row per record and one column per attribute."""
@@ -91,6 +91,21 @@ def scores_of(cells: Sequence[Cells], distributions: Sequence[Distribution]) -> 
     return Scores(tuple(tables), tuple(columns), np.array(attenuation))
 
 
+def _limit(scored: int) -> int:
+    return int(_LONGER * scored * _UNIFORM * 4**SCALE)
+
+
+def _widest(scored: int) -> int:
+    """How far one record moves the upper triangle in L1, at most."""
+    return math.isqrt(scored * (scored - 1) // 2 * _limit(scored) ** 2) + 1
+
+
+def correlation_noise(n: int, scored: int, part: Fraction, accountant: Accountant) -> float:
+    """What the noise on one correlation would be: plans ask, nothing is read."""
+    deviation = accountant.deviation(part, _widest(scored), _limit(scored) ** 2)
+    return deviation / (n * _UNIFORM * 2.0 ** (2 * SCALE))
+
+
 def noisy_correlation(
     gram: Whole, scores: Scores, n: float, part: Fraction, accountant: Accountant
 ) -> Floats:
@@ -99,8 +114,7 @@ def noisy_correlation(
     if q < 2:
         return np.eye(q)
     upper = np.triu_indices(q, 1)
-    limit = scores.limit
-    widest = math.isqrt(q * (q - 1) // 2 * limit**2) + 1
+    limit, widest = scores.limit, _widest(q)
     if accountant.deviation(part, widest, limit**2) > LARGEST_DEVIATION / 2:
         return np.eye(q)  # not read at all: the sampler has no such noise, and nothing would be left
     reading = accountant.noisy_vector(gram[upper], widest, limit**2, part, "coterie: scores of all pairs")

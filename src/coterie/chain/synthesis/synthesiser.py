@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,7 +19,7 @@ from coterie.chain.noise.sampler import Sampler
 from coterie.chain.synthesis import tables
 from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
-from coterie.chain.synthesis.distributions import Distribution, read
+from coterie.chain.synthesis.distributions import Distribution, Part, read, refined
 from coterie.chain.synthesis.plan import Plan
 from coterie.chain.synthesis.scores import Scores, copula_ranks, noisy_correlation, scores_of
 from coterie.chain.synthesis.tables import Binning, Pair
@@ -26,6 +27,12 @@ from coterie.schema.arrays import Floats, Whole
 
 Codes = NDArray[np.int32]
 _COPIED = 0.5  # of the rows that move, by copying a row that is there already
+_POOL_PER_ROW = 32  # rows that are drawn and repaired, for each one that is chosen from them …
+_POOL = 1 << 15  # … unless there are that many
+_EMPTY = 0.2  # rows that an empty cell is treated as if it had
+_BALANCED = 12  # bins per attribute in which the chosen rows are like all
+_TRIES = 60  # swaps that are tried per value …
+_MOST_LOOKS = 40_000_000  # … and pairs of attributes that are looked at for it, at most
 
 
 class Measures(Protocol):
@@ -123,7 +130,8 @@ def synthesise(
         if plan.matrix > 0
         else np.eye(len(scores.tables))
     )
-    state = _Rows(cells, distributions, bins, n, rows, sampler)
+    pool = max(rows, min(_POOL, _POOL_PER_ROW * rows)) if len(cells) > 1 else rows
+    state = _Rows(cells, distributions, bins, n, pool, sampler)
     state.draw(scores, correlation)
     if progress:
         progress("correlations")
@@ -140,11 +148,46 @@ def synthesise(
             readings[pair] = reading
             noisy = reading.values.reshape(exact_tables[pair].shape)
             measured[pair] = tables.shrunk(noisy, model[pair], reading.deviation)
-        state.repair(measured, plan.sweeps if number + 1 < len(plan.rounds) else 2 * plan.sweeps)
+        last = number + 1 == len(plan.rounds)
+        if last:
+            state.release(_with_margins(cells, distributions, bins, readings, float(n)))
+        state.repair(measured, 2 * plan.sweeps if last else plan.sweeps)
         if progress:
             progress("tables")
     state.quotas()
-    return Model(state.rows, distributions, bins, readings)
+    return Model(_thinned(state, rows), state.distributions, bins, readings)
+
+
+def _with_margins(
+    cells: Sequence[Cells],
+    distributions: Sequence[Distribution],
+    bins: Binning,
+    readings: dict[Pair, Reading],
+    n: float,
+) -> list[Distribution]:
+    """Every table that was read says something about the distributions of both its attributes."""
+    more: list[list[Part]] = [[] for _ in cells]
+    for pair, reading in readings.items():
+        table = reading.values.reshape(bins.sizes[list(pair)])
+        for side, attribute in enumerate(pair):
+            noise = reading.deviation * math.sqrt(table.shape[1 - side])
+            more[attribute].append(Part(bins.bin_of[attribute], Reading(table.sum(axis=1 - side), noise)))
+    return [
+        refined(released, cell, n, parts)
+        for released, cell, parts in zip(distributions, cells, more, strict=True)
+    ]
+
+
+def _thinned(pool: _Rows, count: int) -> Codes:
+    """`count` of many rows, chosen so that all pairs of attributes are as they are among the many: chance adds little."""
+    if count >= pool.count:
+        return pool.rows
+    bins = tables.binning(pool.cells, pool.distributions, _BALANCED)
+    few = _Rows(pool.cells, pool.distributions, bins, count, count, pool.sampler)
+    few.rows = pool.rows[:, :count].copy()
+    few.quotas()
+    few.balance(bins.counted(bins.binned(pool.rows)), pool.count)
+    return few.rows
 
 
 def _chosen(
@@ -191,13 +234,18 @@ class _Rows:
         count: int,
         sampler: Sampler,
     ) -> None:
-        self.cells, self.distributions, self.binning = cells, distributions, bins
+        self.cells, self.binning = cells, bins
         self.n, self.count, self.sampler = n, count, sampler
-        self.quota = [tables.whole_counts(released.counts, count) for released in distributions]
         self.rows = np.empty((len(cells), count), dtype=np.int32)
         self.bins = np.empty((len(cells), count), dtype=np.uint16)
         words = sampler.uniform_words(1, "coterie: row repair")
         self.state = np.array([int(words[0]) | 1], dtype=np.uint64)
+        self.release(distributions)
+
+    def release(self, distributions: Sequence[Distribution]) -> None:
+        """What every attribute's values are to be like."""
+        self.distributions = list(distributions)
+        self.quota = [tables.whole_counts(released.counts, self.count) for released in distributions]
         self._pools()
 
     def draw(self, scores: Scores, correlation: Floats) -> None:
@@ -258,6 +306,30 @@ class _Rows:
                     _COPIED,
                     self.state,
                 )
+
+    def balance(self, wanted: list[Whole], count: int) -> None:
+        """Swaps within attributes, until the tables of all pairs are as `wanted`, which hold `count` rows."""
+        from coterie.chain.synthesis._row_loops import balance
+
+        m, sizes = len(self.cells), self.binning.sizes
+        if m < 2:
+            return
+        starts, own, other = (np.zeros((m, m), dtype=np.int64) for _ in range(3))
+        at = 0
+        for a, b in self.binning.pairs:
+            starts[a, b] = starts[b, a] = at
+            own[a, b] = other[b, a] = sizes[b]
+            other[a, b] = own[b, a] = 1
+            at += int(sizes[a] * sizes[b])
+        bins = self.binning.binned(self.rows)
+        aim = np.concatenate([table.ravel() for table in wanted]) * (self.count / count)
+        off = np.concatenate([table.ravel() for table in self.binning.counted(bins)]) - aim
+        rows = np.ascontiguousarray(self.rows.T)
+        tries = min(_TRIES * self.count * m, _MOST_LOOKS // m)
+        balance(
+            rows, np.ascontiguousarray(bins.T), starts, own, other, off, 1 / (_EMPTY + aim), tries, self.state
+        )
+        self.rows = np.ascontiguousarray(rows.T)
 
     def quotas(self) -> None:
         """Exactly the released distribution again: ordered attributes move as little as possible, labels at random."""

@@ -115,13 +115,18 @@ def _ratio(wanted: Floats, found: Floats) -> Floats:
 
 
 def whole_counts(values: Floats, total: int) -> Whole:
-    """Whole numbers that add up to `total`, each within 1 of its share."""
-    scaled = np.maximum(values, 0.0).ravel()
-    scaled = (
-        scaled * (total / scaled.sum()) if scaled.sum() > 0 else np.full(scaled.size, total / scaled.size)
-    )
-    down = np.floor(scaled)
-    left = total - int(down.sum())
-    order = np.argsort(down - scaled, kind="stable")
-    down[order[:left]] += 1
-    return down.astype(np.int64).reshape(values.shape)
+    """Whole numbers that add up to `total`, each within 1 of its share, and so is every run of neighbours.
+
+    Many small shares in a row get the sum of them, evenly spread: the largest remainders would take everything instead.
+    """
+    scaled = np.maximum(values, 0.0)
+    if scaled.ndim == 2:  # there and back again, so that the end of one line is a neighbour of the next
+        scaled = scaled.copy()
+        scaled[1::2] = scaled[1::2, ::-1]
+    shares = scaled.ravel() if scaled.sum() > 0 else np.ones(scaled.size)
+    ends = np.floor(np.cumsum(shares) / shares.sum() * total + 0.5)
+    ends[-1] = total
+    found: Whole = np.diff(np.minimum(ends, total), prepend=0.0).astype(np.int64).reshape(values.shape)
+    if found.ndim == 2:
+        found[1::2] = found[1::2, ::-1]
+    return found

@@ -99,9 +99,11 @@ class WholeTable:
         """Of the budget, for dependence: known once n is (`parts`)."""
         return Fraction(0)
 
-    def parts(self, records: int, weights: Sequence[Fraction], accountant: Accountant) -> list[Fraction]:
+    def parts(
+        self, records: int, weights: Sequence[Fraction], accountant: Accountant, *, target: bool = False
+    ) -> list[Fraction]:
         """The part of the whole that the distribution of each attribute gets, by its weight."""
-        share = distribution_share(records, len(weights), accountant, self.rule)
+        share = distribution_share(records, len(weights), accountant, target=target, rule=self.rule)
         total = sum(weights, Fraction(0))
         return [share * weight / total for weight in weights]
 
