@@ -32,8 +32,8 @@ def run() -> Iterator[str]:
 
 
 def _rate() -> float:
+    from coterie.chain.noise.discrete_gaussian import whole_gaussian
     from coterie.chain.noise.secure import SecureSampler
-    from coterie.chain.noise.whole_gaussian import whole_gaussian
 
     draw = np.random.Generator(np.random.PCG64(1))
     ratios = []
