@@ -127,9 +127,10 @@ def test_a_promise_beside_delta_is_kept(method: Method, name: str) -> None:
 
 # Where too little noise shows best, and how much of it is missing. The exponential mechanism pays twice for labels that are
 # all equally far apart (its normalisation does not change), so half the noise keeps the promise there: a quarter does not.
-# dp-synthetic spends ε on several readings, and its rows show all of them together: it takes a third of the noise.
+# dp-synthetic spends ε on several readings, and its rows show all of them together. A third of its noise is noticed in 1,080
+# runs (1.80 on both tables), a quarter in 360 (1.96 and 1.91): the latter takes a third of the time.
 TIMES = {"one end to the other": 2, "labels in balance": 4}
-TIMES_OF = {"dp-synthetic": 3}
+TIMES_OF = {"dp-synthetic": 4}
 
 
 @pytest.mark.statistical
@@ -141,7 +142,8 @@ def test_too_little_noise_would_be_noticed(method: Method, shuffle: bool, neighb
     """Twice the ε is half the noise: the battery must then refute what is promised for ε."""
     epsilon = str(1.5 * TIMES_OF.get(method.name, TIMES[neighbours.name]))
     stated = float(Fraction(promise(method, "1.5", neighbours, shuffle=shuffle).value))
-    found = lower_bound(releases(method, neighbours, epsilon, shuffle=shuffle), neighbours, 3 * RUNS)
+    runs = RUNS if method.name in TIMES_OF else 3 * RUNS
+    found = lower_bound(releases(method, neighbours, epsilon, shuffle=shuffle), neighbours, runs)
     assert found > stated == 1.5
 
 

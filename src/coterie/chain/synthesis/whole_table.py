@@ -26,6 +26,7 @@ from coterie.schema.attributes import Missing
 from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import CategoryColumn, Column
 
+_PIECE = 1 << 16  # records that are encoded or drawn at a time
 MOST_MODEL_ROWS = 1 << 18  # beyond, model rows are drawn several times, each time with values of their own
 
 
@@ -48,11 +49,17 @@ class CodedColumn:
         return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps, powers))
 
     def encode(self, column: Column) -> Whole:
-        if not isinstance(column, CategoryColumn):
-            assert not isinstance(self.cells, LabelCells)
-            return self.cells.encode(column.values)
-        assert isinstance(self.cells, LabelCells)
-        codes = column.codes.astype(np.int64)
+        """Piece by piece: what is computed on the way stays small."""
+        values: NDArray[Any] = column.codes if isinstance(column, CategoryColumn) else column.values
+        found = np.empty(len(values), dtype=np.int64)
+        for start in range(0, len(values), _PIECE):
+            found[start : start + _PIECE] = self._encoded(values[start : start + _PIECE])
+        return found
+
+    def _encoded(self, values: NDArray[Any]) -> Whole:
+        if not isinstance(self.cells, LabelCells):
+            return self.cells.encode(values)
+        codes = values.astype(np.int64)
         if self.gap is not None:  # the labels behind it move up by one
             codes = np.where(codes == self.gap, -1, codes - (codes > self.gap))
         return self.cells.encode(codes)
@@ -83,8 +90,14 @@ class Drawn:
     def values(self, attribute: int, first: int, count: int, sampler: Sampler) -> NDArray[Any]:
         """Rows first … first+count-1 of one attribute; `sampler` starts at row `first`."""
         words = sampler.uniform_words(count, f"coterie: values of attribute {attribute}")
-        uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        return self.columns[attribute].decode(self.codes(attribute, first, count), uniform)
+        column = self.columns[attribute]
+        found = np.empty(count, dtype=np.int32 if isinstance(column.cells, LabelCells) else np.float64)
+        for start in range(0, count, _PIECE):
+            piece = words[start : start + _PIECE]
+            uniform = (piece >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            codes = self.codes(attribute, first + start, len(piece))
+            found[start : start + _PIECE] = column.decode(codes, uniform)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
