@@ -11,6 +11,7 @@ from scipy.stats import chi2
 
 from coterie.chain.noise import discrete_gaussian as module
 from coterie.chain.noise.discrete_gaussian import whole_gaussian
+from coterie.chain.noise.exponential import scaled_exp
 from coterie.chain.noise.secure import KeyedSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import ParameterError
@@ -62,8 +63,35 @@ def test_an_exact_coin_agrees_with_its_probability() -> None:
     words = module._Words(SeededSampler(0), "coin")
     edge = math.exp(-0.5)
     below, above = int((edge - 1e-12) * 2**64), int((edge + 1e-12) * 2**64)
-    assert words._exact_coin(below, Fraction(1, 2)) is True
-    assert words._exact_coin(above, Fraction(1, 2)) is False
+    assert module._Lazy(words, below, 64).below(Fraction(1, 2)) is True
+    assert module._Lazy(words, above, 64).below(Fraction(1, 2)) is False
+
+
+@pytest.mark.parametrize("scale", [1, 7, 1000, 2**40])
+def test_sizes_are_those_of_exact_arithmetic(scale: int) -> None:
+    """Also one unit beside every boundary, where doubles cannot decide, and where the word is all zeros."""
+    words = module._Words(SeededSampler(0), "sizes")
+    for k in (1, 2, scale // 3 + 1, 5 * scale, 40 * scale):
+        edge = scaled_exp(Fraction(k, scale), 64)
+        for word in (edge - 3, edge + 3):
+            size = words._exact_size(word, scale, 0, 60 * scale)
+            assert Fraction(word) / 2**64 < Fraction(scaled_exp(Fraction(size, scale), 200) + 2, 2**200)
+            assert Fraction(word + 1) / 2**64 > Fraction(
+                scaled_exp(Fraction(size + 1, scale), 200) - 2, 2**200
+            )
+    assert words._exact_size(0, scale, 0, 10 * scale) >= 44 * scale  # exp(-44.4) is 2^-64
+
+
+def test_doubles_and_whole_numbers_give_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where doubles decide, whole-number arithmetic says the same; and it is asked where they do not."""
+    asked = []
+    exact = module._Lazy.below
+    monkeypatch.setattr(module._Lazy, "below", lambda self, e: asked.append(e) or exact(self, e))
+    quick = whole_gaussian(2000, Fraction(4**20), SeededSampler(3), "test")
+    few = len(asked)
+    monkeypatch.setattr(module, "_MARGIN", 2.0)
+    assert np.array_equal(quick, whole_gaussian(2000, Fraction(4**20), SeededSampler(3), "test"))
+    assert few < 10 < 2000 < len(asked)
 
 
 @pytest.mark.parametrize("variance", [Fraction(0), Fraction(2**100)])

@@ -98,7 +98,7 @@ def test_out_of_core_gives_the_same_values(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "people.parquet")
     asked = {"method": "dp-median", "epsilon": EPSILON, "k": K, "seed": SEED}
     large = protect_file(
-        tmp_path / "people.parquet", schema, memory="1GB", scratch=tmp_path / "scratch", **asked
+        tmp_path / "people.parquet", schema, memory="6GB", scratch=tmp_path / "scratch", **asked
     )
     assert large.table.read_all().equals(protect(table, schema, **asked).table)
 

@@ -44,7 +44,7 @@ def test_what_a_proof_leans_on_exists(proof: Path) -> None:
 
 
 def test_a_name_that_is_gone_would_be_noticed() -> None:
-    assert missing("`chain/sensitivity.py::_sorted_list_compute` and `schema/domain.py::Domain.price`") == []
+    assert missing("`chain/sensitivity.py::_sorted_list` and `schema/domain.py::Domain.price`") == []
     assert missing("`chain/sensitivity.py::nothing`") == ["chain/sensitivity.py::nothing"]
     assert missing("`chain/sensitivity/nothing.py`") == ["chain/sensitivity/nothing.py::"]
 

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
 
@@ -195,7 +196,7 @@ def test_an_account_adds_as_fractions_do(lifetime: Fraction, steps: list[tuple[s
             with pytest.raises(BudgetExceeded):
                 account.afford(loss)
             with pytest.raises(ValueError):
-                account.copy().hold((loss, loss))
+                deepcopy(account).hold((loss, loss))
         elif kind == "h":
             account.afford(loss)
             account.hold((loss, loss))

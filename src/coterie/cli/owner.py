@@ -21,11 +21,10 @@ from coterie.federation.errors import FederationError, Untrusted
 from coterie.federation.owner.agent import Agent
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.deciding import approval_page, note_approval, note_refusal, shown_study
-from coterie.federation.owner.home import Journal, OwnerHome, keep_tls_client, prepare, settle
+from coterie.federation.owner.home import JOURNAL, Journal, OwnerHome, keep_tls_client, prepare, settle
 from coterie.federation.owner.policy import OwnerSource
 from coterie.federation.secrets.keys import fingerprint
 from coterie.publication.ledger import Book, Ledger
-from coterie.studio.planning import JOURNAL
 
 app = typer.Typer(help=OWNER, no_args_is_help=True, rich_markup_mode="markdown")
 

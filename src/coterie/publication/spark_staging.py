@@ -133,7 +133,7 @@ class RemoteFolder:
                 if storage.one_step:
                     storage.rename(storage.temporary, storage.target)
                 else:
-                    storage.system.create(storage.mark, True).close()
+                    storage.touch(storage.mark)
                     storage.move(storage.temporary, storage.target, storage.others(storage.temporary))
                     if interrupted:
                         self._require_whole(storage, "is not whole")
@@ -192,6 +192,9 @@ class _Storage:
 
     def has(self, path: Any) -> bool:
         return bool(self.system.exists(path))
+
+    def touch(self, path: Any) -> None:
+        self.system.create(path, True).close()
 
     def remove(self, path: Any) -> None:
         self.system.delete(path, True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,17 @@ def _words(source: Keystream) -> Iterator[int]:
 
 # Many discrete Gaussians of one variance, drawn exactly: Canonne, Kamath and Steinke (2020), Algorithm 3, for whole arrays.
 #
-# A proposal is a discrete Laplace of scale t = ⌊σ⌋ + 1 (Algorithm 2), kept with probability exp(-(|y| - σ²/t)²/2σ²). Each
-# coin of probability exp(-γ) compares a uniform 64-bit word with exp(-γ) in double precision. Where the word is so near that
-# rounding might decide, further bits are drawn and compared in whole-number arithmetic. So every coin falls as it would in
-# exact arithmetic, and Pr(y) ∝ exp(-y²/2σ²) holds to the last bit (docs/guarantees/discrete-gaussian.md).
+# A proposal is a discrete Laplace of scale t = ⌊σ⌋ + 1: its size is ⌊-t·ln U⌋, k or more with probability exp(-k/t), and its
+# sign is fair. It is kept with probability exp(-(|y| - σ²/t)²/2σ²). Both compare a uniform U with exp(-γ) in double
+# precision. Where the first bits of U are so near that rounding might decide, further bits are drawn and compared in
+# whole-number arithmetic. So all falls as it would in exact arithmetic, and Pr(y) ∝ exp(-y²/2σ²) holds to the last bit
+# (docs/guarantees/discrete-gaussian.md).
 
 LARGEST_DEVIATION = 1 << 40  # σ above which nothing is left of any count
 _MARGIN = 2.0**-44  # exp in doubles is off by far less, for every γ that is not rejected at once
+_AT_ONCE = 1 << 15  # proposals, so that all that is known of them stays in the processor's cache
 _SPARE = 1.4  # proposals per draw that is still wanted: about three in four are kept
+_ROUNDED = 2.0**-5  # of the margin: how far a logarithm in doubles may be off, and the last bit of a word
 
 
 def whole_gaussian(count: int, variance: Fraction, sampler: Sampler, stream: str) -> Whole:
@@ -109,35 +113,24 @@ def whole_gaussian(count: int, variance: Fraction, sampler: Sampler, stream: str
             "The noise would be wider than any count.", "Raise epsilon: nothing of the data would be left."
         )
     scale = math.isqrt(variance.numerator // variance.denominator) + 1
-    drawn = np.empty(0, dtype=np.int64)
-    attempt = 0
-    while len(drawn) < count:
-        wanted = int((count - len(drawn)) * _SPARE) + 16
-        name = f"{stream}, gaussian {attempt}"
-        drawn = np.concatenate([drawn, _kept(wanted, scale, variance, sampler, name)])
-        attempt += 1
-    return drawn[:count]
+    parts, left = [np.empty(0, dtype=np.int64)], count
+    while left > 0:
+        wanted = min(int(left * _SPARE) + 16, _AT_ONCE)
+        parts.append(_kept(wanted, scale, variance, sampler, f"{stream}, gaussian {len(parts)}"))
+        left -= len(parts[-1])
+    return np.concatenate(parts)[:count]
 
 
 def _kept(count: int, scale: int, variance: Fraction, sampler: Sampler, stream: str) -> Whole:
-    """Proposals that both algorithms keep, in the order of their words."""
+    """Proposals that are kept, in the order of their words."""
     words = _Words(sampler, stream)
-    first = words.below(count, scale)
-    centre = variance / scale
-    first = first[words.coins(first / scale, lambda row: Fraction(int(first[row]), scale), len(first))]
-    turns = np.zeros(len(first), dtype=np.int64)
-    open_ = np.arange(len(first))
-    while len(open_):
-        went_on = words.coins(np.ones(len(open_)), lambda _: Fraction(1), len(open_))
-        open_ = open_[went_on]
-        turns[open_] += 1
-    size = first + scale * turns
-    negative = (words.uniform(len(size)) & np.uint64(1)).astype(bool)
-    once = ~(negative & (size == 0))  # zero would otherwise come twice
-    size, negative = size[once], negative[once]
-    exponent = (size - float(centre)) ** 2 / (2 * float(variance))
-    kept = words.coins(exponent, lambda row: (int(size[row]) - centre) ** 2 / (2 * variance), len(size))
-    return np.asarray(np.where(negative, -size, size)[kept])
+    size, centre = words.sizes(count, scale), variance / scale
+    exponent = size - float(centre)
+    exponent *= exponent
+    exponent /= 2 * float(variance)
+    kept, negative = words.coins(exponent, lambda row: (int(size[row]) - centre) ** 2 / (2 * variance))
+    kept &= ~(negative & (size == 0))  # zero would otherwise come twice
+    return np.where(negative, -size, size)[kept]
 
 
 class _Words:
@@ -150,31 +143,77 @@ class _Words:
         self._used += 1
         return self._sampler.uniform_words(count, f"{self._stream}, words {self._used}")
 
-    def below(self, count: int, limit: int) -> Whole:
-        """Uniform over 0 … limit-1: the top bits of a word, those that are too large thrown away."""
-        if limit == 1:
-            return np.zeros(count, dtype=np.int64)
-        shift = np.uint64(64 - (limit - 1).bit_length())
-        values = (self.uniform(count) >> shift).astype(np.int64)
-        return np.asarray(values[values < limit])
-
-    def coins(self, exponents: Floats, exact: Callable[[int], Fraction], count: int) -> Flags:
-        """Each True with probability exp(-exponent); `exact` is asked only where doubles cannot decide."""
+    def sizes(self, count: int, scale: int) -> Whole:
+        """⌊-scale·ln U⌋: k or more with probability exp(-k/scale)."""
         words = self.uniform(count)
-        uniform = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        chance = np.exp(-exponents)
-        heads = uniform < chance
-        for row in np.flatnonzero(np.abs(uniform - chance) <= _MARGIN):
-            heads[row] = self._exact_coin(int(words[row]), exact(int(row)))
-        return np.asarray(heads)
+        uniform = _fractions(words)
+        place = np.log(uniform)
+        place *= -scale
+        size = np.floor(place)
+        np.divide(scale / 4, uniform, out=uniform)
+        uniform += place
+        uniform *= _MARGIN * _ROUNDED  # by how much `place` may be off
+        place -= size
+        found = size.astype(np.int64)
+        for row in np.flatnonzero((place <= uniform) | (place >= 1 - uniform)):
+            reach = int(min(uniform[row], 2.0**62)) + 2
+            low, high = max(int(found[row]) - reach, 0), min(int(found[row]) + reach, 45 * scale)
+            found[row] = self._exact_size(
+                int(words[row]), scale, low, high
+            )  # 64 bits of U are above exp(-45)
+        return found
 
-    def _exact_coin(self, word: int, exponent: Fraction) -> bool:
-        """U < exp(-γ), with as many bits of U as it takes; `word` holds its first 64."""
-        value, bits = word, 64
+    def coins(self, exponents: Floats, exact: Callable[[int], Fraction]) -> tuple[Flags, Flags]:
+        """Each True with probability exp(-exponent), and beside it a fair coin: the last bit, not used by the first.
+
+        `exact` is asked only where doubles cannot decide.
+        """
+        words = self.uniform(len(exponents))
+        chance = np.exp(-exponents)
+        uniform = _fractions(words)
+        uniform -= chance
+        heads = uniform < 0
+        for row in np.flatnonzero(np.abs(uniform) <= _MARGIN):
+            heads[row] = _Lazy(self, int(words[row]) >> 1, 63).below(exact(int(row)))
+        return heads, (words & np.uint64(1)).astype(bool)
+
+    def _exact_size(self, word: int, scale: int, low: int, high: int) -> int:
+        """The largest k with U < exp(-k/scale), expected from `low` to `high`; `word` holds the first 64 bits of U."""
+        uniform = _Lazy(self, word, 64)
+        while uniform.below(Fraction(high + 1, scale)):  # the first 53 bits were all zero
+            low, high = high + 1, 2 * high + 2
+        while low < high:
+            middle = (low + high + 1) // 2
+            if uniform.below(Fraction(middle, scale)):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def _fractions(words: Words) -> Floats:
+    """The first 53 bits of each, and half a bit, so that none is 0."""
+    found = (words >> np.uint64(11)).astype(np.float64)
+    found += 0.5
+    found *= 2.0**-53
+    return found
+
+
+@dataclass
+class _Lazy:
+    """A uniform number of which as many bits are drawn as questions about it need."""
+
+    words: _Words
+    value: int
+    bits: int
+
+    def below(self, exponent: Fraction) -> bool:
+        """U < exp(-exponent)."""
         while True:
-            edge = scaled_exp(exponent, bits)  # off by less than 2
-            if value + 1 <= edge - 2:
+            edge = scaled_exp(exponent, self.bits)  # off by less than 2
+            if self.value + 1 <= edge - 2:
                 return True
-            if value >= edge + 2:
+            if self.value >= edge + 2:
                 return False
-            value, bits = value << 64 | int(self.uniform(1)[0]), bits + 64
+            self.value = self.value << 64 | int(self.words.uniform(1)[0])
+            self.bits += 64
