@@ -46,10 +46,10 @@ def test_killed_after_every_step(way: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "stride"), [("rows", 40), ("statistics", 60), ("owner", 60), ("studio", 120)]
+    ("way", "stride"), [("rows", 90), ("statistics", 180), ("owner", 120), ("studio", 200)]
 )
 def test_killed_at_many_lines(way: str, stride: int) -> None:
-    assert kills("release", way, stride) > 20
+    assert kills("release", way, stride) >= 5
 
 
 def test_a_recovery_is_killed_at_many_lines() -> None:

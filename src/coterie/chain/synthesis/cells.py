@@ -11,6 +11,7 @@ values.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -134,6 +135,7 @@ def powers_for(signal: float) -> int:
     return POWERS if signal >= 100 else 3 if signal >= 30 else FEWEST
 
 
+@lru_cache(maxsize=64)  # for those who release again and again: audits and comparisons
 def number_cells(
     lower: float, upper: float, step: float | None, missing: bool, powers: int = POWERS
 ) -> NumberCells:
