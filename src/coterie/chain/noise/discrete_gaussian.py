@@ -125,7 +125,7 @@ def _kept(count: int, scale: int, variance: Fraction, sampler: Sampler, stream: 
     """Proposals that are kept, in the order of their words."""
     words = _Words(sampler, stream)
     size, centre = words.sizes(count, scale), variance / scale
-    exponent = size - float(centre)
+    exponent = size.astype(np.float64) - float(centre)
     exponent *= exponent
     exponent /= 2 * float(variance)
     kept, negative = words.coins(exponent, lambda row: (int(size[row]) - centre) ** 2 / (2 * variance))
