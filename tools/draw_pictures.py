@@ -310,7 +310,45 @@ def risk_utility() -> None:
     picture.write("risk-utility")
 
 
+def synthetic_rows() -> None:
+    """Income and tax of the invented people, and of synthetic rows at three ε: what noise leaves of a dependence."""
+    names, shown = ("income", "tax"), 300
+    people = demo_population().select([*names, "hours", "age"])
+    schema = only(demo_schema(), people.column_names)
+    tables = {"The data": people}
+    for epsilon in ("0.1", "1", "10"):
+        release = protect(people, schema, method="dp-synthetic", epsilon=epsilon, seed=4)
+        tables[f"Synthetic rows, ε = {epsilon}"] = release.table
+    most = (120_000, 50_000)  # of income and tax; few people have more
+    wide, tall = 250.0, 150.0
+    picture = Drawing(
+        2 * (tall + 62) + 12, "Income and tax: the data, and synthetic rows at ε = 0.1, 1 and 10"
+    )
+    for place, (words, table) in enumerate(tables.items()):
+        left, top = 24 + place % 2 * (wide + 26), 34 + place // 2 * (tall + 62)
+        picture.text(left, top - 10, words, size=17, bold=True)
+        picture.line(
+            [(left, top), (left + wide, top), (left + wide, top + tall), (left, top + tall), (left, top)],
+            LINE,
+        )
+        columns = [table[name].to_numpy().astype(float) for name in names]
+        spread = np.corrcoef(*columns)[0, 1]
+        for row in range(0, table.num_rows, table.num_rows // shown):
+            x, y = (min(1.0, column[row] / end) ** 0.5 for column, end in zip(columns, most, strict=True))
+            fill = BEFORE if place == 0 else AFTER
+            picture.dot(left + 4 + x * (wide - 8), top + tall - 4 - y * (tall - 8), 1.8, fill)
+        picture.text(
+            left,
+            top + tall + 19,
+            f"income →, tax ↑; correlation {spread:.2f}",
+            size=15,
+            fill=SOFT,
+        )
+    picture.write("synthetic-rows")
+
+
 PICTURES = {"chain": chain, "ties": ties, "before-after": before_after, "risk-utility": risk_utility}
+PICTURES["synthetic-rows"] = synthetic_rows
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or PICTURES:

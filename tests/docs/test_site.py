@@ -77,7 +77,7 @@ def test_the_strict_build(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "search" / "search_index.js").exists(), "search works from a file on disk"
 
 
-@pytest.mark.parametrize("picture", ["chain", "ties", "before-after", "risk-utility"])
+@pytest.mark.parametrize("picture", ["chain", "ties", "before-after", "risk-utility", "synthetic-rows"])
 def test_the_pictures_are_shown(picture: str) -> None:
     drawn = (DOCS / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
     assert "<title>" in drawn, "a picture says in words what it shows"

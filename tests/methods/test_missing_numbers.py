@@ -68,7 +68,9 @@ def test_more_rows_than_people(release: coterie.Release) -> None:
     )
     for name, result in once.items():
         if result.value is not None:
-            assert many[name].value == pytest.approx(result.value, rel=0.01), name
+            assert many[name].value == pytest.approx(result.value, rel=0.01, abs=0.003), (
+                name
+            )  # n − 1 and 3n − 1
 
 
 def test_an_audit_takes_them(release: coterie.Release) -> None:
