@@ -127,6 +127,7 @@ def drawn_from(
 class _InMemory:
     columns: list[Column]
     records: int
+    progress: Callable[[str], None]
 
     def decimals(self, asked: Sequence[int]) -> list[Whole]:
         return [decimal_counts(self.columns[number].position) for number in asked]
@@ -136,6 +137,7 @@ class _InMemory:
         codes = np.empty((len(coded), self.records), dtype=np.uint16 if max(sizes) < 2**16 else np.int32)
         for line, one, column in zip(codes, coded, self.columns, strict=True):
             line[:] = one.encode(column)
+            self.progress(column.attribute.name)
         return CodedRecords(codes, sizes)
 
 
@@ -149,14 +151,14 @@ def synthesised(
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Synthesised, Budget]:
-    """Over columns in memory; and how the budget was shared out."""
-    here = _InMemory(list(columns.values()), records)
+    """Over columns in memory; and how the budget was shared out. `progress` hears of every column twice."""
+    told = progress or (lambda name: None)
+    here = _InMemory(list(columns.values()), records, told)
     drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target)
     values = {}
     for number, name in enumerate(columns):
         values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)
-        if progress:
-            progress(name)
+        told(name)
     return Synthesised(values, drawn, without_records(columns.values())), shared
 
 

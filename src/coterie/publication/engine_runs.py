@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any, ClassVar
@@ -106,7 +107,8 @@ class Run:
         table = [asked.data]
         if source is not None or asked.table or asked.query:
             table = [as_table(asked.data, asked.schema, table=asked.table, query=asked.query)]
-        done, total = iter(range(1, len(asked.schema.protected) + 1)), len(asked.schema.protected)
+        whole = get_method(asked.method).whole_table is not None
+        done, total = count(1), len(asked.schema.protected) * (2 if whole else 1)  # read, then drawn
         return protect_table(
             table.pop(),
             asked.schema,

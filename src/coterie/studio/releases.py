@@ -48,7 +48,7 @@ def draw(project: Project, plan: ReleasePlan, destination: Destination, progress
     schema = project.schema()
 
     def protected(what: str, done: float, total: float) -> None:
-        progress.done += 1
+        progress.done = int(progress.attributes * done / total)
         progress.words = f"Drawing noise: {progress.done} of {progress.attributes} attributes"
         if progress.done == progress.attributes:
             progress.words = "Putting the rows together and writing the files"
