@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings
 from coterie.schema.arrays import Floats, Whole
-from coterie.table.columns.column import Column, NumericColumn
+from coterie.table.columns.column import Column, NumericColumn, present
 
 BINS = 8
 MOST_PAIRS = 5000  # 100 attributes; of more, so many pairs are drawn
@@ -31,15 +31,12 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
         pairs = [pairs[place] for place in np.sort(draw.choice(len(pairs), MOST_PAIRS, replace=False))]
     found = {chosen: _distance(*(cells[name] for name in chosen)) for chosen in pairs}
     worst = sorted(found, key=lambda chosen: -found[chosen])[:WORST]
+    by_name = {name: [distance for chosen, distance in found.items() if name in chosen] for name in names}
     return MeasureResult(
         float(np.mean(list(found.values()))),
-        {name: float(np.mean([found[p] for p in pairs if name in p])) for name in names if _has(name, pairs)},
+        {name: float(np.mean(distances)) for name, distances in by_name.items() if distances},
         {"pairs": len(pairs), "worst_pairs": [{"pair": list(p), "distance": found[p]} for p in worst]},
     )
-
-
-def _has(name: str, pairs: list[tuple[str, str]]) -> bool:
-    return any(name in chosen for chosen in pairs)
 
 
 def _cells(before: Column, after: Column) -> tuple[Whole, Whole, int]:
@@ -48,8 +45,8 @@ def _cells(before: Column, after: Column) -> tuple[Whole, Whole, int]:
         assert not isinstance(after, NumericColumn)
         return before.codes.astype(np.int64), after.codes.astype(np.int64), before.label_count
     assert isinstance(after, NumericColumn)
-    present = before.values[~np.isnan(before.values)]
-    cuts = np.unique(np.quantile(present, np.arange(1, BINS) / BINS)) if len(present) else np.empty(0)
+    there = present(before.values)
+    cuts = np.unique(np.quantile(there, np.arange(1, BINS) / BINS)) if len(there) else np.empty(0)
     return _binned(before.values, cuts), _binned(after.values, cuts), len(cuts) + 2
 
 

@@ -154,10 +154,9 @@ def distance_from_corner(points: Floats, lower: Floats, upper: Floats) -> Floats
         raise SchemaError(
             "A domain is empty or unbounded.", "Declare finite bounds, the lower below the upper one."
         )
-    outside = np.count_nonzero(((matrix < low) | (matrix > high)).any(axis=1))
-    if outside:
+    if ((matrix < low) | (matrix > high)).any():
         raise DataError(
-            f"{outside} records lie outside the declared bounds.",
+            "Values lie outside the declared bounds.",
             "Clip them to the bounds first, or widen the bounds.",
         )
     squared = np.zeros(len(matrix))

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -101,7 +101,6 @@ def synthesise(
     accountant: Accountant,
     *,
     target: int | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> Model:
     """`rows` model rows. `plan` is public; the records are read through `measures` and `accountant` alone."""
     sampler = accountant.sampler
@@ -118,8 +117,6 @@ def synthesise(
         )
         for number, (counts, cell) in enumerate(zip(exact, cells, strict=True))
     ]
-    if progress:
-        progress("distributions")
     scores = scores_of(cells, distributions)
     bins = tables.binning(cells, distributions, plan.bins)
     gram, counts = (
@@ -133,8 +130,6 @@ def synthesise(
     pool = max(rows, min(_POOL, _POOL_PER_ROW * rows)) if len(cells) > 1 else rows
     state = _Rows(cells, distributions, bins, n, pool, sampler)
     state.draw(scores, correlation)
-    if progress:
-        progress("correlations")
     measured: dict[Pair, Floats] = {}
     readings: dict[Pair, Reading] = {}
     exact_tables = dict(zip(bins.pairs, counts, strict=True))
@@ -152,8 +147,6 @@ def synthesise(
         if last:
             state.release(_with_margins(cells, distributions, bins, readings, float(n)))
         state.repair(measured, 2 * plan.sweeps if last else plan.sweeps)
-        if progress:
-            progress("tables")
     state.quotas()
     return Model(_thinned(state, rows), state.distributions, bins, readings)
 

@@ -1,4 +1,4 @@
-"""A written policy: what this owner agrees to without being asked. Everything else is refused, and so is told why."""
+"""A written policy: what this owner agrees to without being asked. Everything else is refused, with a reason."""
 
 from __future__ import annotations
 
