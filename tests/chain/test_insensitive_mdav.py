@@ -143,7 +143,7 @@ def test_bad_bounds():
         insensitive_mdav(points, np.zeros(2), np.array([5.0, np.inf]), 1)
     with pytest.raises(SchemaError, match="do not fit"):
         insensitive_mdav(points, np.zeros(3), np.ones(3), 1)
-    with pytest.raises(DataError, match="^Values lie outside the declared bounds"):
+    with pytest.raises(DataError, match=r"^Values lie outside the declared bounds"):
         insensitive_mdav(points, np.zeros(2), np.array([2.0, 5.0]), 1)
 
 
