@@ -15,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from coterie.statistics import Plan, plan, read_specification
+from coterie.statistics.planning.composition import as_floats
+from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
-from coterie.statistics.releasing.releasing import draw_measurements, evaluate
+from coterie.statistics.releasing.releasing import evaluate
 from coterie.statistics.specification.filters import OneOf
 
 Draw = np.random.Generator
@@ -219,7 +221,8 @@ def compare(
 ) -> list[Compared]:
     """A plan that has not seen the table; the table released many times through the functions that publish."""
     truth = true_values(chosen, exact, table)
-    released = evaluate(chosen.design, draw_measurements(chosen, exact, noise, releases))
+    noisy = releasing.add_noise(chosen.design, exact, chosen.budgets, noise, releases=releases)
+    released = evaluate(chosen.design, chosen.design.reconstruction(as_floats(chosen.budgets)).fitted(noisy))
     results = []
     for error in chosen.errors:
         values = next(part[error.name] for part in released if error.name in part)

@@ -70,7 +70,7 @@ def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
     exact = compute(design, open_records(table()))
     clean = np.array([[m.value(exact[m.name]) for m in design.measurements]])
     statistics, equations = evaluate(design, clean)
-    noisy = releasing._noisy(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
+    noisy = releasing.add_noise(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
     replay = Replay.of(design, np.array([float(budget) for budget in chosen.budgets]))
     found = {name: float(value[0]) for name, value in {**statistics, **equations}.items()}
     return found, [replay.intervals(row) for row in noisy]
@@ -152,7 +152,7 @@ def test_a_median_is_covered_over_tables_of_its_shape(relation: str, epsilon: st
     covered, runs = 0, 150
     for seed in range(runs):
         exact = compute(chosen.design, open_records(table(seed)))
-        (row,) = releasing._noisy(chosen.design, exact, chosen.budgets, Noise.seeded(seed))
+        (row,) = releasing.add_noise(chosen.design, exact, chosen.budgets, Noise.seeded(seed))
         found = replay.intervals(row)["mid"]
         covered += found.lower <= float(np.median(table(seed)["x"].to_numpy())) <= found.upper
     assert covered >= binom.ppf(1e-3, runs, 0.95)

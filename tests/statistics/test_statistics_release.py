@@ -116,7 +116,7 @@ def test_intervals_cover_the_truth_nineteen_times_in_twenty(budget: dict[str, st
     runs = 150
     for seed in range(runs):
         noise = Noise.seeded(seed)
-        noisy = releasing._noisy(design, exact, chosen.budgets, noise)
+        noisy = releasing.add_noise(design, exact, chosen.budgets, noise)
         bounds = Replay.of(design, np.array([float(b) for b in chosen.budgets])).intervals(noisy[0])
         for name, value in {**statistics, **equations}.items():
             hits[name] += bool(bounds[name].lower - 1e-9 <= value[0] <= bounds[name].upper + 1e-9)

@@ -182,7 +182,7 @@ def _show_split(chosen: Plan) -> None:
             f"{m.bound.nominal(specification.neighbours, m.where.everyone):.4g}",
         )
         for m, budget, quantity in zip(
-            design.measurements, chosen.budgets, design.metric.quantities, strict=True
+            design.measurements, chosen.budgets, design.metric.sources, strict=True
         )
     )
     console.print(_table(rows, "measured", unit, "noise", "scale", "sensitivity"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -37,19 +37,36 @@ class Problem:
     @property
     def coefficients(self) -> Floats:
         """Noise scale at budget 1: the sensitivities, up to a constant of the noise."""
-        return np.array([quantity.law.coefficient for quantity in self.metric.quantities])
+        return np.array([source.law.coefficient for source in self.metric.sources])
 
     @property
     def powers(self) -> Floats:
-        return np.array([float(quantity.law.power) for quantity in self.metric.quantities])
+        return np.array([float(source.law.power) for source in self.metric.sources])
+
+    def slope_by_name(self, target: Target) -> dict[str, float]:
+        """∂target/∂quantity at the expected values; 0 where it is not finite."""
+        tape = Tape.of(target.expression)
+        found = tape.gradient(tape.run(self._values), np.asarray(1.0))
+        return {name: float(slope) if np.isfinite(slope) else 0.0 for name, slope in found.items()}
+
+    @cached_property
+    def _values(self) -> dict[str, Floats]:
+        return {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
 
     def slopes(self, target: Target) -> Floats:
-        """|∂target/∂measurement| at the expected values; 0 where it is not finite."""
-        tape = Tape.of(target.expression)
-        values = {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
-        found = tape.gradient(tape.run(values), np.asarray(1.0))
-        slopes = np.array([abs(float(found.get(name, 0.0))) for name in values])
-        return np.where(np.isfinite(slopes), slopes, 0.0)
+        """How strongly the target depends on the noise of each thing measured, at the expected values."""
+        found = self.slope_by_name(target)
+        slopes = np.zeros(len(self.metric.sources))
+        mixed: dict[int, Floats] = {}
+        for quantity, source in zip(self.metric.quantities, self.metric.source_of, strict=True):
+            slope = found.get(quantity.name, 0.0)
+            if quantity.block is None:
+                slopes[source] = abs(slope)
+            elif slope:
+                mixed[int(source)] = mixed.get(int(source), 0.0) + slope * quantity.mixed
+        for source, rows in mixed.items():
+            slopes[source] = float(np.sqrt((rows**2).sum()))
+        return slopes
 
     def acceptable(self) -> Feasible:
         """Floors raised to the acceptable budget of each statistic (Bai et al., in Nunes 2024, §3.1).

@@ -60,7 +60,7 @@ def allocate(problem: Problem) -> Floats:
 
 def blocks(metric: Metric) -> list[NDArray[np.int64]]:
     """Measurements that share a target, joined until no target spans two blocks."""
-    owner = list(range(len(metric.quantities)))
+    owner = list(range(len(metric.sources)))
 
     def root(index: int) -> int:
         while owner[index] != index:
@@ -68,8 +68,9 @@ def blocks(metric: Metric) -> list[NDArray[np.int64]]:
         return index
 
     for error in metric.errors:
-        for other in error.inputs[1:]:
-            owner[root(other)] = root(error.inputs[0])
+        first, *others = metric.source_of[list(error.inputs)].tolist()
+        for other in others:
+            owner[root(other)] = root(first)
     groups: dict[int, list[int]] = {}
     for index in range(len(owner)):
         groups.setdefault(root(index), []).append(index)

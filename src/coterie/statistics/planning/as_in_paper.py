@@ -16,7 +16,7 @@ from coterie.statistics.allocators import Problem, find_allocator
 from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design, build_design
 from coterie.statistics.planning.plan import Plan
-from coterie.statistics.prediction.measurement import Kind, SensitivityBound
+from coterie.statistics.prediction.measurement import Kind, Measurement, SensitivityBound
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import scale_law
 from coterie.statistics.prediction.target_error import Quantity
@@ -96,6 +96,7 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
         bound = SensitivityBound(
             size, size, "Δ = max |f(D) − f(D∖{i})| on these data (Nunes 2024, §5.4)", WARNING
         )
+        assert isinstance(m, Measurement)  # nothing is measured together here
         measurements.append(replace(m, bound=bound))
         law = scale_law(quantity.family, size)
         quantities.append(Quantity(quantity.name, quantity.value, quantity.family, law))
@@ -105,6 +106,8 @@ def _with_paper_sensitivities(design: Design, facts: dict[str, tuple[float, floa
         measurements=tuple(measurements),
         metric=Metric(tuple(quantities), design.metric.targets),
         feasible=feasible,
+        groups=(),
+        tables=(),
     )
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.statistics.allocators import Problem, gradient, square_root
-from coterie.statistics.planning.composition import Feasible, minimise, neighbour_rows
+from coterie.schema.arrays import Floats
+from coterie.statistics.planning.composition import Feasible, neighbour_rows
+from coterie.statistics.planning.grouping import Key, group_asked, make_block
+from coterie.statistics.planning.strategy import Strategy
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.derivation import (
     Derivation,
-    can_use_sums,
     derive,
     domain_of,
     guard,
@@ -21,15 +24,17 @@ from coterie.statistics.prediction.derivation import (
     unit_of_statistic,
 )
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.prediction.noise_model import Family, ScaleLaw, scale_law
+from coterie.statistics.prediction.metric import Metric, Source
+from coterie.statistics.prediction.noise_model import Family, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
+from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
-from coterie.statistics.specification.specification import Notion, Route, Specification
+from coterie.statistics.specification.specification import Notion, Route, Specification, Statistic
 
 LEAST_SHARE = 0.02  # of an even split
 
@@ -40,13 +45,26 @@ class Design:
 
     specification: Specification
     routes: Mapping[str, Route]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[Measurement | Block, ...]
     statistics: Mapping[str, Expression]
     equations: Mapping[str, Expression]
     metric: Metric
     feasible: Feasible
     total: Fraction
     warnings: tuple[str, ...]
+    groups: tuple[Group, ...] = ()
+    tables: tuple[Floats, ...] = ()  # of each group, the cells that are expected
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where each measurement begins among all numbers that are measured; the last entry is how many there are."""
+        return tuple(itertools.accumulate((number_of(m) for m in self.measurements), initial=0))
+
+    def reconstruction(self, budgets: Floats) -> Reconstruction:
+        """How what is asked is put together from what is measured under these budgets."""
+        sources = self.metric.sources
+        sds = [s.law.noise_scale(float(b)) for s, b in zip(sources, budgets, strict=True)]
+        return Reconstruction.of(self.groups, self.starts, sds, self.metric.source_of)
 
     @property
     def parallel(self) -> bool:
@@ -54,32 +72,55 @@ class Design:
         return not (len(self.feasible.rows) == 1 and bool((self.feasible.rows == 1.0).all()))
 
 
+def number_of(measurement: Measurement | Block) -> int:
+    """How many numbers are measured."""
+    return measurement.count if isinstance(measurement, Block) else 1
+
+
 def build_design(
     specification: Specification,
     routes: Mapping[str, Route],
     expectations: Expectations,
     share: Fraction = Fraction(1),
+    strategies: Mapping[Key, Strategy] | None = None,
 ) -> Design:
-    """Measurements, metric and budget rows; `share` is the part of the budget that may be used."""
+    """Measurements, metric and budget rows; `share` is the part of the budget that may be used.
+
+    `strategies` says what is measured together, and how; all else is measured as it is asked, each by itself.
+    """
     derivations = {
         statistic.name: derive(specification, statistic, routes.get(statistic.name, Route.DIRECT))
         for statistic in specification.statistics
     }
-    measurements = _distinct(derivations)
+    asked = _distinct(derivations)
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}
     ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
-    quantities = _quantities(specification, measurements, expectations)
+    zcdp = specification.budget.notion is not Notion.PURE
+    found = group_asked(specification, asked)
+    blocks = {
+        key: make_block(key, [asked[i] for i in places], cells, strategies[key], zcdp)
+        for key, (places, cells) in found.items()
+        if strategies and key in strategies and cells is not None
+    }
+    together = {i for key in blocks for i in found[key][0]}
+    singles = [m for i, m in enumerate(asked) if i not in together]
+    measurements: tuple[Measurement | Block, ...] = (*singles, *blocks.values())
+    quantities, sources, groups, tables = _quantities(
+        specification, asked, measurements, found, blocks, expectations
+    )
     warnings: list[str] = []
     equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
     _require_expectations(specification, expectations, equations)
-    zcdp = specification.budget.notion is not Notion.PURE
-    rows = neighbour_rows(
-        [measurement.where for measurement in measurements],
-        [measurement.bound for measurement in measurements],
-        specification.neighbours,
-        zcdp,
-        [frozenset(group) for group in specification.disjoint],
-    )
+    rows = np.ones((1, 0))
+    if singles:
+        rows = neighbour_rows(
+            [measurement.where for measurement in singles],
+            [measurement.bound for measurement in singles],
+            specification.neighbours,
+            zcdp,
+            [frozenset(group) for group in specification.disjoint],
+        )
+    rows = np.hstack([rows, np.ones((len(rows), len(blocks)))])  # any record may touch every block in full
     total = specification.budget.total * share
     # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
     least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
@@ -92,17 +133,28 @@ def build_design(
         measurements,
         statistics,
         equations,
-        Metric(quantities, targets),
+        Metric(quantities, targets, sources),
         Feasible(rows, float(total), floors),
         total,
         tuple(dict.fromkeys(warnings)),
+        groups,
+        tables,
     )
 
 
 def metric_at(design: Design, expectations: Expectations) -> Metric:
     """The same targets in the same units, if the statistics were worth something else."""
-    quantities = _quantities(design.specification, design.measurements, expectations)
-    return Metric(quantities, design.metric.targets)
+    asked = tuple(
+        m for part in design.measurements for m in (part.asked if isinstance(part, Block) else (part,))
+    )
+    directly = _directly(design.specification)
+    worth = {m.name: _worth(design.specification, m, directly.get(m.name), expectations) for m in asked}
+    quantities = [
+        replace(q, value=worth[q.name][0], law=worth[q.name][1] or q.law, unstated=worth[q.name][2])
+        for q in design.metric.quantities
+    ]
+    _fit_guesses(design.groups, quantities)
+    return Metric(tuple(quantities), design.metric.targets, design.metric.given)
 
 
 def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
@@ -118,35 +170,103 @@ def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
 
 
 def _quantities(
-    specification: Specification, measurements: tuple[Measurement, ...], expectations: Expectations
-) -> tuple[Quantity, ...]:
+    specification: Specification,
+    asked: tuple[Measurement, ...],
+    measurements: tuple[Measurement | Block, ...],
+    found: Mapping[Key, tuple[list[int], Cells | None]],
+    blocks: Mapping[Key, Block],
+    expectations: Expectations,
+) -> tuple[tuple[Quantity, ...], tuple[Source, ...], tuple[Group, ...], tuple[Floats, ...]]:
+    """What expressions are made of, what is measured for it, and which of it must fit together."""
     zcdp = specification.budget.notion is not Notion.PURE
-    by_direct = {
-        measurement.name: statistic
+    place = {m.name: index for index, m in enumerate(measurements)}
+    in_block = {m.name: (block, row) for block in blocks.values() for row, m in enumerate(block.asked)}
+    directly = _directly(specification)
+    quantities, sources = [], {}
+    for m in asked:
+        value, of_ranks, unstated = _worth(specification, m, directly.get(m.name), expectations)
+        block, row = in_block.get(m.name, (None, 0))
+        measured: Measurement | Block = m if block is None else block
+        family = _family(m.kind, zcdp) if block is None else _family_of(block)
+        sensitivity = measured.bound.nominal(specification.neighbours, measured.where.everyone)
+        law = of_ranks or scale_law(family, sensitivity)
+        source = place[measured.name]
+        sources[source] = Source(measured.name, family, law)
+        quantities.append(Quantity(m.name, value, family, law, unstated, source, block, row))
+    groups = []
+    for key, (places, cells) in found.items():
+        block = blocks.get(key)
+        if cells is None or (block is None and len(cells) * len(places) > MOST_WEIGHTS):
+            continue
+        groups.append(
+            Group(
+                cells,
+                np.array([cells.holds(asked[i].where) for i in places]),
+                tuple(places),
+                tuple(place[asked[i].name] for i in places) if block is None else (place[block.name],),
+                block,
+                asked[places[0]].kind is Kind.COUNT,
+                None if specification.size is None else float(specification.size),
+            )
+        )
+    tables = _fit_guesses(groups, quantities)
+    ordered = tuple(sources[index] for index in range(len(measurements)))
+    return tuple(quantities), ordered, tuple(groups), tables
+
+
+def _worth(
+    specification: Specification, m: Measurement, statistic: Statistic | None, expectations: Expectations
+) -> tuple[float, RankLaw | None, tuple[str, ...]]:
+    """The expected value, the law of a quantile, and what nobody said of it."""
+    zcdp = specification.budget.notion is not Notion.PURE
+    value = expectations.measurement(m) if m.kind is not Kind.QUANTILE else 0.0
+    if statistic is not None and m.kind is not Kind.COUNT:
+        value = expectations.statistic(statistic)
+    law = None
+    if m.kind is Kind.QUANTILE and statistic is not None:
+        sensitivity = m.bound.nominal(specification.neighbours, m.where.everyone)
+        size = max(round(expectations.size(m.where)), 1)
+        law = RankLaw(expectations.shape(statistic), size, m.quantile, m.candidates, sensitivity, zcdp)
+    stated = statistic is not None and statistic.name in expectations.given
+    unstated = expectations.unstated(m)
+    if stated and m.kind is not Kind.QUANTILE:
+        unstated = ()
+    elif not stated and m.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
+        unstated = (f"{m.name} of {value:g}",)
+    return value, law, unstated
+
+
+def _directly(specification: Specification) -> Mapping[str, Statistic]:
+    """Of what is measured directly, the statistic that it is."""
+    return {
+        m.name: statistic
         for statistic in specification.statistics
-        for measurement in derive(specification, statistic, Route.DIRECT)[1]
+        for m in derive(specification, statistic, Route.DIRECT)[1]
     }
-    quantities = []
-    for measurement in measurements:
-        statistic = by_direct.get(measurement.name)
-        value = expectations.measurement(measurement) if measurement.kind is not Kind.QUANTILE else 0.0
-        sensitivity = measurement.bound.nominal(specification.neighbours, measurement.where.everyone)
-        family = _family(measurement.kind, zcdp)
-        if statistic is not None and measurement.kind is not Kind.COUNT:
-            value = expectations.statistic(statistic)
-        law: ScaleLaw | RankLaw = scale_law(family, sensitivity)
-        if measurement.kind is Kind.QUANTILE and statistic is not None:
-            size = max(round(expectations.size(measurement.where)), 1)
-            shape, level = expectations.shape(statistic), measurement.quantile
-            law = RankLaw(shape, size, level, measurement.candidates, sensitivity, zcdp)
-        stated = statistic is not None and statistic.name in expectations.given
-        unstated = expectations.unstated(measurement)
-        if stated and measurement.kind is not Kind.QUANTILE:
-            unstated = ()
-        elif not stated and measurement.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
-            unstated = (f"{measurement.name} of {value:g}",)
-        quantities.append(Quantity(measurement.name, value, family, law, unstated))
-    return tuple(quantities)
+
+
+_SURE, _ASSUMED = 1.0, 10.0  # how much further off than a stated guess an assumed one may be
+
+
+def _fit_guesses(groups: Sequence[Group], quantities: list[Quantity]) -> tuple[Floats, ...]:
+    """Guesses that contradict one another are replaced by the nearest that do not: no table holds the others."""
+    tables = []
+    for group in groups:
+        here = [quantities[i] for i in group.quantities]
+        guesses = np.array([q.value for q in here])
+        trust = np.array([_ASSUMED if q.unstated else _SURE for q in here])
+        table = expected_cells(group, guesses, trust)
+        fitted = group.held @ table
+        for place, value, guess in zip(group.quantities, fitted, guesses, strict=True):
+            if abs(value - guess) > 1e-6 * max(abs(guess), 1.0):
+                quantities[place] = replace(quantities[place], value=float(value))
+        tables.append(table)
+    return tuple(tables)
+
+
+def _family_of(block: Block) -> Family:
+    whole = block.kind is Kind.COUNT and block.grid == 1
+    return _family(Kind.COUNT if whole else Kind.SUM, block.gaussian)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:
@@ -195,59 +315,3 @@ def _require_expectations(
                     f"Give '{name}' an `expected` value or range (a guess, last year's release, a public "
                     "sample), or set `pilot: 0.1` to pay for it. The plan never looks at the data.",
                 )
-
-
-MOST_GROUPS_TRIED_ALONE = 12
-Build = Callable[[Mapping[str, Route]], Design]
-
-
-def choose_routes(specification: Specification, build: Build) -> dict[str, Route]:
-    """The route of each statistic that has a choice. Uses expected values only, never the data.
-
-    All direct and all from sums are compared first; then each group and column is switched alone, and the
-    switch is kept if the best split of the whole gets better. What the specification fixes stays.
-    """
-    free = [s for s in specification.statistics if s.route is Route.AUTO and can_use_sums(s)]
-    fixed: dict[str, Route] = {s.name: s.route for s in specification.statistics if s.route is not Route.AUTO}
-    if not free:
-        return fixed
-    groups: dict[object, list[str]] = {}
-    for statistic in free:
-        groups.setdefault((statistic.where, statistic.columns, statistic.that), []).append(statistic.name)
-    best: dict[str, Route] = {}
-    best_score = float("inf")
-    problem: ParameterError | None = None
-
-    def tried(candidate: dict[str, Route], margin: float = 0.0) -> None:
-        nonlocal best, best_score, problem
-        try:
-            score = _quick_score(build(candidate))
-        except ParameterError as error:  # more measurements may not fit above the floors
-            problem = error
-            return
-        if score < best_score * (1 - margin):
-            best, best_score = candidate, score
-
-    for route in (Route.SUMS, Route.DIRECT):
-        tried({**fixed, **{s.name: route for s in free}})
-    if not best:
-        assert problem is not None
-        raise problem
-    if 1 < len(groups) <= MOST_GROUPS_TRIED_ALONE:
-        for names in groups.values():
-            other = Route.DIRECT if best[names[0]] is Route.SUMS else Route.SUMS
-            tried({**best, **dict.fromkeys(names, other)}, margin=1e-6)
-    return best
-
-
-def _quick_score(design: Design) -> float:
-    problem = Problem(design.metric, design.feasible)
-    found = minimise(
-        lambda budgets: design.metric.score_gradient(budgets, exponent=8),
-        design.feasible,
-        problem.powers,
-        square_root.allocate(problem),
-        tolerance=1e-3,
-        steps=25 if len(design.metric.targets) <= gradient.MANY_TARGETS else 6,
-    )
-    return found.value

@@ -118,8 +118,8 @@ class Plan:
     @property
     def scales(self) -> dict[str, float]:
         """The noise of each measurement: Laplace b, Gaussian σ, or 2Δu/ε of a choice among ranks."""
-        pairs = zip(self.design.metric.quantities, self.budgets, strict=True)
-        return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
+        pairs = zip(self.design.metric.sources, self.budgets, strict=True)
+        return {source.name: source.law.noise_scale(float(budget)) for source, budget in pairs}
 
     def __repr__(self) -> str:
         count = len(self.budgets)
@@ -168,7 +168,7 @@ class Plan:
                     "formula": m.bound.formula,
                     "proof": m.bound.proof,
                 }
-                for m, b, q in zip(design.measurements, self.budgets, design.metric.quantities, strict=True)
+                for m, b, q in zip(design.measurements, self.budgets, design.metric.sources, strict=True)
             ],
             "errors": [
                 _error(error, made.names)

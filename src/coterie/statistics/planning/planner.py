@@ -13,13 +13,17 @@ from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
 from coterie.statistics.planning.composition import as_floats, exact_budgets, minimise
-from coterie.statistics.planning.design import Design, build_design, choose_routes, metric_at
+from coterie.statistics.planning.design import Design, build_design, metric_at
+from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
+from coterie.statistics.planning.selection import choose_routes, choose_strategies
+from coterie.statistics.planning.strategy import Strategy
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
+from coterie.statistics.prediction.reconstruction import Group
 from coterie.statistics.prediction.target_error import PredictedError
-from coterie.statistics.releasing.consistency import constraints_of, predict_consistent
+from coterie.statistics.releasing.consistency import predict_consistent
 from coterie.statistics.specification.checking import unchecked_columns
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import PrivacyBudget, Route, Specification, StatisticKind
@@ -81,10 +85,11 @@ def design_for(
     """The design with the better routes, and the expectations it rests on."""
     expectations = Expectations.of(specification, expected)
 
-    def build(routes: Mapping[str, Route]) -> Design:
-        return build_design(specification, routes, expectations, share)
+    def build(routes: Mapping[str, Route], strategies: Mapping[Key, Strategy]) -> Design:
+        return build_design(specification, routes, expectations, share, strategies)
 
-    return build(choose_routes(specification, build)), expectations
+    routes = choose_routes(specification, build)
+    return build(routes, choose_strategies(specification, routes, build)), expectations
 
 
 def scenarios(
@@ -122,9 +127,14 @@ def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedEr
 def predict(design: Design, budgets: Floats) -> tuple[PredictedError, ...]:
     """The errors of every target under these budgets, as the release will make them."""
     exponent = 10 if len(design.metric.targets) <= 100 else 8
-    if constraints_of(design):
+    if any(matters(group) for group in design.groups):
         return predict_consistent(design, budgets, exponent)
     return design.metric.predict(budgets, exponent=exponent)
+
+
+def matters(group: Group) -> bool:
+    """Whether fitting together can change a figure: alone, a number is only cut to its domain."""
+    return group.block is not None or len(group.quantities) > 1
 
 
 def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:

@@ -89,16 +89,17 @@ class Measurement:
         return float(self.offset + steps * self.unit)
 
     @property
+    def summed(self) -> str:
+        """What is added up, in a formula."""
+        parts = [_term(column, centre) for column, centre in self.terms]
+        return f"{parts[0]}²" if len(parts) == 2 and parts[0] == parts[1] else "·".join(parts)
+
+    @property
     def name(self) -> str:
         """Unique: measurements of different content have different names. Readable in a plan."""
         if self.kind is Kind.COUNT:
             return f"count | {self.where}"
-        if self.indicator is not None:
-            what = f"[{self.indicator}]"
-        else:
-            parts = [_term(column, centre) for column, centre in self.terms]
-            squared = len(parts) == 2 and parts[0] == parts[1]
-            what = f"{parts[0]}²" if squared else "·".join(parts)
+        what = self.summed if self.indicator is None else f"[{self.indicator}]"
         detail = ""
         if self.kind is Kind.QUANTILE:
             detail = f" q={number_text(self.quantile)}"

@@ -8,22 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.noise_model import Family
+from coterie.statistics.prediction.noise_model import Family, ScaleLaw
+from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.target_error import (
     PredictedError,
     Quantity,
     Target,
     TargetError,
     summarised,
+    unit_draws,
     unit_noise,
 )
 from coterie.statistics.specification.calculus import Tape
 from coterie.statistics.specification.equations import Expression, Op, name
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something measured: its noise, and how that depends on its budget."""
+
+    name: str
+    family: Family
+    law: ScaleLaw | RankLaw
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class Metric:
 
     quantities: tuple[Quantity, ...]
     targets: tuple[Target, ...]
+    given: tuple[Source, ...] | None = None  # what is measured; None: every quantity by itself
     errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
     _batches: tuple[Batch, ...] = field(init=False, repr=False, compare=False)
 
@@ -42,18 +55,32 @@ class Metric:
         object.__setattr__(self, "_batches", make_batches(errors))
 
     @property
+    def sources(self) -> tuple[Source, ...]:
+        """What is measured, in the order of the budgets."""
+        if self.given is not None:
+            return self.given
+        return tuple(Source(q.name, q.family, q.law) for q in self.quantities)
+
+    @cached_property
+    def source_of(self) -> NDArray[np.int64]:
+        """For each quantity, whose budget pays for it."""
+        placed = [place if q.source is None else q.source for place, q in enumerate(self.quantities)]
+        return np.array(placed, dtype=np.int64)
+
+    @property
     def values(self) -> Floats:
         return np.array([quantity.value for quantity in self.quantities])
 
     @property
-    def _shares(self) -> Floats:
+    def shares(self) -> Floats:
+        """How much each target's error counts in the score."""
         weights = np.array([target.weight / target.unit for target in self.targets])
         total = sum(target.weight for target in self.targets)
         return weights / total if total > 0 else weights
 
     def scales(self, budgets: Floats) -> Floats:
-        """Noise scales for budgets of shape (…, quantities)."""
-        budgets = np.asarray(budgets, dtype=np.float64)
+        """Noise scales of the quantities for budgets of shape (…, sources)."""
+        budgets = np.asarray(budgets, dtype=np.float64)[..., self.source_of]
         columns = [quantity.law.scale(budgets[..., i]) for i, quantity in enumerate(self.quantities)]
         return np.stack(columns, axis=-1)
 
@@ -66,13 +93,19 @@ class Metric:
         return self._evaluate(budgets, exponent, slopes=False)[0]
 
     def score(self, budgets: Floats, exponent: int = 11) -> float:
-        return float(self._shares @ self.target_errors(budgets, exponent))
+        return float(self.shares @ self.target_errors(budgets, exponent))
 
     def gradient(self, budgets: Floats, exponent: int = 11) -> tuple[Floats, NDArray[np.float64]]:
-        """All target errors and their derivatives by budget (targets × quantities)."""
+        """All target errors and their derivatives by budget (targets × sources)."""
         errors, slopes = self._evaluate(budgets, exponent, slopes=True)
-        by_budget = [float(q.law.slope(budget)) for q, budget in zip(self.quantities, budgets, strict=True)]
-        return errors, slopes * np.array(by_budget)
+        paid = np.asarray(budgets)[self.source_of]
+        by_budget = [float(q.law.slope(budget)) for q, budget in zip(self.quantities, paid, strict=True)]
+        slopes = slopes * np.array(by_budget)
+        if self.given is None:
+            return errors, slopes
+        found = np.zeros((len(self.targets), len(self.given)))
+        np.add.at(found.T, self.source_of, slopes.T)
+        return errors, found
 
     def _evaluate(self, budgets: Floats, exponent: int, slopes: bool) -> tuple[Floats, NDArray[np.float64]]:
         """Errors and their derivatives by scale: closed forms one by one, the rest in batches."""
@@ -97,27 +130,27 @@ class Metric:
 
     def score_gradient(self, budgets: Floats, exponent: int = 11) -> tuple[float, Floats]:
         errors, slopes = self.gradient(budgets, exponent)
-        return float(self._shares @ errors), np.asarray(self._shares @ slopes)
+        return float(self.shares @ errors), np.asarray(self.shares @ slopes)
 
     def predict(self, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
         """The full report under the noise that will really be drawn (discrete for counts)."""
-        given = np.asarray(budgets, dtype=np.float64)
-        return tuple(error.report(given, exponent) for error in self.errors)
+        paid = np.asarray(budgets, dtype=np.float64)[self.source_of]
+        return tuple(error.report(paid, exponent) for error in self.errors)
 
     def score_of(self, predictions: Sequence[PredictedError]) -> tuple[float, float]:
         """Score and its standard error from a report (errors of different targets add in the worst case)."""
         chosen = [getattr(p, t.summary.value) for p, t in zip(predictions, self.targets, strict=True)]
         spread = [p.simulation_error for p in predictions]  # tables differ alike under every split
-        return float(self._shares @ np.array(chosen)), float(self._shares @ np.array(spread))
+        return float(self.shares @ np.array(chosen)), float(self.shares @ np.array(spread))
 
     def scores_of_many(
         self, budgets: Floats, exponent: int = 11, only: frozenset[int] | None = None
     ) -> Floats:
-        """Scores of many allocations (allocations × quantities); `only` counts targets of these quantities."""
+        """Scores of many allocations (allocations × sources); `only` counts targets of these sources."""
         scales = self.scales(budgets)
         total = np.zeros(len(scales))
-        for share, error in zip(self._shares, self.errors, strict=True):
-            if only is None or only.intersection(error.inputs):
+        for share, error in zip(self.shares, self.errors, strict=True):
+            if only is None or only.intersection(self.source_of[list(error.inputs)].tolist()):
                 total += share * error.estimate_many(scales, exponent)
         return total
 
@@ -138,6 +171,8 @@ class Batch:
     targets: tuple[int, ...]
     inputs: NDArray[np.int64]
     constants: Floats
+    used: tuple[tuple[Quantity, ...], ...]
+    mixed: bool
 
     def errors(
         self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
@@ -145,8 +180,8 @@ class Batch:
         """Errors (members) and, if asked for, their slopes by scale (members × inputs)."""
         inputs = self.inputs[members]
         constants = {f"#{j}": self.constants[members, j : j + 1] for j in range(self.constants.shape[1])}
-        unit = unit_noise(tuple(family.smooth for family in self.families), exponent)
         count = inputs.shape[1]
+        unit = self._unit(members, exponent)
         centre = {f"x{i}": values[inputs[:, i], None] for i in range(count)}
         noisy = {f"x{i}": centre[f"x{i}"] + scales[inputs[:, i], None] * unit[i] for i in range(count)}
         results = self.tape.run({**noisy, **constants})
@@ -166,6 +201,13 @@ class Batch:
         )
         return error, slope
 
+    def _unit(self, members: NDArray[np.int64], exponent: int) -> list[Floats]:
+        """Of each input its noise of scale 1: one row for all members, or one each where a block mixes it."""
+        if not self.mixed:
+            return list(unit_noise(tuple(family.smooth for family in self.families), exponent))
+        drawn = [unit_draws(self.used[member], exponent) for member in members]
+        return [np.stack(parts) for parts in zip(*drawn, strict=True)]
+
 
 def _weights(size: Floats, probability: float | None) -> Floats:
     """Which draws carry the slope: all of them for a mean, those around it for a quantile."""
@@ -178,12 +220,14 @@ def _weights(size: Floats, probability: float | None) -> Floats:
 
 
 def make_batches(errors: Sequence[TargetError]) -> tuple[Batch, ...]:
-    groups: dict[tuple[Expression, tuple[Family, ...], float | None], list[tuple[int, list[float]]]] = {}
+    groups: dict[
+        tuple[Expression, tuple[Family, ...], float | None, bool], list[tuple[int, list[float]]]
+    ] = {}
     for index, error in enumerate(errors):
         constants: list[float] = []
         places = {used: f"x{i}" for i, used in enumerate(error.names)}
         form = _form(error.target.expression, places, constants)
-        key = form, error.families, error.target.summary.probability
+        key = form, error.families, error.target.summary.probability, bool(error.blocks)
         groups.setdefault(key, []).append((index, constants))
     return tuple(
         Batch(
@@ -195,8 +239,10 @@ def make_batches(errors: Sequence[TargetError]) -> tuple[Batch, ...]:
                 len(members), -1
             ),
             np.array([constants for _, constants in members]).reshape(len(members), -1),
+            tuple(errors[index].quantities for index, _ in members),
+            mixed,
         )
-        for (form, families, probability), members in groups.items()
+        for (form, families, probability, mixed), members in groups.items()
     )
 
 

@@ -220,7 +220,7 @@ def certify_statistics(made: StatisticsRelease, content: bytes, request: str) ->
             formula=m.bound.formula,
             proof=m.bound.proof,
         )
-        for m, part, quantity in zip(design.measurements, plan.budgets, design.metric.quantities, strict=True)
+        for m, part, quantity in zip(design.measurements, plan.budgets, design.metric.sources, strict=True)
     )
     return StatisticsCertificate(
         tool=f"coterie {__version__}",

@@ -1,133 +1,89 @@
-"""Make noisy numbers fit together (no negative counts, parts that add up), and say how far off they may be.
+"""How far off released figures may be, by replaying the whole release: noise, one table, statistics, equations.
 
-Post-processing of released values: free, and it lowers the error. The gap between the parts and their whole
-is shared in proportion to the noise each carries (weighted least squares)."""
+A predicted error replays the release at the expected values. An interval starts from the noisy measurements as they
+were drawn, before anything was cut at zero or at another bound: only there is the law of the error the law of the
+noise. Least squares is linear, which keeps that law; the interval is cut to what is possible last.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.design import Design
-from coterie.statistics.prediction.measurement import Kind
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.noise_model import REPLICATES, absolute_quantile, points
 from coterie.statistics.prediction.rank_law import RankLaw
+from coterie.statistics.prediction.reconstruction import Reconstruction
 from coterie.statistics.prediction.target_error import PredictedError, Quantity
 from coterie.statistics.specification.calculus import Linear, Range, Tape, range_of, ratio_form
-from coterie.statistics.specification.equations import Expression, Op, name, names_in
-
-_ROUNDS = 60
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """Σ parts = whole: indices of measurements; without a `whole`, the public number of records, `most`."""
-
-    parts: NDArray[np.int64]
-    whole: int | None
-    most: float  # the number of records where it is public, else infinite
-    nonnegative: bool
-
-
-def constraints_of(design: Design) -> tuple[Constraint, ...]:
-    place = {m.name: index for index, m in enumerate(design.measurements)}
-    found = []
-    for total in design.specification.totals:
-        parts = [names_in(design.statistics[name]) for name in total.parts]
-        whole = names_in(design.statistics[total.whole]) if total.whole is not None else ()
-        # Sums that are derived from (n, Σ(y−c)) are no single measurement; they are left as they are.
-        if any(len(part) != 1 for part in parts) or len(whole) > 1:
-            continue
-        indices = np.array([place[part[0]] for part in parts], dtype=np.int64)
-        counts = all(design.measurements[index].kind is Kind.COUNT for index in indices)
-        found.append(
-            Constraint(
-                indices,
-                place[whole[0]] if whole else None,
-                math.inf if design.specification.size is None else float(design.specification.size),
-                counts,
-            )
-        )
-    return tuple(found)
-
-
-def reconcile(noisy: Floats, scales: Floats, constraints: Sequence[Constraint]) -> Floats:
-    """Draws × measurements in, consistent ones out. Constraints that overlap are met in turn, repeatedly."""
-    values = noisy.copy()
-    variance = scales**2
-    for _ in range(_ROUNDS if len(constraints) > 1 else 1):
-        before = values.copy() if len(constraints) > 1 else values
-        for constraint in constraints:
-            _meet(values, variance, constraint)
-        if len(constraints) > 1 and bool(np.allclose(before, values, rtol=0, atol=1e-9)):
-            break
-    return values
-
-
-def _meet(values: Floats, variance: Floats, constraint: Constraint) -> None:
-    parts = constraint.parts
-    if constraint.whole is None:
-        whole = np.full(len(values), constraint.most)
-    else:
-        gap = values[:, constraint.whole] - values[:, parts].sum(axis=1)
-        spread = variance[parts].sum() + variance[constraint.whole]
-        values[:, constraint.whole] -= gap * variance[constraint.whole] / spread
-        if constraint.nonnegative:
-            # A count of more than all records would be cut when it is shown, and the parts would no longer add up to it.
-            values[:, constraint.whole] = np.clip(values[:, constraint.whole], 0.0, constraint.most)
-        whole = values[:, constraint.whole]
-    _share_gap(values, variance, constraint, whole)
-
-
-def _share_gap(values: Floats, variance: Floats, constraint: Constraint, whole: Floats) -> None:
-    """Move the parts onto the plane Σ = whole; with counts, parts that would go below zero stay at zero."""
-    parts = constraint.parts
-    current = values[:, parts]
-    active = np.ones(current.shape, dtype=bool)
-    for _ in range(len(parts)):
-        weights = np.where(active, variance[parts], 0.0)
-        spread = weights.sum(axis=1, keepdims=True)
-        gap = whole[:, None] - np.where(active, current, 0.0).sum(axis=1, keepdims=True)
-        moved = np.where(active, current + gap * weights / np.where(spread > 0, spread, 1.0), 0.0)
-        if not constraint.nonnegative or not bool((moved < 0).any()):
-            break
-        active &= moved >= 0
-    values[:, parts] = moved
-
-
-# Errors and intervals by replaying the whole release: noise, consistency, statistics, equations.
-#
-# A predicted error replays the release at the expected values. An interval starts from the noisy measurements as they
-# were drawn, before anything was cut at zero or at another bound: only there is the law of the error the law of the
-# noise. Parts that must add up are adjusted linearly, which keeps that law; the interval is cut to what is possible last.
+from coterie.statistics.specification.equations import Expression, Op, name
 
 LEVEL = 0.95
 
 
+_MOST_WORK = 2e8  # of one prediction: draws × rows × cells
+_MOST_REPLAYED = 2e5  # rows × cells of a table that is fitted in every draw; larger ones are predicted without the cut at zero
+
+
 def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
-    """Predicted errors with the consistency step in the loop, if the truth is as expected."""
-    quantities = design.metric.quantities
-    uniform = points(len(quantities), exponent, REPLICATES)
-    pairs = [q.draw(uniform[:, i], float(budgets[i])) for i, q in enumerate(quantities)]
-    drawn = np.stack([released for _, released in pairs], axis=1)
-    noisy = reconcile(drawn, design.metric.scales(budgets), constraints_of(design))
-    truth = {quantity.name: at for quantity, (at, _) in zip(quantities, pairs, strict=True)}
-    values = {quantity.name: noisy[:, i] for i, quantity in enumerate(quantities)}
+    """Predicted errors with the reconstruction in the loop, if the truth is as expected."""
+    metric = design.metric
+    sizes = [0 if g.rows is None else g.rows.size for g in design.groups]
+    large = max(sizes, default=0) > _MOST_REPLAYED
+    largest = max([len(g.cells) for g in design.groups] if large else sizes, default=1)
+    draws = min(REPLICATES << exponent, max(int(_MOST_WORK / max(largest, 1)), 512))
+    draws -= draws % REPLICATES
+    drawn, truth = _replayed(design, budgets, draws)
+    made = design.reconstruction(budgets)
+    values = made.linear(drawn) if large else made.fitted(drawn)
     found = []
-    for error in design.metric.errors:
-        sizes = np.abs(error.tape.value(values) - error.tape.value(truth))
-        found.append(error.from_draws(np.broadcast_to(sizes, (len(uniform),))))
+    for error in metric.errors:
+        here = {name: values[:, i] for name, i in zip(error.names, error.inputs, strict=True)}
+        true = {name: truth[i] for name, i in zip(error.names, error.inputs, strict=True)}
+        sizes = np.abs(error.tape.value(here) - error.tape.value(true))
+        found.append(error.from_draws(np.broadcast_to(sizes, (draws,))))
     return tuple(found)
+
+
+def _replayed(design: Design, budgets: Floats, draws: int) -> tuple[Floats, list[Floats]]:
+    """All numbers that would be measured (draws × numbers), and the truth of each quantity."""
+    metric, starts = design.metric, design.starts
+    singles = [i for i, m in enumerate(design.measurements) if not isinstance(m, Block)]
+    uniform = _points(len(singles), draws)
+    drawn = np.empty((draws, starts[-1]))
+    truth: list[Floats] = [np.asarray(q.value) for q in metric.quantities]
+    quantity_of = {source: q for q, source in zip(range(len(truth)), metric.source_of, strict=True)}
+    for place, index in enumerate(singles):
+        q = quantity_of[index]
+        truth[q], drawn[:, starts[index]] = metric.quantities[q].draw(
+            uniform[:, place], float(budgets[index])
+        )
+    for group, table in zip(design.groups, design.tables, strict=True):
+        if group.block is not None:
+            (index,) = group.measured
+            source = metric.sources[index]
+            noise = group.block.noise(source.family, source.law.noise_scale(float(budgets[index])), draws)
+            exact = table if group.block.rows is None else group.block.weights @ table
+            drawn[:, starts[index] : starts[index + 1]] = exact + noise
+    return drawn, truth
+
+
+def _points(dimension: int, draws: int) -> Floats:
+    if dimension == 0:
+        return np.empty((draws, 0))
+    exponent = max((draws // REPLICATES - 1).bit_length(), 0)
+    spread = points(dimension, exponent, REPLICATES)
+    return spread.reshape(REPLICATES, -1, dimension)[:, : draws // REPLICATES].reshape(draws, dimension)
 
 
 @dataclass(frozen=True)
 class Replay:
-    """How far noise takes all measurements from the truth: `moved`, draws × measurements, after adding up."""
+    """How far noise takes everything asked from the truth: `moved`, draws × quantities."""
 
     design: Design
     budgets: Floats
@@ -135,16 +91,14 @@ class Replay:
 
     @classmethod
     def of(cls, design: Design, budgets: Floats) -> Replay:
-        quantities = design.metric.quantities
-        uniform = points(len(quantities), 9, REPLICATES)
-        noise = []
-        for i, quantity in enumerate(quantities):
-            truth, released = quantity.draw(uniform[:, i], float(budgets[i]))
-            noise.append(np.broadcast_to(released - truth, (len(uniform),)))
-        scales = design.metric.scales(budgets)
-        # The truth adds up already, so its noise is made to add up to nothing.
-        linear = [replace(constraint, most=0.0) for constraint in _linear_constraints(design)]
-        return cls(design, budgets, reconcile(np.stack(noise, axis=1), scales, linear))
+        draws = REPLICATES << 9
+        drawn, truth = _replayed(design, budgets, draws)
+        made = design.reconstruction(budgets)
+        exact = made.linear(_expected_rows(design)[None, :])[0]
+        moved = made.linear(drawn) - exact
+        for q in made.alone:  # a quantile's truth differs from table to table
+            moved[:, q] = drawn[:, design.starts[design.metric.source_of[q]]] - truth[q]
+        return cls(design, budgets, moved)
 
     def intervals(self, noisy: Floats, level: float = LEVEL) -> dict[str, Range]:
         """For each target an interval that covers the noiseless value with this probability.
@@ -154,18 +108,19 @@ class Replay:
         replays at the drawn values, approximate where an equation bends strongly within the noise.
         """
         design = self.design
-        constraints = _linear_constraints(design)
-        centre = reconcile(noisy[None, :], design.metric.scales(self.budgets), constraints)[0]
+        made = design.reconstruction(self.budgets)
+        centre = made.linear(noisy[None, :])[0]
         drawn = _Drawn(tuple(quantity.name for quantity in design.metric.quantities), centre, self.moved)
-        constrained = {int(i) for c in constraints for i in (*c.parts, c.whole) if i is not None}
+        free = _free(design, made, noisy)
         found = {}
         for error in design.metric.errors:
             target, inputs = error.target, error.inputs
             inside, outside = peel(target.expression)
-            if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] not in constrained:
+            if len(inputs) == 1 and inside.op is Op.NAME and inputs[0] in free:
                 only = inputs[0]
-                reach = _reach(design.metric.quantities[only], float(self.budgets[only]), level)
-                at = _inside(outside, float(noisy[only]))
+                paid = float(self.budgets[design.metric.source_of[only]])
+                reach = _reach(design.metric.quantities[only], paid, level)
+                at = _inside(outside, float(centre[only]))
                 ends = [at - reach, at + reach]
             else:
                 ends = drawn.ends(inside, outside, level)
@@ -175,9 +130,31 @@ class Replay:
         return found
 
 
-def _linear_constraints(design: Design) -> list[Constraint]:
-    """Without the cut at zero, adding up is linear: the error keeps its law whatever the truth is."""
-    return [replace(constraint, nonnegative=False) for constraint in constraints_of(design)]
+def _expected_rows(design: Design) -> Floats:
+    """What would be measured without noise, if the truth is as expected."""
+    rows = np.zeros(design.starts[-1])
+    for q, source in zip(design.metric.quantities, design.metric.source_of, strict=True):
+        if q.block is None:
+            rows[design.starts[source]] = q.value
+    for group, table in zip(design.groups, design.tables, strict=True):
+        if group.block is not None:
+            (index,) = group.measured
+            exact = table if group.block.rows is None else group.block.weights @ table
+            rows[design.starts[index] : design.starts[index + 1]] = exact
+    return rows
+
+
+def _free(design: Design, made: Reconstruction, noisy: Floats) -> set[int]:
+    """Quantities that are one number as it was measured: the law of its noise is known exactly."""
+    centre = made.linear(noisy[None, :])[0]
+    found = set(made.alone.tolist())
+    for group, fit in zip(made.groups, made.fits, strict=True):
+        if group.block is not None or fit.records is not None:
+            continue
+        for q, index in zip(group.quantities, group.measured, strict=True):
+            if abs(centre[q] - noisy[design.starts[index]]) <= 1e-9 * max(abs(centre[q]), 1.0):
+                found.add(q)
+    return found
 
 
 @dataclass(frozen=True)

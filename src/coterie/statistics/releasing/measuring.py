@@ -26,6 +26,7 @@ from coterie.errors import DataError
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
+from coterie.statistics.prediction.block import Block, exact_rows
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
@@ -34,14 +35,28 @@ from coterie.statistics.specification.checking import asked_texts
 from coterie.statistics.specification.filters import Filter
 from coterie.statistics.specification.specification import Neighbours, Specification
 
-Exact = int | NDArray[np.int64]
+Exact = (
+    int | list[int] | NDArray[np.int64]
+)  # one number, the rows of a block, the counts of a quantile's candidates
 
 
 def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
-    people, kinds = read_people(design.specification, records, design.measurements)
+    asked = [m for part in design.measurements for m in (part.asked if isinstance(part, Block) else (part,))]
+    people, kinds = read_people(design.specification, records, asked)
     sums = _Sums(people, kinds)
-    return {m.name: _measured(m, kinds, sums) for m in design.measurements}
+    found: dict[str, Exact] = {}
+    for m in design.measurements:
+        if isinstance(m, Block):
+            totals = [0] * len(m.cells)
+            for cell, value in zip(
+                kinds.cells(m.cells).tolist(), _by_kind(m.of_one, kinds, sums), strict=True
+            ):
+                totals[cell] += value
+            found[m.name] = exact_rows(m, totals)
+        else:
+            found[m.name] = _measured(m, kinds, sums)
+    return found
 
 
 def read_people(
@@ -105,20 +120,44 @@ class _Sums:
             self.places[key] = grid.places(self.people.numbers(column))
         return self.places[key]
 
-    def over(self, where: Filter, *columns: tuple[str, ValueGrid]) -> int:
+    def by_kind(self, *columns: tuple[str, ValueGrid]) -> list[int]:
         key = tuple(sorted(columns, key=lambda entry: entry[0]))
         if key not in self.found:
             listed = [self.place(*entry) for entry in key]
             self.found[key] = (
                 self.kinds.sums(listed[0]) if len(listed) == 1 else self.kinds.product_sums(*listed)
             )
-        return self.kinds.total(self.found[key], where)
+        return self.found[key]
+
+    def over(self, where: Filter, *columns: tuple[str, ValueGrid]) -> int:
+        return self.kinds.total(self.by_kind(*columns), where)
+
+
+def _by_kind(m: Measurement, kinds: Kinds, sums: _Sums) -> list[int]:
+    """What the records of each kind add to a count or a sum, in its units."""
+    if m.kind is Kind.COUNT:
+        return kinds.sizes
+    # x − centre is 2·place + shift half steps.
+    entries = [(column, grid) for (column, _), grid in zip(m.terms, m.domains, strict=True)]
+    shifts = [
+        2 * grid.low - grid.half_steps(centre) for (_, centre), grid in zip(m.terms, m.domains, strict=True)
+    ]
+    finer = int(math.prod((grid.step / 2 for grid in m.domains), start=Fraction(1)) / m.unit)
+    first = sums.by_kind(entries[0])
+    if len(entries) == 1:
+        return [(2 * a + n * shifts[0]) * finer for n, a in zip(kinds.sizes, first, strict=True)]
+    s, t = shifts
+    second, both = sums.by_kind(entries[1]), sums.by_kind(*entries)
+    return [
+        (4 * ab + 2 * (t * a + s * b) + n * s * t) * finer
+        for n, a, b, ab in zip(kinds.sizes, first, second, both, strict=True)
+    ]
 
 
 def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
+    if m.kind in (Kind.COUNT, Kind.SUM):
+        return kinds.total(_by_kind(m, kinds, sums), m.where)
     count = kinds.count(m.where)
-    if m.kind is Kind.COUNT:
-        return count
     if m.kind is Kind.QUANTILE:
         places = sums.place(m.terms[0][0], m.domains[0])
         return m.candidates.counts(places[kinds.mask(m.where)])
@@ -126,18 +165,6 @@ def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
         return finish(m, count, kinds.count(m.where & m.indicator))
     entries = [(column, grid) for (column, _), grid in zip(m.terms, m.domains, strict=True)]
     first = sums.over(m.where, entries[0])
-    if m.kind is Kind.SUM:
-        # x − centre is 2·place + shift half steps.
-        shifts = [
-            2 * grid.low - grid.half_steps(centre)
-            for (_, centre), grid in zip(m.terms, m.domains, strict=True)
-        ]
-        finer = int(math.prod((grid.step / 2 for grid in m.domains), start=Fraction(1)) / m.unit)
-        if len(entries) == 1:
-            return (2 * first + count * shifts[0]) * finer
-        second = sums.over(m.where, entries[1])
-        product = 4 * sums.over(m.where, *entries) + 2 * (shifts[1] * first + shifts[0] * second)
-        return (product + count * shifts[0] * shifts[1]) * finer
     squares = sums.over(m.where, entries[0], entries[0]) if m.kind is not Kind.MEAN else 0
     return finish(m, count, first, squares)
 
@@ -216,6 +243,34 @@ class Noise:
         if family is Family.LAPLACE:
             return self.sampler.laplace(centres, scales, stream)
         return np.asarray(centres + from_uniform(family, self._uniform(times, stream), scales[0]))
+
+    def add_rows(
+        self,
+        exact: list[int],
+        block: Block,
+        family: Family,
+        budget: Fraction,
+        neighbours: Neighbours,
+        stream: str,
+        times: int = 1,
+    ) -> Floats:
+        """All rows of a block with noise (times × rows): each an independent draw, all scaled to what one record moves."""
+        steps, unit = block.steps(neighbours), block.unit
+        if self.sampler.private:
+            draw = ExactSampler(Keystream.named(keystream.fresh_key(), "statistics", stream))
+            if family.gaussian:
+                variance = steps**2 / (2 * budget) * SLACK
+                noise = [[draw.gaussian(variance) for _ in exact] for _ in range(times)]
+            else:
+                scale = steps / budget * SLACK
+                noise = [[draw.laplace(scale) for _ in exact] for _ in range(times)]
+            return np.array(
+                [[float((k + e) * unit) for k, e in zip(exact, row, strict=True)] for row in noise]
+            )
+        centres = np.array([float(k * unit) for k in exact])
+        size = steps / (math.sqrt(2.0 * float(budget)) if family.gaussian else float(budget))
+        drawn = from_uniform(family, self._uniform(times * len(exact), stream), size)
+        return np.asarray(centres + drawn.reshape(times, len(exact)) * float(unit))
 
     def choose(
         self,

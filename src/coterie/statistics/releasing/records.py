@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from coterie.errors import DataError, ParameterError, nearest
 from coterie.schema.attributes import Attribute, Domain, Missing, Outside, Role, Schema
 from coterie.statistics.prediction.value_grid import Places
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.checking import MISSING, asked_labels, is_labelled, resolved
 from coterie.statistics.specification.filters import Between, Condition, Filter
 from coterie.table.address import Address, TableName, is_database, quoted
@@ -214,11 +215,12 @@ _MOST_CODES = 1 << 22  # codes that are counted into a table; more are sorted
 
 @dataclass(frozen=True)
 class Kinds:
-    """`of_record[i]`: the kind of record i; `members[f]`: which kinds satisfy filter f."""
+    """`of_record[i]`: the kind of record i; `members[f]`: which kinds satisfy filter f; `accepted`: which a condition."""
 
     of_record: NDArray[np.int64]
     sizes: list[int]
     members: dict[Filter, NDArray[np.bool_]]
+    accepted: dict[tuple[str, Condition], NDArray[np.bool_]]
 
     @classmethod
     def of(cls, people: People, filters: Sequence[Filter], schema: Schema) -> Kinds:
@@ -238,13 +240,28 @@ class Kinds:
             earlier, here = np.divmod(present, len(cells))
             pieces = [(name, piece[earlier]) for name, piece in pieces] + [(column, here)]
         number = _count(pieces)
+        piece_of = dict(pieces)
+        by_kind = {key: answers[piece_of[key[0]]] for key, answers in accepted.items()}
         members = {}
         for chosen in filters:
             mask = np.ones(number, dtype=np.bool_)
             for column, condition in chosen.conditions:
-                mask &= accepted[column, condition][dict(pieces)[column]]
+                mask &= by_kind[column, condition]
             members[chosen] = mask
-        return cls(kinds, np.bincount(kinds, minlength=number).tolist(), members)
+        return cls(kinds, np.bincount(kinds, minlength=number).tolist(), members, by_kind)
+
+    def cells(self, cells: Cells) -> NDArray[np.int64]:
+        """The cell that each kind lies in."""
+        number = np.zeros(len(self.sizes), dtype=np.int64)
+        for axis in cells.axes:
+            answers = np.stack([self.accepted[axis.column, c] for c in axis.conditions], axis=1)
+            patterns, which = np.unique(answers, axis=0, return_inverse=True)
+            atoms = np.array([axis.place[tuple(pattern)] for pattern in patterns.tolist()], dtype=np.int64)
+            number = number * len(axis.atoms) + atoms[which.ravel()]
+        found = np.searchsorted(cells.possible, number)
+        if not (cells.possible[np.minimum(found, len(cells) - 1)] == number).all():
+            raise AssertionError("a record lies in a cell that was declared impossible")
+        return found
 
     def count(self, chosen: Filter) -> int:
         return _chosen(self.sizes, self.members[chosen])

@@ -17,8 +17,9 @@ from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.measurement import Kind
-from coterie.statistics.releasing.consistency import Replay, constraints_of, reconcile
+from coterie.statistics.releasing.consistency import Replay
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale
 from coterie.statistics.releasing.records import RecordSource
 from coterie.statistics.specification.calculus import Tape
@@ -54,8 +55,9 @@ def make_release(
 ) -> StatisticsRelease:
     """Draw once. Whoever calls this has to charge for it."""
     design = chosen.design
-    noisy = _noisy(design, compute(design, records), chosen.budgets, noise)
-    statistics, equations = evaluate(design, _consistent(chosen, noisy))
+    noisy = add_noise(design, compute(design, records), chosen.budgets, noise)
+    fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)
+    statistics, equations = evaluate(design, fitted)
     bounds = Replay.of(design, as_floats(chosen.budgets)).intervals(noisy[0])
     errors = {error.name: error.mean for error in chosen.errors}
     values = []
@@ -71,19 +73,6 @@ def make_release(
     return StatisticsRelease(chosen, tuple(values), scales, noise.name, noise.sampler.private, pilot)
 
 
-def draw_measurements(
-    chosen: Plan, exact: Mapping[str, Any], noise: Noise, releases: int = 1
-) -> NDArray[np.float64]:
-    """Noise and consistency: releases × measurements. One release is published; tests draw thousands."""
-    design = chosen.design
-    return _consistent(chosen, _noisy(design, exact, chosen.budgets, noise, releases=releases))
-
-
-def _consistent(chosen: Plan, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
-    value_scales = np.array([chosen.scales[m.name] for m in chosen.design.measurements])
-    return reconcile(noisy, value_scales, constraints_of(chosen.design))
-
-
 def plan_with_pilot(
     specification: Specification, records: RecordSource, noise: Noise, allocator: str
 ) -> tuple[Plan, dict[str, float]]:
@@ -94,17 +83,18 @@ def plan_with_pilot(
     rough = replace(specification, equations=(), totals=())
     design, _ = design_for(rough, share=specification.pilot)
     budgets = exact_budgets(uniform(Problem(design.metric, design.feasible)), design.feasible, design.total)
-    noisy = _noisy(design, compute(design, records), budgets, noise, "pilot ")
-    values = {name: float(value[0]) for name, value in evaluate(design, noisy)[0].items()}
+    noisy = add_noise(design, compute(design, records), budgets, noise, "pilot ")
+    fitted = design.reconstruction(as_floats(budgets)).fitted(noisy)
+    values = {name: float(value[0]) for name, value in evaluate(design, fitted)[0].items()}
     return split_by_rule(specification, allocator, expected=values, report_losses=False), values
 
 
-def evaluate(design: Design, measured: NDArray[np.float64]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Statistics from measurements (releases × measurements), equations from statistics."""
-    noisy = {m.name: measured[:, i] for i, m in enumerate(design.measurements)}
-    statistics = {name: _row(form, noisy, len(measured)) for name, form in design.statistics.items()}
+def evaluate(design: Design, values: NDArray[np.float64]) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Statistics from quantities (releases × quantities), equations from statistics."""
+    noisy = {q.name: values[:, i] for i, q in enumerate(design.metric.quantities)}
+    statistics = {name: _row(form, noisy, len(values)) for name, form in design.statistics.items()}
     equations = {
-        name: _row(form, {key: statistics[key] for key in names_in(form)}, len(measured))
+        name: _row(form, {key: statistics[key] for key in names_in(form)}, len(values))
         for name, form in design.equations.items()
     }
     return statistics, equations
@@ -119,13 +109,13 @@ def _release_scales(design: Design, budgets: Any) -> dict[str, float]:
     zcdp = specification.budget.notion is not Notion.PURE
     return {
         m.name: release_scale(
-            quantity.family, m.bound.nominal(specification.neighbours, m.where.everyone), budget, zcdp
+            source.family, m.bound.nominal(specification.neighbours, m.where.everyone), budget, zcdp
         )
-        for m, quantity, budget in zip(design.measurements, design.metric.quantities, budgets, strict=True)
+        for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True)
     }
 
 
-def _noisy(
+def add_noise(
     design: Design,
     exact: Mapping[str, Any],
     budgets: Sequence[Fraction],
@@ -136,10 +126,16 @@ def _noisy(
     columns = []
     specification = design.specification
     neighbours, zcdp = specification.neighbours, specification.budget.notion is not Notion.PURE
-    for m, quantity, budget in zip(design.measurements, design.metric.quantities, budgets, strict=True):
+    for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True):
         stream = f"statistics {part}{specification.digest} {m.name}"
-        if m.kind is Kind.QUANTILE:
-            columns.append(noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases))
+        if isinstance(m, Block):
+            columns.append(
+                noise.add_rows(exact[m.name], m, source.family, budget, neighbours, stream, releases)
+            )
+        elif m.kind is Kind.QUANTILE:
+            drawn = noise.choose(exact[m.name], m, budget, zcdp, neighbours, stream, releases)
+            columns.append(drawn[:, None])
         else:
-            columns.append(noise.add(exact[m.name], m, quantity.family, budget, neighbours, stream, releases))
-    return np.stack(columns, axis=1)
+            drawn = noise.add(exact[m.name], m, source.family, budget, neighbours, stream, releases)
+            columns.append(drawn[:, None])
+    return np.hstack(columns)

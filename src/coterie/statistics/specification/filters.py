@@ -199,15 +199,15 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
     Each column's line or set of values is cut where some condition changes its answer; one representative
     of each piece is tried. `disjoint` lists filters that were declared to share no record.
     """
-    columns = sorted({column for chosen in filters for column, _ in chosen.conditions})
     kinds = {(1 << len(filters)) - 1}
-    for column in columns:
+    for column, conditions in conditions_of(filters).items():
         here = [(i, c) for i, chosen in enumerate(filters) for name, c in chosen.conditions if name == column]
+        place = {condition: index for index, condition in enumerate(conditions)}
         masks = set()
-        for text, value in _representatives([condition for _, condition in here]):
+        for accepted in atoms(conditions):
             mask = (1 << len(filters)) - 1
             for index, condition in here:
-                if not condition.accepts(text, value):
+                if not accepted[place[condition]]:
                     mask &= ~(1 << index)
             masks.add(mask)
         kinds = {kind & mask for kind in kinds for mask in masks}
@@ -218,6 +218,21 @@ def reachable(filters: Sequence[Filter], disjoint: Sequence[frozenset[int]] = ()
         if len(kinds) > MOST_KINDS:
             return None
     return sorted(kinds)
+
+
+def conditions_of(filters: Sequence[Filter]) -> dict[str, list[Condition]]:
+    """The different conditions that filters put on each column, columns in order of their names."""
+    found: dict[str, dict[Condition, None]] = {}
+    for chosen in filters:
+        for column, condition in chosen.conditions:
+            found.setdefault(column, {})[condition] = None
+    return {column: list(found[column]) for column in sorted(found)}
+
+
+def atoms(conditions: Sequence[Condition]) -> list[tuple[bool, ...]]:
+    """The pieces into which conditions cut a column: which of them a value there satisfies, in the order of numbers."""
+    tried = _representatives(conditions)
+    return list(dict.fromkeys(tuple(condition.accepts(*cell) for condition in conditions) for cell in tried))
 
 
 def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
@@ -237,7 +252,7 @@ def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, 
     ordered = sorted(cuts)
     between = [a / 2 + b / 2 for a, b in itertools.pairwise(ordered)]
     ends = [ordered[0] - 1.0 - abs(ordered[0]), ordered[-1] + 1.0 + abs(ordered[-1])] if ordered else []
-    numbers = [None, *ordered, *between, *ends]
+    numbers = [None, *sorted([*ordered, *between, *ends])]
     return [(text, value) for text in [None, *sorted(texts)] for value in numbers]
 
 

@@ -1,0 +1,71 @@
+"""What is asked of the same cells: counts, and sums of the same terms, whose filters share columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coterie.statistics.planning.strategy import Strategy
+from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.measurement import Kind, Measurement
+from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.filters import EVERYONE
+from coterie.statistics.specification.specification import Specification
+
+Key = tuple[Kind, tuple[tuple[str, float], ...], tuple[str, ...]]
+
+
+def group_asked(
+    specification: Specification, asked: Sequence[Measurement]
+) -> dict[Key, tuple[list[int], Cells | None]]:
+    """Places among what is asked, and the cells; no cells where there would be too many."""
+    kinds: dict[tuple[Kind, tuple[tuple[str, float], ...]], list[int]] = {}
+    for index, m in enumerate(asked):
+        if m.kind in (Kind.COUNT, Kind.SUM):
+            kinds.setdefault((m.kind, m.terms), []).append(index)
+    complete = [
+        (
+            EVERYONE if total.whole is None else specification[total.whole].where,
+            [specification[name].where for name in total.parts],
+        )
+        for total in specification.totals
+    ]
+    found: dict[Key, tuple[list[int], Cells | None]] = {}
+    for (kind, terms), places in kinds.items():
+        parts: list[tuple[set[str], list[int]]] = []
+        everyone = [i for i in places if asked[i].where.everyone]
+        for i in places:
+            columns = {column for column, _ in asked[i].where.conditions}
+            if not columns:
+                continue
+            touching = [part for part in parts if part[0] & columns]
+            rest = [part for part in parts if not part[0] & columns]
+            joined = columns.union(*(part[0] for part in touching))
+            parts = [*rest, (joined, sorted([i, *(index for part in touching for index in part[1])]))]
+        if everyone:  # all records belong to the table that is asked most
+            if parts:
+                largest = max(parts, key=lambda part: len(part[1]))
+                largest[1].extend(everyone)
+            else:
+                parts = [(set(), everyone)]
+        for columns, members in parts:
+            filters = [asked[i].where for i in members]
+            cells = Cells.of(filters, specification.disjoint, complete)
+            found[kind, terms, tuple(sorted(columns))] = sorted(members), cells
+    return found
+
+
+def make_block(
+    key: Key, asked: Sequence[Measurement], cells: Cells, strategy: Strategy, gaussian: bool
+) -> Block:
+    kind, _, columns = key
+    what = "counts" if kind is Kind.COUNT else f"sums of {asked[0].summed}"
+    over = f" over {' × '.join(columns)}" if columns else ""
+    return Block(
+        f"{what}{over} ({strategy.name})",
+        strategy.name,
+        cells,
+        tuple(asked),
+        strategy.rows,
+        strategy.grid,
+        gaussian,
+    )

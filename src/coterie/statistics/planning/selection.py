@@ -1,0 +1,149 @@
+"""What is measured for this specification: directly or through sums, as asked or by a strategy. Never looks at the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from coterie.errors import ParameterError
+from coterie.schema.arrays import Floats
+from coterie.statistics.allocators import Problem, gradient, square_root
+from coterie.statistics.planning.composition import minimise
+from coterie.statistics.planning.design import Design
+from coterie.statistics.planning.grouping import Key, group_asked
+from coterie.statistics.planning.strategy import MOST_WEIGHTS, Strategy, columns_of, strategies
+from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.derivation import can_use_sums
+from coterie.statistics.prediction.reconstruction import Group
+from coterie.statistics.specification.specification import Notion, Route, Specification
+
+MOST_GROUPS_TRIED_ALONE = 12
+Build = Callable[[Mapping[str, Route], Mapping[Key, Strategy]], Design]
+
+
+def choose_routes(specification: Specification, build: Build) -> dict[str, Route]:
+    """The route of each statistic that has a choice. Uses expected values only, never the data.
+
+    All direct and all from sums are compared first; then each group and column is switched alone, and the
+    switch is kept if the best split of the whole gets better. What the specification fixes stays.
+    """
+    free = [s for s in specification.statistics if s.route is Route.AUTO and can_use_sums(s)]
+    fixed: dict[str, Route] = {s.name: s.route for s in specification.statistics if s.route is not Route.AUTO}
+    if not free:
+        return fixed
+    groups: dict[object, list[str]] = {}
+    for statistic in free:
+        groups.setdefault((statistic.where, statistic.columns, statistic.that), []).append(statistic.name)
+    best: dict[str, Route] = {}
+    best_score = float("inf")
+    problem: ParameterError | None = None
+
+    def tried(candidate: dict[str, Route], margin: float = 0.0) -> None:
+        nonlocal best, best_score, problem
+        try:
+            score = _quick_score(build(candidate, {}))
+        except ParameterError as error:  # more measurements may not fit above the floors
+            problem = error
+            return
+        if score < best_score * (1 - margin):
+            best, best_score = candidate, score
+
+    for route in (Route.SUMS, Route.DIRECT):
+        tried({**fixed, **{s.name: route for s in free}})
+    if not best:
+        assert problem is not None
+        raise problem
+    if 1 < len(groups) <= MOST_GROUPS_TRIED_ALONE:
+        for names in groups.values():
+            other = Route.DIRECT if best[names[0]] is Route.SUMS else Route.SUMS
+            tried({**best, **dict.fromkeys(names, other)}, margin=1e-6)
+    return best
+
+
+def _quick_score(design: Design) -> float:
+    problem = Problem(design.metric, design.feasible)
+    found = minimise(
+        lambda budgets: design.metric.score_gradient(budgets, exponent=8),
+        design.feasible,
+        problem.powers,
+        square_root.allocate(problem),
+        tolerance=1e-3,
+        steps=25 if len(design.metric.targets) <= gradient.MANY_TARGETS else 6,
+    )
+    return found.value
+
+
+# --- strategies ---------------------------------------------------------------------------------------------------
+
+MOST_SINGLES = 64  # numbers that get a budget each; more are measured together
+_BETTER = 0.02  # a strategy must promise this much more than what is asked, measured as it is
+
+
+def choose_strategies(
+    specification: Specification, routes: Mapping[str, Route], build: Build
+) -> dict[Key, Strategy]:
+    """What to measure for each group of counts or sums, where that promises smaller errors than asking as given."""
+    base = build(routes, {})
+    zcdp = specification.budget.notion is not Notion.PURE
+    asked = tuple(m for m in base.measurements if not isinstance(m, Block))
+    keys = {tuple(places): key for key, (places, _) in group_asked(specification, asked).items()}
+    best: dict[Key, Strategy] = {}
+    for group in base.groups:
+        if len(group.quantities) > 1:
+            best[keys[group.quantities]] = _best_strategy(base, group, zcdp)
+    if not best:
+        return {}
+    together = build(routes, best)
+    if len(base.measurements) > MOST_SINGLES:
+        return best
+    score, chosen = _quick_score(base), dict[Key, Strategy]()
+    whole = _quick_score(together)
+    if whole < score * (1 - _BETTER):
+        score, chosen = whole, best
+    if 1 < len(best) <= MOST_GROUPS_TRIED_ALONE:
+        for key, strategy in best.items():
+            other = (
+                {k: s for k, s in chosen.items() if k != key} if key in chosen else {**chosen, key: strategy}
+            )
+            found = _quick_score(build(routes, other))
+            if found < score * (1 - _BETTER):
+                score, chosen = found, other
+    return chosen
+
+
+def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
+    """The least weighted sum of standard deviations: every cell first, whose errors then weigh the search for others."""
+    wanted, shares = _linear_targets(base, group)
+    first = np.sqrt((wanted**2).sum(axis=1))
+    seen = first > 0
+    wanted, shares, first = wanted[seen], shares[seen], first[seen]
+    candidates = [*strategies(group.cells, wanted, shares / first, gaussian)]
+    rows = np.unique(group.held, axis=0)
+    if rows.size <= MOST_WEIGHTS:
+        candidates.append(Strategy("as asked", rows[rows.any(axis=1)].astype(np.int64)))
+    return min(candidates, key=lambda one: _sum_of_errors(one, wanted, shares, gaussian))
+
+
+def _linear_targets(base: Design, group: Group) -> tuple[Floats, Floats]:
+    """Targets to first order as weights over the cells of a group, and how much each counts."""
+    problem = Problem(base.metric, base.feasible)
+    names = [base.metric.quantities[i].name for i in group.quantities]
+    rows, shares = [], []
+    for error, share in zip(base.metric.errors, base.metric.shares, strict=True):
+        if share > 0 and not set(names).isdisjoint(error.names):
+            slopes = problem.slope_by_name(error.target)
+            rows.append(np.array([slopes.get(name, 0.0) for name in names]) @ group.held)
+            shares.append(share)
+    return np.array(rows).reshape(-1, len(group.cells)), np.array(shares)
+
+
+def _sum_of_errors(strategy: Strategy, wanted: Floats, shares: Floats, gaussian: bool) -> float:
+    if strategy.rows is None:
+        return float(shares @ np.sqrt((wanted**2).sum(axis=1)))
+    rows = strategy.rows / strategy.grid
+    largest = float(columns_of(rows, gaussian).max())
+    mixed = wanted @ np.linalg.pinv(rows, rcond=1e-10)
+    if float(np.abs(mixed @ rows - wanted).max()) > 1e-6 * float(np.abs(wanted).max()):
+        return float("inf")
+    return float(shares @ np.sqrt((mixed**2).sum(axis=1))) * (largest**0.5 if gaussian else largest)

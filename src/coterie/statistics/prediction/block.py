@@ -1,0 +1,174 @@
+"""Many numbers measured together under one budget: rows of weights over cells, and what is asked of them.
+
+One record lies in one cell, so it moves the rows by that cell's column: the noise is scaled to the largest column. What is
+asked is reconstructed by least squares, and its error is a mix of the rows' noises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
+from coterie.schema.exact import float_up
+from coterie.statistics.prediction.measurement import Kind, Measurement, SensitivityBound
+from coterie.statistics.prediction.noise_model import SEED, Family, from_uniform
+from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.filters import EVERYONE, Filter
+from coterie.statistics.specification.specification import Neighbours
+
+MOST_PAIRS = (
+    1024  # cells whose moves are tried pair by pair; beyond, a move is counted as leaving and entering
+)
+_COUNTS = (
+    "A record is counted in one cell: entering or leaving moves the numbers by that cell's column of weights."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """`rows` (measured × cells) are whole weights of which `grid` make 1; None: one row a cell.
+
+    `asked[i]` are measurements of one kind and the same terms, each the sum over the cells of its filter.
+    """
+
+    name: str
+    strategy: str
+    cells: Cells
+    asked: tuple[Measurement, ...]
+    rows: NDArray[np.int64] | None
+    grid: int
+    gaussian: bool
+
+    @property
+    def kind(self) -> Kind:
+        return self.asked[0].kind
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        return self.asked[0].terms
+
+    @property
+    def where(self) -> Filter:
+        return EVERYONE
+
+    @property
+    def of_one(self) -> Measurement:
+        """What is added up in each cell."""
+        return self.asked[0]
+
+    @property
+    def unit(self) -> Fraction:
+        """The step of every number that is measured."""
+        return self.of_one.unit / self.grid
+
+    @property
+    def count(self) -> int:
+        return len(self.cells) if self.rows is None else len(self.rows)
+
+    def steps(self, neighbours: Neighbours) -> int:
+        """Δ of all rows together in units: L1 under Laplace noise; under Gaussian noise its square is Δ² in L2."""
+        return self._moved[neighbours]
+
+    @cached_property
+    def _moved(self) -> dict[Neighbours, int]:
+        """How far one record moves all rows, in units (under Gaussian noise rounded up from the root)."""
+        bound, power = self.of_one.bound, 2 if self.gaussian else 1
+        enter, swap = (math.ceil(Fraction(size) / self.of_one.unit) for size in (bound.enter, bound.swap))
+        largest, apart = self._columns
+        # A sum: a value changes within its cell, or a record leaves one cell with one value and enters another.
+        replaced = apart if self.kind is Kind.COUNT else max(swap, 2 * enter) ** power * largest
+        entered = enter**power * largest
+        if self.gaussian:
+            entered, replaced = (_root_up(value) for value in (entered, replaced))
+        return {Neighbours.ADD_REMOVE: entered, Neighbours.REPLACE_ONE: replaced}
+
+    @cached_property
+    def _columns(self) -> tuple[int, int]:
+        """The largest column, and the largest difference of two columns: in L1, or in L2 squared."""
+        if self.rows is None:
+            return self.grid, 2 * self.grid if len(self.cells) > 1 else 0
+        rows = self.rows.astype(np.float64)  # whole numbers far below 2^53
+        sizes = (rows**2).sum(axis=0) if self.gaussian else np.abs(rows).sum(axis=0)
+        largest = int(sizes.max())
+        if rows.shape[1] > MOST_PAIRS:
+            return largest, 2 * largest  # weights are not negative, so ‖a − b‖² ≤ ‖a‖² + ‖b‖²
+        apart = 0.0
+        for column in rows.T:
+            gap = rows - column[:, None]
+            found = (gap**2).sum(axis=0) if self.gaussian else np.abs(gap).sum(axis=0)
+            apart = max(apart, float(found.max()))
+        return largest, int(apart)
+
+    @cached_property
+    def bound(self) -> SensitivityBound:
+        unit = self.unit
+        largest = float_up(self._moved[Neighbours.ADD_REMOVE] * unit)
+        apart = float_up(self._moved[Neighbours.REPLACE_ONE] * unit)
+        norm = "L2" if self.gaussian else "L1"
+        formula = f"Δ = the largest column of weights ({norm}), or the largest difference of two on a change"
+        return SensitivityBound(largest, apart, f"{formula}; times {self.of_one.bound.formula}", _COUNTS)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The rows in doubles."""
+        assert self.rows is not None
+        return self.rows / float(self.grid)
+
+    @cached_property
+    def held(self) -> NDArray[np.bool_]:
+        """asked × cells: which cells each filter holds."""
+        return np.array([self.cells.holds(m.where) for m in self.asked])
+
+    @cached_property
+    def mix(self) -> Floats:
+        """asked × rows: how least squares puts together what is asked from what is measured."""
+        held = self.held.astype(np.float64)
+        return held if self.rows is None else held @ np.linalg.pinv(self.weights, rcond=1e-10)
+
+    def draws(self, exponent: int) -> Floats:
+        """Unit noise of what is asked (2^exponent × asked)."""
+        return _unit_draws(self, exponent)
+
+    def noise(self, family: Family, scale: float, draws: int) -> Floats:
+        """The rows' noise as it is really drawn (draws × rows), at points that are the same for every budget."""
+        steps = float(self.unit)
+        return from_uniform(family, _uniform(self.count, draws), scale / steps) * steps
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _root_up(value: int) -> int:
+    root = math.isqrt(value)
+    return root if root * root == value else root + 1
+
+
+@lru_cache(maxsize=16)
+def _uniform(count: int, draws: int) -> Floats:
+    """Independent points: with hundreds of rows evenly spread ones would gain nothing."""
+    generator = np.random.Generator(np.random.PCG64([SEED, count, draws]))
+    return generator.uniform(2.0**-40, 1.0 - 2.0**-40, (draws, count))
+
+
+@lru_cache(maxsize=16)
+def _unit_draws(block: Block, exponent: int) -> Floats:
+    family = Family.GAUSSIAN if block.gaussian else Family.LAPLACE
+    return np.asarray(from_uniform(family, _uniform(block.count, 1 << exponent), 1.0) @ block.mix.T)
+
+
+def exact_rows(block: Block, cells: Sequence[int]) -> list[int]:
+    """What is measured, in units, from the exact total of each cell (in units of one record's)."""
+    if block.rows is None:
+        return [block.grid * total for total in cells]
+    found = []
+    for row in block.rows:
+        places = np.flatnonzero(row).tolist()
+        found.append(sum(int(row[place]) * cells[place] for place in places))
+    return found

@@ -1,0 +1,248 @@
+"""From what is measured to what is asked: one table of cells that everything is a function of.
+
+Counts and sums are sums over cells. The table is the one nearest to all that was measured (weighted least squares), with no
+negative counts and with the public number of records where there is one. Whatever is then added up agrees with everything
+else. Post-processing of released values: free, and it lowers the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.schema.arrays import Floats
+from coterie.statistics.prediction.block import Block
+from coterie.statistics.specification.cells import Cells
+
+MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
+_PUBLIC = 1e-5  # a public total weighs like a measurement with this part of the smallest noise
+_ROUNDS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Counts, or sums of the same terms, over the same cells; measured one by one, or together as a block."""
+
+    cells: Cells
+    held: NDArray[np.bool_]  # asked × cells
+    quantities: tuple[int, ...]  # asked: places among the quantities
+    measured: tuple[int, ...]  # places among the measurements: those of the quantities, or one block
+    block: Block | None
+    counts: bool
+    records: float | None  # the public number of records, which all cells together hold
+
+    @cached_property
+    def rows(self) -> Floats | None:
+        """What is measured, as weights over cells; None: every cell."""
+        if self.block is None:
+            return self.held.astype(np.float64)
+        return None if self.block.rows is None else self.block.weights
+
+
+def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
+    """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself."""
+    sds = trust * np.maximum(np.abs(guesses), 1.0)
+    fit = Fit.of(group.held.astype(np.float64), sds, group.records if group.counts else None, group.counts)
+    return np.asarray(fit.cells(guesses[None, :], fit.total(guesses[None, :]))[0])
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The table nearest to what was measured: `solve` turns rows into cells, `offset` adds what a public total says."""
+
+    weights: Floats | None  # measured × cells; None: every cell
+    sds: Floats
+    records: float | None
+    counts: bool
+    size: int
+
+    @classmethod
+    def of(
+        cls, weights: Floats | None, sds: Floats, records: float | None, counts: bool, size: int = 0
+    ) -> Fit:
+        return cls(weights, sds, records, counts, size if weights is None else weights.shape[1])
+
+    @cached_property
+    def _solved(self) -> tuple[Floats, Floats]:
+        """(rows → cells, offset)."""
+        assert self.weights is not None
+        rows, sds = self.weights, self.sds
+        if self.records is not None:
+            rows = np.vstack([rows, np.ones(self.size)])
+            sds = np.append(sds, _PUBLIC * float(sds.min()))
+        solve = np.linalg.pinv(rows / sds[:, None], rcond=1e-12) / sds
+        if self.records is None:
+            return solve, np.zeros(self.size)
+        return solve[:, :-1], solve[:, -1] * self.records
+
+    def linear(self, measured: Floats) -> Floats:
+        """Draws × cells, as least squares has them: without a bias, and perhaps negative."""
+        if self.weights is None:
+            if self.records is None:
+                return measured
+            share = self.sds**2 / float((self.sds**2).sum())
+            return np.asarray(measured + (self.records - measured.sum(axis=1))[:, None] * share)
+        solve, offset = self._solved
+        return np.asarray(measured @ solve.T + offset)
+
+    @cached_property
+    def total_sd(self) -> float | None:
+        """How far off the number of all records is when it is added up from this table; None where it is not known."""
+        if self.records is not None:
+            return 0.0
+        if self.weights is None:
+            return math.sqrt(float((self.sds**2).sum()))
+        into_rows = np.ones(self.size) @ self._solved[0]
+        if float(np.abs(into_rows @ self.weights - 1.0).max()) > 1e-6:
+            return None
+        return math.sqrt(float((into_rows * self.sds) @ (into_rows * self.sds)))
+
+    def total(self, measured: Floats) -> Floats | None:
+        """How many records there are, as far as this group tells."""
+        if not self.counts or self.total_sd is None:
+            return None
+        if self.records is not None:
+            return np.full(len(measured), self.records)
+        return np.asarray(np.maximum(self.linear(measured).sum(axis=1), 0.0))
+
+    def cells(self, measured: Floats, total: Floats | None) -> Floats:
+        """Draws × cells: the nearest table; counts are not negative, and add up to the total."""
+        found = self.linear(measured)
+        if not self.counts:
+            return found
+        if self.weights is None:
+            return np.maximum(found, 0.0) if total is None else onto_simplex(found, total)
+        bad = (found < 0.0).any(axis=1)
+        if total is not None:
+            bad |= np.abs(found.sum(axis=1) - total) > 1e-6 * np.maximum(total, 1.0)
+        if bad.any():
+            found = found.copy()
+            found[bad] = self._nearest(found[bad], None if total is None else total[bad])
+        return found
+
+    def _nearest(self, start: Floats, total: Floats | None) -> Floats:
+        """argmin (x − start)ᵀ P (x − start), P = AᵀA in units of noise, with x ≥ 0 and Σx = total (Boyd et al. 2011)."""
+        scaled, step, inner = self._splitting
+        found = np.maximum(start, 0.0) if total is None else onto_simplex(start, total)
+        dual = np.zeros_like(found)
+        pulled = (start @ scaled.T) @ scaled
+        size = max(float(np.abs(start).max()), 1.0)
+        for _ in range(_ROUNDS):
+            ahead = pulled / step + found - dual
+            free = ahead - ((ahead @ scaled.T) @ inner) @ scaled  # (P + step)⁻¹, by Woodbury
+            before = found
+            found = np.maximum(free + dual, 0.0) if total is None else onto_simplex(free + dual, total)
+            dual = dual + free - found
+            if max(float(np.abs(free - found).max()), float(np.abs(found - before).max())) < 1e-7 * size:
+                break
+        return found
+
+    @cached_property
+    def _splitting(self) -> tuple[Floats, float, Floats]:
+        """A in units of noise, the step, and (step + AAᵀ)⁻¹."""
+        assert self.weights is not None
+        scaled = self.weights / self.sds[:, None]
+        sizes = (scaled**2).sum(axis=0)
+        step = float(np.sqrt(np.median(sizes) * sizes.max())) or 1.0
+        inner = np.linalg.inv(step * np.eye(len(scaled)) + scaled @ scaled.T)
+        return scaled, step, np.asarray(inner, dtype=np.float64)
+
+
+def onto_simplex(points: Floats, totals: Floats) -> Floats:
+    """The nearest points with no negative part that add up to the totals (Held, Wolfe & Crowder 1974)."""
+    falling = -np.sort(-points, axis=1)
+    above = np.cumsum(falling, axis=1) - totals[:, None]
+    places = np.arange(1, points.shape[1] + 1)
+    last = np.maximum((falling * places > above).sum(axis=1), 1)
+    level = above[np.arange(len(points)), last - 1] / last
+    return np.asarray(np.maximum(points - level[:, None], 0.0))
+
+
+def whole(tables: Floats) -> Floats:
+    """Whole counts: every sum over the first cells is rounded to the nearest, so that no sum is off by much."""
+    sums = np.rint(np.cumsum(tables, axis=1))
+    return np.diff(sums, axis=1, prepend=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """All groups of a design under given noise: what was measured → what is asked."""
+
+    groups: tuple[Group, ...]
+    fits: tuple[Fit, ...]
+    places: tuple[NDArray[np.int64], ...]  # of each group's rows among all numbers that are measured
+    alone: NDArray[np.int64]  # quantities of no group …
+    alone_at: NDArray[np.int64]  # … and where they are measured
+    count: int  # of quantities
+
+    @classmethod
+    def of(
+        cls,
+        groups: Sequence[Group],
+        starts: Sequence[int],
+        sds: Sequence[float],
+        source_of: NDArray[np.int64],
+    ) -> Reconstruction:
+        """`starts[i]`: where measurement i begins among all numbers; `sds[i]`: the spread of its noise."""
+        fits, places = [], []
+        for group in groups:
+            if group.block is not None:
+                (only,) = group.measured
+                here = np.arange(group.block.count) + starts[only]
+                spread = np.full(group.block.count, sds[only])
+            else:
+                here = np.array([starts[i] for i in group.measured], dtype=np.int64)
+                spread = np.array([sds[i] for i in group.measured])
+            records = group.records if group.counts else None
+            fits.append(Fit.of(group.rows, spread, records, group.counts, len(group.cells)))
+            places.append(here)
+        grouped = {q for group in groups for q in group.quantities}
+        alone = np.array([q for q in range(len(source_of)) if q not in grouped], dtype=np.int64)
+        at = np.array([starts[source_of[q]] for q in alone], dtype=np.int64)
+        return cls(tuple(groups), tuple(fits), tuple(places), alone, at, len(source_of))
+
+    def linear(self, measured: Floats) -> Floats:
+        """Draws × quantities without a bias: the law of the error is the law of the noise."""
+        found = self._alone(measured)
+        for group, fit, places in zip(self.groups, self.fits, self.places, strict=True):
+            found[:, group.quantities] = fit.linear(measured[:, places]) @ group.held.T
+        return found
+
+    def moved(self, noise: Floats) -> Floats:
+        """Draws × quantities: how far noise in the rows moves what least squares makes of them."""
+        return self.linear(noise) - self.linear(np.zeros((1, noise.shape[1])))
+
+    def fitted(self, measured: Floats) -> Floats:
+        """Draws × quantities as they are published: functions of one table in whole counts."""
+        found = self._alone(measured)
+        shared = self._records(measured)
+        for group, fit, places in zip(self.groups, self.fits, self.places, strict=True):
+            total = None if fit.total_sd is None or not group.counts else shared
+            cells = fit.cells(measured[:, places], total)
+            found[:, group.quantities] = (whole(cells) if group.counts else cells) @ group.held.T
+        return found
+
+    def _records(self, measured: Floats) -> Floats | None:
+        """The number of records on which all tables of counts agree, each heard as far as it knows."""
+        heard = [
+            (fit.total(measured[:, places]), fit.total_sd)
+            for fit, places in zip(self.fits, self.places, strict=True)
+            if fit.counts and fit.total_sd is not None
+        ]
+        if not heard:
+            return None
+        weights = np.array([1.0 / max(sd or 0.0, 1e-9) ** 2 for _, sd in heard])
+        sums = np.sum(
+            [w * total for w, (total, _) in zip(weights, heard, strict=True) if total is not None], axis=0
+        )
+        return np.asarray(np.rint(sums / weights.sum()))
+
+    def _alone(self, measured: Floats) -> Floats:
+        found = np.full((len(measured), self.count), np.nan)
+        found[:, self.alone] = measured[:, self.alone_at]
+        return found
