@@ -47,7 +47,7 @@ class Problem:
         """|∂target/∂measurement| at the expected values; 0 where it is not finite."""
         tape = Tape.of(target.expression)
         values = {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
-        found = tape.gradient(tape.run(values), np.asarray(1.0))
+        found = tape.gradient(tape.run(values), np.asarray(1.0), values)
         slopes = np.array([abs(float(found.get(name, 0.0))) for name in values])
         return np.where(np.isfinite(slopes), slopes, 0.0)
 

@@ -236,7 +236,7 @@ def unit_of_equation(
         return equation.tolerance
     tape = Tape.of(expression)
     results = tape.run({name: np.asarray(value) for name, value in expected.items()})
-    slopes = tape.gradient(results, np.asarray(1.0))
+    slopes = tape.gradient(results, np.asarray(1.0), expected)
     if specification.relative_to is RelativeTo.SENSITIVITY:
         parts = [abs(float(s)) * _sensitivity(specification, specification[n]) for n, s in slopes.items()]
         size = sum(parts)
