@@ -274,6 +274,7 @@ def linear_form(expression: Expression) -> Linear | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def ratio_form(expression: Expression) -> tuple[Linear, Linear] | None:
     """(top, bottom) with expression = top / bottom on the true values, or None. Linear ones have bottom 1.
 
