@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.target_error import Target
 from coterie.statistics.specification.calculus import Tape
+from coterie.statistics.specification.equations import names_in
 
 DEFAULT = "gradient"
 
@@ -45,11 +46,16 @@ class Problem:
 
     def slopes(self, target: Target) -> Floats:
         """|∂target/∂measurement| at the expected values; 0 where it is not finite."""
-        tape = Tape.of(target.expression)
-        values = {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
-        found = tape.gradient(tape.run(values), np.asarray(1.0))
-        slopes = np.array([abs(float(found.get(name, 0.0))) for name in values])
+        tape, names = Tape.of(target.expression), names_in(target.expression)
+        values = {name: np.asarray(self.metric.quantities[self._place[name]].value) for name in names}
+        slopes = np.zeros(len(self.metric.quantities))
+        for name, slope in tape.gradient(tape.run(values), np.asarray(1.0), names).items():
+            slopes[self._place[name]] = abs(float(slope))
         return np.where(np.isfinite(slopes), slopes, 0.0)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {quantity.name: index for index, quantity in enumerate(self.metric.quantities)}
 
     def acceptable(self) -> Feasible:
         """Floors raised to the acceptable budget of each statistic (Bai et al., in Nunes 2024, §3.1).
