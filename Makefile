@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo demo-federation dist bench-federation compile test test-slow test-object-store lint bench docs docs-tables install-size lock clean system
+.PHONY: help demo demo-federation dist bench-federation compile warm test test-slow test-object-store lint bench docs docs-tables install-size lock clean system
 
 help: ## what you can make here
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
@@ -34,9 +34,14 @@ compile: $(STAMP)
 	@$(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
 	@$(BIN)/python -m compileall -q src
 
+# Each of the three workers would rewrite all test modules, and compile the loops that it needs: done once, on the core that
+# mypy leaves free. Bytecode is kept even where PYTHONDONTWRITEBYTECODE asks for none.
+warm: compile
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -k test_every_loop_of_the_chain_becomes_machine_code
+
 # Three workers on two cores: browsers, servers and Spark keep a worker waiting a third of the time.
 test: $(STAMP) ## the whole test suite
-	@$(MAKE) --no-print-directory -j 3 --output-sync system lint compile # types are checked on one core only
+	@$(MAKE) --no-print-directory -j 3 --output-sync system lint warm # types are checked on one core only
 	@$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
 # `make test` draws the same noise and tries the same examples every time; here both are new.

@@ -42,6 +42,31 @@ def until(
         time.sleep(0.05)
 
 
+def lasting(find: Callable[[], Any]) -> Any:
+    """An element that is found again when the page replaced it between finding and reading: as a person looks twice."""
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.remote.webelement import WebElement
+
+    def again(name: str) -> Callable[..., Any]:
+        def read(element: Any, *arguments: Any) -> Any:
+            while True:
+                try:
+                    plain = getattr(WebElement, name)
+                    return plain.fget(element) if isinstance(plain, property) else plain(element, *arguments)
+                except StaleElementReferenceException:
+                    element._id = find().id  # `find` waits, and gives up
+
+        return property(read) if isinstance(getattr(WebElement, name), property) else read
+
+    names = [
+        name
+        for name in vars(WebElement)
+        if not name.startswith("_") and name not in ("id", "parent", "session_id")
+    ]
+    found = find()
+    return type("Lasting", (WebElement,), {name: again(name) for name in names})(found.parent, found.id)
+
+
 class Studio:
     """`coterie studio` with a folder of its own. stop() asks it to end, kill() does not ask."""
 
@@ -172,7 +197,7 @@ class Page:
         return found
 
     def one(self, selector: str) -> Any:
-        return until(lambda: next(iter(self.all(selector)), None), selector)
+        return lasting(lambda: until(lambda: next(iter(self.all(selector)), None), selector))
 
     def button(self, words: str) -> Any:
         """A button or link by its text or its accessible name."""
@@ -183,7 +208,7 @@ class Page:
             found = self.driver.find_elements("xpath", way)
             return next((element for element in found if element.is_displayed()), None)
 
-        return until(shown, f"the button '{words}'", standing=self._standing)
+        return lasting(lambda: until(shown, f"the button '{words}'", standing=self._standing))
 
     def click(self, words: str) -> None:
         element = self.button(words)
@@ -217,8 +242,12 @@ class Page:
               const names = [one.getAttribute("aria-label"), ...[...(one.labels || [])].map(l => l.textContent)];
               if (names.some(name => name && name.replace(/\\s+/g, " ").trim() === arguments[0])) return one;
             }"""
-        return until(
-            lambda: self.driver.execute_script(script, label), f"the field '{label}'", standing=self._standing
+        return lasting(
+            lambda: until(
+                lambda: self.driver.execute_script(script, label),
+                f"the field '{label}'",
+                standing=self._standing,
+            )
         )
 
     def fill(self, label: str, value: str) -> None:

@@ -19,15 +19,15 @@ def naive_mdav(numeric, codes, distances, k):
     n = len(numeric)
 
     def squared(left, numbers, labels):
-        total = np.zeros(len(left))
+        total, rows = np.zeros(len(left)), np.array(left, dtype=int)
         for j in range(numeric.shape[1]):
-            total = total + (numeric[left, j] - numbers[j]) ** 2
+            total = total + (numeric[rows, j] - numbers[j]) ** 2
         for j, delta in enumerate(distances):
-            total = total + delta[labels[j], codes[left, j]] ** 2
-        return total
+            total = total + delta[labels[j], codes[rows, j]] ** 2
+        return total.tolist()
 
     def centroid(left):
-        numbers = [math.fsum(numeric[left, j]) / len(left) for j in range(numeric.shape[1])]
+        numbers = [math.fsum(column) / len(left) for column in numeric[np.array(left)].T.tolist()]
         labels = []
         for j, delta in enumerate(distances):
             counts = np.bincount(codes[left, j], minlength=len(delta))
@@ -36,13 +36,14 @@ def naive_mdav(numeric, codes, distances, k):
         return numbers, labels
 
     def farthest(left, numbers, labels):
-        return min(zip(-squared(left, numbers, labels), left, strict=True))[1]
+        return min((-far, i) for far, i in zip(squared(left, numbers, labels), left, strict=True))[1]
 
     def take(left, leader):
         others = [i for i in left if i != leader]
         by_nearness = sorted(zip(squared(others, numeric[leader], codes[leader]), others, strict=True))
         group = [leader] + [i for _, i in by_nearness[: k - 1]]
-        return group, [i for i in left if i not in set(group)]
+        taken = set(group)
+        return group, [i for i in left if i not in taken]
 
     left, groups = list(range(n)), []
     while len(left) >= 3 * k:

@@ -14,6 +14,7 @@ import itertools
 import sqlite3
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,7 @@ READERS: dict[str, Callable[[list[Row], Path], Any]] = {
 }
 
 
+@cache  # a plan does not depend on who reads the records
 def planned(neighbours: str = "replace-one", records: int | None = 12) -> Plan:
     statistics = {
         "n": {"kind": "count", "by": {"answer": ["yes", "no"], "code": [1, 2]}},

@@ -16,8 +16,9 @@ from coterie.registry import discover, look_up
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
-from coterie.statistics.prediction.target_error import Target
+from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Tape
+from coterie.statistics.specification.equations import names_in
 
 DEFAULT = "gradient"
 
@@ -45,28 +46,33 @@ class Problem:
 
     def slope_by_name(self, target: Target) -> dict[str, float]:
         """∂target/∂quantity at the expected values; 0 where it is not finite."""
-        tape = Tape.of(target.expression)
-        found = tape.gradient(tape.run(self._values), np.asarray(1.0))
+        tape, names = Tape.of(target.expression), names_in(target.expression)
+        values = {name: np.asarray(self._quantity[name].value) for name in names}
+        found = tape.gradient(tape.run(values), np.asarray(1.0), names)
         return {name: float(slope) if np.isfinite(slope) else 0.0 for name, slope in found.items()}
-
-    @cached_property
-    def _values(self) -> dict[str, Floats]:
-        return {quantity.name: np.asarray(quantity.value) for quantity in self.metric.quantities}
 
     def slopes(self, target: Target) -> Floats:
         """How strongly the target depends on the noise of each thing measured, at the expected values."""
-        found = self.slope_by_name(target)
         slopes = np.zeros(len(self.metric.sources))
         mixed: dict[int, Floats] = {}
-        for quantity, source in zip(self.metric.quantities, self.metric.source_of, strict=True):
-            slope = found.get(quantity.name, 0.0)
+        for name, slope in self.slope_by_name(target).items():
+            quantity, source = self._quantity[name], self._source[name]
             if quantity.block is None:
                 slopes[source] = abs(slope)
-            elif slope:
-                mixed[int(source)] = mixed.get(int(source), 0.0) + slope * quantity.mixed
+            else:
+                mixed[source] = mixed.get(source, np.zeros(quantity.block.count)) + slope * quantity.mixed
         for source, rows in mixed.items():
             slopes[source] = float(np.sqrt((rows**2).sum()))
         return slopes
+
+    @cached_property
+    def _quantity(self) -> dict[str, Quantity]:
+        return {quantity.name: quantity for quantity in self.metric.quantities}
+
+    @cached_property
+    def _source(self) -> dict[str, int]:
+        names = (quantity.name for quantity in self.metric.quantities)
+        return dict(zip(names, self.metric.source_of.tolist(), strict=True))
 
     def acceptable(self) -> Feasible:
         """Floors raised to the acceptable budget of each statistic (Bai et al., in Nunes 2024, §3.1).

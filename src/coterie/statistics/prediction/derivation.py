@@ -16,7 +16,7 @@ from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid
 from coterie.statistics.specification.calculus import Range, Tape, range_of
-from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, number
+from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, names_in, number
 from coterie.statistics.specification.specification import (
     Equation,
     RelativeTo,
@@ -235,8 +235,9 @@ def unit_of_equation(
     if specification.relative_to is RelativeTo.SCALE and equation.tolerance is not None:
         return equation.tolerance
     tape = Tape.of(expression)
-    results = tape.run({name: np.asarray(value) for name, value in expected.items()})
-    slopes = tape.gradient(results, np.asarray(1.0))
+    names = names_in(expression)
+    results = tape.run({name: np.asarray(expected[name]) for name in names})
+    slopes = tape.gradient(results, np.asarray(1.0), names)
     if specification.relative_to is RelativeTo.SENSITIVITY:
         parts = [abs(float(s)) * _sensitivity(specification, specification[n]) for n, s in slopes.items()]
         size = sum(parts)

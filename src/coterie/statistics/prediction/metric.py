@@ -190,7 +190,7 @@ class Batch:
         error = summarised(size, self.probability)
         if not slopes:
             return error, np.empty((len(members), 0))
-        gradients = self.tape.gradient(results, np.sign(deviation))
+        gradients = self.tape.gradient(results, np.sign(deviation), noisy)
         weights = _weights(size, self.probability)
         slope = np.stack(
             [

@@ -247,6 +247,18 @@ class TargetError:
 
     # --- closed forms -----------------------------------------------------------------------------------
 
+    @cached_property
+    def _distances(self) -> Floats:
+        """How far each input is from its nearest clamp."""
+        assert self.linear is not None
+        sides = zip(self.names, self.centre, strict=True)
+        return np.array([min(self.linear.sides(name, float(value))) for name, value in sides])
+
+    @cached_property
+    def _coefficients(self) -> Floats:
+        assert self.linear is not None
+        return np.abs(self.linear.weights(self.names))
+
     def _closed(self, used: Floats) -> bool:
         """One clamped or unclamped noise, or a sum of noises whose clamps practically never act."""
         if self.linear is None:
@@ -255,9 +267,7 @@ class TargetError:
             len(self.inputs) == 1 or self.blocks
         ):  # what is reconstructed is not cut alone: the report replays it
             return True
-        sides = zip(self.names, self.centre, strict=True)
-        distance = np.array([min(self.linear.sides(name, float(value))) for name, value in sides])
-        return bool((np.exp(-distance / used.max(axis=0)) < _NEVER).all())
+        return bool((np.exp(-self._distances / used.max(axis=0)) < _NEVER).all())
 
     def _closed_mean(self, families: Sequence[Family], used: Floats) -> Floats:
         assert self.linear is not None
@@ -266,7 +276,7 @@ class TargetError:
             return terms.narrower * mean_absolute_sum(
                 terms.families, used[:, list(terms.inputs)] * terms.weights
             )
-        coefficients = np.abs(self.linear.weights(self.names))
+        coefficients = self._coefficients
         if self.families == (Family.RANK,):  # the scale is the mean error itself; the grid lies in the domain
             return np.asarray(coefficients[0] * used[:, 0])
         if len(self.inputs) == 1:
@@ -282,7 +292,7 @@ class TargetError:
             parts = sum_gradient(terms.families, used[list(terms.inputs)] * terms.weights) * terms.weights
             np.add.at(slopes, list(terms.inputs), terms.narrower * parts)
             return slopes
-        coefficients = np.abs(self.linear.weights(self.names))
+        coefficients = self._coefficients
         if self.families == (Family.RANK,):
             return coefficients
         if len(self.inputs) == 1:

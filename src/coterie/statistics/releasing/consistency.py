@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,7 @@ class Replay:
             else:
                 ends = drawn.ends(inside, outside, level)
             shown = sorted(float(Tape.of(outside).value({INNER: np.asarray(end)})) for end in ends)
-            possible = range_of(target.expression, {})
+            possible = _possible(target.expression)
             found[target.name] = Range(max(shown[0], possible.lower), min(shown[-1], possible.upper))
         return found
 
@@ -172,7 +173,7 @@ class _Drawn:
         top, bottom = form
         if not bottom.coefficients:
             at, moved = self._linear(top)
-            limits = range_of(inside, {})
+            limits = _possible(inside)
             at = limits.clip(_inside(outside, at))
             low, high = _tails(moved, level)
             return [at - high, at - low]
@@ -187,7 +188,7 @@ class _Drawn:
     ) -> list[float]:
         """All θ for which top − θ·bottom is within its noise of zero (Fieller 1954): exact for every bottom."""
         (a, a_moved), (b, b_moved) = self._linear(top), self._linear(bottom)
-        limits = range_of(outside, {}) if outside.op is not Op.NAME else range_of(inside, {})
+        limits = _possible(outside) if outside.op is not Op.NAME else _possible(inside)
         low, high = _tails(b_moved, level)
         if b - high <= 0.0 <= b - low:  # the divisor may be zero: nothing possible is excluded
             finite = [end for end in (limits.lower, limits.upper) if math.isfinite(end)]
@@ -216,13 +217,12 @@ class _Drawn:
     def _bent(self, inside: Expression, outside: Expression, level: float) -> list[float]:
         """Both readings of a replay: its deviations turned round, and the values that noise may have come from."""
         tape = Tape.of(inside)
-
-        def at(values: Floats) -> Floats:
-            return np.asarray(tape.value({name: values[..., i] for i, name in enumerate(self.names)}))
-
-        here = float(at(self.centre))
-        low, high = _tails(at(self.centre + self.moved) - here, level)
-        first, last = _tails(at(self.centre - self.moved), level)
+        used = [(used, self.names.index(used)) for used in names_in(inside)]
+        moved = {name: self.moved[:, i] for name, i in used}
+        centre = {name: self.centre[i] for name, i in used}
+        here = float(tape.value(centre))
+        low, high = _tails(tape.value({name: centre[name] + moved[name] for name in moved}) - here, level)
+        first, last = _tails(tape.value({name: centre[name] - moved[name] for name in moved}), level)
         middle = _inside(outside, here)
         return [middle - high, middle - low, first, last]
 
@@ -237,6 +237,11 @@ def _tails(draws: Floats, level: float) -> tuple[float, float]:
 
 def _beyond(draws: int, level: float) -> int:
     return int((1.0 - level) / 2.0 * draws)
+
+
+@lru_cache(maxsize=4096)  # every release of a design asks for the same ones
+def _possible(expression: Expression) -> Range:
+    return range_of(expression, {})
 
 
 def _reach(quantity: Quantity, budget: float, level: float) -> float:
@@ -266,6 +271,7 @@ INNER = "inside"
 _RISING = (Op.CLAMP, Op.SQRT, Op.EXP)
 
 
+@lru_cache(maxsize=4096)
 def peel(expression: Expression) -> tuple[Expression, Expression]:
     """(inside, outside) with a rising `outside`: clamps, roots and maxima with a number are taken off.
 

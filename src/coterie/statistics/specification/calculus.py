@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -35,10 +35,11 @@ _VALUE: Mapping[Op, Callable[..., Any]] = {
     Op.CLAMP: lambda a, lower, upper: np.minimum(np.maximum(a, lower), upper),
     Op.AWAY_FROM_ZERO: lambda a, d: np.where(d > 0, np.maximum(a, d), np.minimum(a, d)),
 }
+_NONE, _ONE = 0.0, 1.0  # no slope yet, and one that changes nothing: no pass over the draws
 # ∂result/∂argument for each argument, from the result r and the arguments; None where an argument is a constant.
 _SLOPES: Mapping[Op, Callable[..., tuple[Any, ...]]] = {
-    Op.ADD: lambda r, a, b: (1.0, 1.0),
-    Op.SUBTRACT: lambda r, a, b: (1.0, -1.0),
+    Op.ADD: lambda r, a, b: (_ONE, _ONE),
+    Op.SUBTRACT: lambda r, a, b: (_ONE, -1.0),
     Op.MULTIPLY: lambda r, a, b: (b, a),
     Op.DIVIDE: lambda r, a, b: (1.0 / b, -r / b),
     Op.POWER: lambda r, a, p: (2.0 * a if p == 2 else p * np.power(a, p - 1.0), None),
@@ -87,21 +88,25 @@ class Tape:
     def value(self, values: Mapping[str, Floats]) -> Floats:
         return self.run(values)[-1]
 
-    def gradient(self, results: list[Floats], seed: Floats) -> dict[str, Floats]:
-        """seed · ∂(equation)/∂name for each name, draw by draw, from the results of `run`."""
-        carried: list[Floats | float] = [0.0] * len(self.nodes)
+    def gradient(self, results: list[Floats], seed: Floats, names: Collection[str]) -> dict[str, Floats]:
+        """seed · ∂(equation)/∂name for these names, draw by draw, from the results of `run`."""
+        moves: list[bool] = []  # does a node change when these names do? Slopes of all others lead nowhere
+        for node, inputs in zip(self.nodes, self.inputs, strict=True):
+            moves.append(node.name in names if node.op is Op.NAME else any(moves[place] for place in inputs))
+        carried: list[Any] = [_NONE] * len(self.nodes)
         carried[-1] = seed
-        gradients: dict[str, Floats] = {}
+        gradients = {}
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for index in range(len(self.nodes) - 1, -1, -1):
                 node, inputs, flow = self.nodes[index], self.inputs[index], carried[index]
-                if node.op is Op.NAME:
+                if node.op is Op.NAME and moves[index]:
                     gradients[node.name] = np.asarray(flow, dtype=np.float64)
-                elif inputs:
+                elif moves[index]:
                     slopes = _SLOPES[node.op](results[index], *(results[place] for place in inputs))
                     for place, slope in zip(inputs, slopes, strict=True):
-                        if slope is not None:
-                            carried[place] = carried[place] + flow * slope
+                        if slope is not None and moves[place]:
+                            part = flow if slope is _ONE else flow * slope
+                            carried[place] = part if carried[place] is _NONE else carried[place] + part
         return gradients
 
 
@@ -269,6 +274,7 @@ def linear_form(expression: Expression) -> Linear | None:
     return None
 
 
+@lru_cache(maxsize=4096)
 def ratio_form(expression: Expression) -> tuple[Linear, Linear] | None:
     """(top, bottom) with expression = top / bottom on the true values, or None. Linear ones have bottom 1.
 
