@@ -22,32 +22,34 @@ from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import Reconstruction
 from coterie.statistics.prediction.target_error import PredictedError, Quantity
 from coterie.statistics.specification.calculus import Linear, Range, Tape, range_of, ratio_form
-from coterie.statistics.specification.equations import Expression, Op, name
+from coterie.statistics.specification.equations import Expression, Op, name, names_in
 
 LEVEL = 0.95
 
 
 _MOST_WORK = 2e8  # of one prediction: draws × rows × cells
-_MOST_REPLAYED = 2e5  # rows × cells of a table that is fitted in every draw; larger ones are predicted without the cut at zero
+_MOST_REPLAYED = (
+    2e5  # rows × cells of a table that is fitted in every draw; larger ones are not cut at zero there
+)
 
 
 def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> tuple[PredictedError, ...]:
     """Predicted errors with the reconstruction in the loop, if the truth is as expected."""
     metric = design.metric
+    made = design.reconstruction(budgets)
     sizes = [0 if g.rows is None else g.rows.size for g in design.groups]
     large = max(sizes, default=0) > _MOST_REPLAYED
     largest = max([len(g.cells) for g in design.groups] if large else sizes, default=1)
     draws = min(REPLICATES << exponent, max(int(_MOST_WORK / max(largest, 1)), 512))
     draws -= draws % REPLICATES
     drawn, truth = _replayed(design, budgets, draws)
-    made = design.reconstruction(budgets)
     values = made.linear(drawn) if large else made.fitted(drawn)
     found = []
     for error in metric.errors:
         here = {name: values[:, i] for name, i in zip(error.names, error.inputs, strict=True)}
         true = {name: truth[i] for name, i in zip(error.names, error.inputs, strict=True)}
-        sizes = np.abs(error.tape.value(here) - error.tape.value(true))
-        found.append(error.from_draws(np.broadcast_to(sizes, (draws,))))
+        off = np.abs(error.tape.value(here) - error.tape.value(true))
+        found.append(error.from_draws(np.broadcast_to(off, (draws,))))
     return tuple(found)
 
 
