@@ -143,20 +143,21 @@ def _best_p_identity(gram: Floats, gaussian: bool) -> Floats:
 def _product(sizes: Sequence[int], gram: Floats, gaussian: bool) -> Floats:
     """One matrix for each axis, the others held: each is the best for what the workload asks along its axis."""
     parts = [np.eye(size) for size in sizes]
-    shaped = gram.reshape(*sizes, *sizes)
     count = len(sizes)
+    shaped = gram.reshape(*sizes, *sizes)
     for _ in range(3):
+        inverses = [np.linalg.inv(part.T @ part) for part in parts]
         for axis, size in enumerate(sizes):
-            # tr over the other axes of (AᵀA)⁻¹ G leaves the gram of this axis.
-            left = shaped
-            for other in reversed(range(count)):
-                if other == axis:
-                    continue
-                inverse = np.linalg.inv(parts[other].T @ parts[other])
-                here = left.ndim // 2
-                place = other if other < axis else other - (count - here)
-                left = np.tensordot(left, inverse, axes=((place, place + here), (1, 0)))
-            parts[axis] = np.eye(size) if size < 3 else _best_p_identity(left.reshape(size, size), gaussian)
+            if size < 3:
+                continue
+            # What the other axes leave: the trace of (AᵀA)⁻¹ G over them.
+            operands: list[object] = [shaped, [*range(2 * count)]]
+            for other in range(count):
+                if other != axis:
+                    operands += [inverses[other], [count + other, other]]
+            left = np.einsum(*operands, [axis, count + axis], optimize=True)  # type: ignore[call-overload]
+            parts[axis] = _best_p_identity(np.asarray(left), gaussian)
+            inverses[axis] = np.linalg.inv(parts[axis].T @ parts[axis])
     return reduce(lambda left, right: np.asarray(np.kron(left, right)), parts)
 
 
