@@ -18,6 +18,7 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import choose_routes, choose_strategies
 from coterie.statistics.planning.strategy import Strategy
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
@@ -217,6 +218,12 @@ def notes_on(design: Design) -> tuple[str, ...]:
             f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
             "`expected`, or about: {size: …, mean: …, std: …}."
         )
+    for m in design.measurements:
+        if isinstance(m, Block):
+            notes.append(
+                f"Measured together: {m.name}. {m.count:,} numbers under one budget, from which {len(m.asked):,} that are "
+                "asked for are added up: they agree, and are more accurate than measured one by one."
+            )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
         notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")

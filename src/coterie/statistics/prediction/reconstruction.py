@@ -48,7 +48,8 @@ def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
     """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself."""
     sds = trust * np.maximum(np.abs(guesses), 1.0)
     fit = Fit.of(group.held.astype(np.float64), sds, group.records if group.counts else None, group.counts)
-    return np.asarray(fit.cells(guesses[None, :], fit.total(guesses[None, :]))[0])
+    found = fit.cells(guesses[None, :], fit.total(guesses[None, :]))
+    return np.asarray(whole(found)[0] if group.counts else found[0])
 
 
 @dataclass(frozen=True)
