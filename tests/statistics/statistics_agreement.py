@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.planning.composition import as_floats
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
@@ -239,6 +240,9 @@ def true_values(chosen: Plan, exact: dict[str, Any], table: pa.Table) -> dict[st
     """The table's own statistics and equations; quantiles as everybody computes them."""
     frame, row = table.to_pandas(), []
     for m in chosen.design.measurements:
+        if isinstance(m, Block):
+            row += [float(k * m.unit) for k in exact[m.name]]
+            continue
         if not isinstance(exact[m.name], np.ndarray):
             row.append(m.value(exact[m.name]))
             continue
@@ -250,5 +254,6 @@ def true_values(chosen: Plan, exact: dict[str, Any], table: pa.Table) -> dict[st
             else:
                 inside &= ((cells >= condition.start) & (cells < condition.below)).to_numpy()
         row.append(float(np.quantile(frame[m.terms[0][0]][inside].astype(float), m.quantile)))
-    statistics, equations = evaluate(chosen.design, np.array([row]))
+    exactly = chosen.design.reconstruction(as_floats(chosen.budgets)).linear(np.array([row]))
+    statistics, equations = evaluate(chosen.design, exactly)
     return {name: float(value[0]) for part in (statistics, equations) for name, value in part.items()}

@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification
+from coterie.statistics.prediction.block import Block
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.consistency import Replay
 from coterie.statistics.releasing.measuring import Noise, compute
@@ -68,10 +69,16 @@ def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
     """The truth, and the intervals of many releases."""
     design = chosen.design
     exact = compute(design, open_records(table()))
-    clean = np.array([[m.value(exact[m.name]) for m in design.measurements]])
+    budgets = np.array([float(budget) for budget in chosen.budgets])
+    rows: list[float] = []
+    for m in design.measurements:
+        rows += (
+            [float(k * m.unit) for k in exact[m.name]] if isinstance(m, Block) else [m.value(exact[m.name])]
+        )
+    clean = design.reconstruction(budgets).linear(np.array([rows]))
     statistics, equations = evaluate(design, clean)
     noisy = releasing.add_noise(design, exact, chosen.budgets, Noise.seeded(3), releases=RUNS)
-    replay = Replay.of(design, np.array([float(budget) for budget in chosen.budgets]))
+    replay = Replay.of(design, budgets)
     found = {name: float(value[0]) for name, value in {**statistics, **equations}.items()}
     return found, [replay.intervals(row) for row in noisy]
 
