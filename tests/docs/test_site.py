@@ -13,6 +13,7 @@ import pytest
 
 import write_experiments
 import write_reference
+import write_tables
 from coterie.papers import all_experiments
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,13 @@ def test_reference_pages_are_generated() -> None:
     for name, make in write_reference.PAGES.items():
         written = (DOCS / "reference" / name).read_text(encoding="utf-8")
         assert written == make(), "run `python tools/write_reference.py`"
+
+
+@pytest.mark.parametrize("page", write_tables.TABLES)
+def test_tables_about_methods_are_generated(page: str) -> None:
+    assert write_tables.with_tables(page) == (ROOT / page).read_text(encoding="utf-8"), (
+        "run `make docs-tables`"
+    )
 
 
 def test_the_table_of_experiments_is_made_from_runs() -> None:
