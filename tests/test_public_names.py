@@ -31,6 +31,7 @@ NAMES = [
     "evaluate",
     "list_methods",
     "make_key",
+    "open_studio",
     "protect",
     "publish",
     "read_table",

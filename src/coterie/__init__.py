@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coterie.publication.release import Release, Written
     from coterie.report.writing import write_report
     from coterie.schema.attributes import Attribute, Domain, Role
+    from coterie.studio.opening import open_studio
     from coterie.table.demo_population import demo_population, demo_schema
     from coterie.table.reading import Schema, read_table
 
@@ -49,6 +50,7 @@ __all__ = [
     "evaluate",
     "list_methods",
     "make_key",
+    "open_studio",
     "protect",
     "publish",
     "read_table",
@@ -75,6 +77,7 @@ _PLACES = {
     "evaluate": "evaluation.evaluation",
     "list_methods": "methods",
     "make_key": "promise.signing",
+    "open_studio": "studio.opening",
     "protect": "publication.protect",
     "publish": "publication.protect",
     "read_table": "table.reading",

@@ -51,7 +51,6 @@ SERVICES = {
     "owner.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
     "reproduce.py": "coterie.papers",
-    "studio.py": "coterie.studio",
 }
 
 
