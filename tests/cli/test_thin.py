@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import coterie.cli
+from coterie.cli.app import COMMANDS, load
+from write_reference import CALLS, WITHOUT_FUNCTION
 
 FOLDER = Path(coterie.cli.__file__).parent
 MODULES = sorted(path for path in FOLDER.glob("*.py"))
@@ -45,12 +48,11 @@ OUTPUT = {
     "coterie.statistics.prediction.rank_law:Basis",
     "coterie.statistics.releasing.release_store:Published",
 }
-# Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.
+# Services that no function stands for: the aggregator and the owner are processes.
 SERVICES = {
     "aggregator.py": "coterie.federation",
     "owner.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
-    "reproduce.py": "coterie.papers",
 }
 
 
@@ -86,6 +88,26 @@ def test_what_is_allowed_is_used() -> None:
     used = {name for path in MODULES for name in imported(path)}
     modules = {name.partition(":")[0] for name in used}
     assert not [name for name in OUTPUT if name not in used and name not in modules]
+
+
+def test_the_page_of_the_api_names_the_function_behind_each_command() -> None:
+    """What the page says of a command is what its code calls; a command without a function is named as such."""
+    commands: set[str] = set()
+    for name in COMMANDS:
+        command = load(name)
+        parts = getattr(command, "commands", {})
+        own = not parts or command.invoke_without_command
+        commands |= ({name} if own or name in WITHOUT_FUNCTION else set()) | {
+            f"{name} {part}" for part in parts if name not in WITHOUT_FUNCTION and not own
+        }
+    assert commands == {*CALLS, *WITHOUT_FUNCTION}
+    for command, functions in CALLS.items():
+        code = (FOLDER / f"{command.split()[0]}.py").read_text()
+        for function in functions:
+            found = coterie
+            for part in function.split("."):
+                found = getattr(found, part)
+            assert re.search(rf"\b{function.removeprefix('statistics.')}\(", code), (command, function)
 
 
 def test_only_one_module_locks_files_and_only_two_rename_them() -> None:
