@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,24 @@ def test_no_unfinished_work_is_left() -> None:
     """Marks of things to do belong in issues."""
     mark = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|raise NotImplementedError")
     assert [str(path) for path in SOURCES if mark.search(path.read_text())] == []
+
+
+def names_of_types(path: Path) -> list[str]:
+    """Classes and names for arrays that a module defines."""
+    found = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("NDArray["):
+            found += [ast.unparse(target) for target in node.targets]
+    return found
+
+
+def test_one_name_one_type() -> None:
+    """A reader who meets `Plan` or `Codes` in two rooms must not have to ask which one it is."""
+    names = Counter(name for path in SOURCES for name in names_of_types(path))
+    assert len(names) > 300
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_nothing_below_the_command_prints() -> None:
