@@ -25,7 +25,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from coterie.engines.out_of_core.scratch import Scratch
-Scratch.make(Path(sys.argv[1]))
+held = Scratch.make(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """

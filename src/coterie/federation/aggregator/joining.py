@@ -41,7 +41,7 @@ from coterie.table.hidden_files import make_durable, put_file
 _PILE_BYTES = 48 * 1024 * 1024
 
 
-class Words:
+class RandomWords:
     """Uniform 64-bit words from a ChaCha20 key stream."""
 
     def __init__(self, key: bytes, stream: int) -> None:
@@ -61,7 +61,7 @@ def shuffled(
     sinks = [pa.OSFile(str(folder / f"pile-{pile:05d}.arrow"), "wb") for pile in range(piles)]
     writers = [pa.ipc.new_file(sink, schema) for sink in sinks]
     try:
-        draw = Words(key, 0)
+        draw = RandomWords(key, 0)
         for table in tables:
             chosen = (draw.draw(table.num_rows) % np.uint64(piles)).astype(np.int64)
             order = np.argsort(chosen, kind="stable")
@@ -80,7 +80,7 @@ def shuffled(
             table = pa.ipc.open_file(source).read_all()
         path.unlink()
         if table.num_rows:
-            order = np.argsort(Words(key, pile + 1).draw(table.num_rows), kind="stable")
+            order = np.argsort(RandomWords(key, pile + 1).draw(table.num_rows), kind="stable")
             yield table.take(pa.array(order)).combine_chunks()
 
 
