@@ -42,6 +42,12 @@ class Seen:
     protected: bool = True
     bounds_from_data: bool = False
 
+    @property
+    def others(self) -> Floats:
+        """The control group's values; asked for only where there is one."""
+        assert self.control is not None
+        return self.control
+
 
 class Repeatable:
     """Everything random in an attack follows from the seed of its evidence."""

@@ -71,7 +71,7 @@ class Contribution:
 
 
 def add_study(connection: Connection, signed: Signed, study: Study) -> None:
-    """DRAFT, with one INVITED contribution an owner."""
+    """DRAFT, with one INVITED contribution per owner."""
     at = stamp(now())
     if connection.execute(select(studies.c.id).where(studies.c.id == study.id)).first():
         raise Conflict(
