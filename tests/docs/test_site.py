@@ -85,6 +85,12 @@ def test_the_strict_build(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "search" / "search_index.js").exists(), "search works from a file on disk"
 
 
+def test_benchmark_tables_live_on_one_page() -> None:
+    """A reader of any other page gets a sentence and a link."""
+    measured = {page_.name for page_ in DOCS.rglob("*.md") if "<!-- measured: " in page_.read_text("utf-8")}
+    assert measured == {"performance.md"}
+
+
 @pytest.mark.parametrize("picture", ["chain", "ties", "before-after", "risk-utility", "synthetic-rows"])
 def test_the_pictures_are_shown(picture: str) -> None:
     drawn = (DOCS / "pictures" / f"{picture}.svg").read_text(encoding="utf-8")
