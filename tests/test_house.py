@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import count_lines
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 # The data sets beside the repository are not ours to publish (sha256, from their README).
@@ -55,6 +57,16 @@ def tracked() -> list[Path]:
 def test_no_source_file_is_long() -> None:
     assert SOURCES
     assert {path.name: n for path in SOURCES if (n := path.read_text().count("\n")) > 400} == {}
+
+
+def test_lines_are_counted_as_what_they_are() -> None:
+    text = '"""Says what."""\n\n# why\nx = 1  # beside\n\n\n'
+    text += 'def f():\n    """Says.\n\n    More.\n    """\n    return """a\n\nb"""\n'
+    assert count_lines.lines_of(text) == {"code": 5, "docstrings": 5, "comments": 1, "blank": 3}
+    rooms = count_lines.measured()
+    lines = sum(found[kind] for found in rooms.values() for kind in count_lines.KINDS)
+    assert lines == sum(path.read_text().count("\n") for path in SOURCES)
+    assert sum(found["files"] for found in rooms.values()) == len(SOURCES)
 
 
 def test_no_catch_all_modules() -> None:
