@@ -27,8 +27,9 @@ from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema, require_domain, unpacked
 from coterie.federation.documents.certificate import KIND, certify
+from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import ContributionState, Signed, StudyState
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
