@@ -33,9 +33,11 @@ from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.joining import assemble
 from coterie.federation.documents.answers import Answer, Enrolment, Manifest, arrow_schema, as_sent, packed
 from coterie.federation.documents.certificate import part_promise
+from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import ContributionState, Signed, StudyState, now, stamp
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.secrets.keys import Keys
 from coterie.federation.storage.parties import enrol, invite, owner_by_name

@@ -1,6 +1,6 @@
 """Synthetic rows beside AIM, MST and independent noisy histograms, on fifteen real tables: `python -m benchmarks rows`.
 
-Prints every cell, and yields the table of docs/explanation/synthetic-rows.md: in how many cells `dp-synthetic` is ahead.
+Prints every cell, and yields the tables of docs/explanation/performance.md: in how many cells `dp-synthetic` is ahead.
 AIM and MST take minutes each; `python -m benchmarks.peers dpmm` measures them once and keeps their measures (COTERIE_PEERS).
 Ours and the floors are kept beside them, ours by version of the code.
 """

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import subprocess
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import count_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -54,6 +59,16 @@ def test_no_source_file_is_long() -> None:
     assert {path.name: n for path in SOURCES if (n := path.read_text().count("\n")) > 400} == {}
 
 
+def test_lines_are_counted_as_what_they_are() -> None:
+    text = '"""Says what."""\n\n# why\nx = 1  # beside\n\n\n'
+    text += 'def f():\n    """Says.\n\n    More.\n    """\n    return """a\n\nb"""\n'
+    assert count_lines.lines_of(text) == {"code": 5, "docstrings": 5, "comments": 1, "blank": 3}
+    rooms = count_lines.measured()
+    lines = sum(found[kind] for found in rooms.values() for kind in count_lines.KINDS)
+    assert lines == sum(path.read_text().count("\n") for path in SOURCES)
+    assert sum(found["files"] for found in rooms.values()) == len(SOURCES)
+
+
 def test_no_catch_all_modules() -> None:
     assert not [path for path in SOURCES if path.stem in ("utils", "util", "helpers", "misc", "common")]
 
@@ -88,6 +103,79 @@ def test_no_unfinished_work_is_left() -> None:
     """Marks of things to do belong in issues."""
     mark = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|raise NotImplementedError")
     assert [str(path) for path in SOURCES if mark.search(path.read_text())] == []
+
+
+def names_of_types(path: Path) -> list[str]:
+    """Classes and names for arrays that a module defines."""
+    found = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            found.append(node.name)
+        elif isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("NDArray["):
+            found += [ast.unparse(target) for target in node.targets]
+    return found
+
+
+def test_one_name_one_type() -> None:
+    """A reader who meets `Plan` or `Codes` in two rooms must not have to ask which one it is."""
+    names = Counter(name for path in SOURCES for name in names_of_types(path))
+    assert len(names) > 300
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+# What a process keeps, each with its reason. A cache or a lock that belongs to one run belongs in that run's objects.
+STATE = {
+    "chain/noise/discrete_laplace.py:_drawn_so_far",  # whether compiling pays; the draws are the same
+    "chain/partition/univariate.py:_workspace",  # memory of a thread, used again
+    "registry.py:_outside",  # packages that offered parts
+    "schema/draft.py:open_source",  # set once by the room above, which knows files
+    "studio/desk/desk.py:_guard",
+    "studio/desk/desk.py:_plans",  # of the one server of this process
+}
+EMPTY = {"{}", "[]", "set()", "dict()", "list()", "OrderedDict()", "threading.local()", "threading.Lock()"}
+
+
+def state_of(text: str) -> set[str]:
+    """Names of a module that begin empty, and those that a function assigns to."""
+    tree = ast.parse(text)
+    found = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and ast.unparse(node.value) in EMPTY:
+            found.add(ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target))
+    return found
+
+
+def test_the_state_of_the_process_is_what_is_listed() -> None:
+    root = ROOT / "src/coterie"
+    found = {
+        f"{path.relative_to(root).as_posix()}:{name}"
+        for path in SOURCES
+        for name in state_of(path.read_text())
+    }
+    assert found == STATE
+    assert state_of("_held: dict[Path, Lock] = {}\nSIZES = {1: 2}\ndef f():\n    global n\n    n = 1\n") == {
+        "_held",
+        "n",
+    }
+
+
+def bodies(path: Path) -> Iterator[tuple[str, str]]:
+    """What each function does, without its docstring, and where; a line that calls something else is no body."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            steps = [step for step in node.body if not isinstance(getattr(step, "value", None), ast.Constant)]
+            text = "\n".join(map(ast.unparse, steps))
+            if len(text) >= 70:
+                yield text, f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+
+
+def test_no_function_is_written_twice() -> None:
+    found: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for text, place in bodies(path):
+            found.setdefault(text, []).append(place)
+    assert len(found) > 2000
+    assert [places for places in found.values() if len(places) > 1] == []
 
 
 def test_nothing_below_the_command_prints() -> None:

@@ -79,14 +79,62 @@ def measures_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+# Which public functions each command calls. A test compares it with the commands, and with what their code says.
+CALLS: dict[str, tuple[str, ...]] = {
+    "audit method": ("audit_method", "write_report"),
+    "audit release": ("audit", "write_report"),
+    "certificate key": ("make_key",),
+    "certificate schema": ("Certificate.model_json_schema",),
+    "certificate verify": ("verify",),
+    "compare": ("compare", "write_report"),
+    "evaluate": ("evaluate",),
+    "ledger check": ("Ledger.open",),
+    "ledger init": ("Ledger.add_population",),
+    "ledger policy": ("Ledger.set_policy",),
+    "ledger show": ("Ledger.inspect",),
+    "methods": ("list_methods",),
+    "protect": ("publish",),
+    "reproduce": ("list_experiments", "reproduce"),
+    "schema check": ("Schema.load",),
+    "schema draft": ("Schema.draft",),
+    "stats allocators": ("statistics.allocators",),
+    "stats plan": ("statistics.plan",),
+    "stats release": ("statistics.release",),
+    "stats verify": ("verify",),
+    "studio": ("open_studio",),
+}
+WITHOUT_FUNCTION = {
+    "aggregator": "a service; it has [a protocol](protocol.md)",
+    "certificate show": "any kind of certificate, in words; `Certificate.read` reads one of rows",
+    "demo": "`protect` by every method, on `demo_population()`",
+    "owner": "a service; it has [a protocol](protocol.md)",
+}
+
 API = """# Python API
 
-Everything that a command does is one public function. Names that are not on this page are private and may change.
+Names that are not on this page are private and may change.
 
 ```python
 import coterie
 ```
+
+## Commands and functions
+
+A command reads its options, calls these functions and shows what they return. Words, tables and `stats plan --figure` are
+the command's own.
+
+| command | function |
+|---|---|
 """
+
+
+def calls_table() -> str:
+    lines = [
+        f"| `coterie {command}` | {', '.join(f'`coterie.{name}`' for name in names)} |"
+        for command, names in CALLS.items()
+    ]
+    lines += [f"| `coterie {command}` | none: {why} |" for command, why in WITHOUT_FUNCTION.items()]
+    return "\n".join(lines) + "\n"
 
 
 def api_page() -> str:
@@ -97,7 +145,7 @@ def api_page() -> str:
         value = getattr(coterie, name)
         kind = "Modules" if inspect.ismodule(value) else "Classes" if inspect.isclass(value) else "Functions"
         kinds[kind].append(name)
-    lines = [API]
+    lines = [API + calls_table()]
     for kind, found in kinds.items():
         if found:
             lines += [f"## {kind}", ""]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from coterie.evaluation.evaluation import evaluate
     from coterie.federation.documents.verification import verify
     from coterie.methods import list_methods
+    from coterie.papers.reproduction import list_experiments, reproduce
     from coterie.promise.certificate import Certificate
     from coterie.promise.signing import make_key
     from coterie.publication.ledger import Ledger
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from coterie.publication.release import Release, Written
     from coterie.report.writing import write_report
     from coterie.schema.attributes import Attribute, Domain, Role
+    from coterie.studio.opening import open_studio
     from coterie.table.demo_population import demo_population, demo_schema
     from coterie.table.reading import Schema, read_table
 
@@ -47,11 +49,14 @@ __all__ = [
     "demo_population",
     "demo_schema",
     "evaluate",
+    "list_experiments",
     "list_methods",
     "make_key",
+    "open_studio",
     "protect",
     "publish",
     "read_table",
+    "reproduce",
     "statistics",
     "verify",
     "write_report",
@@ -73,11 +78,14 @@ _PLACES = {
     "demo_population": "table.demo_population",
     "demo_schema": "table.demo_population",
     "evaluate": "evaluation.evaluation",
+    "list_experiments": "papers.reproduction",
     "list_methods": "methods",
     "make_key": "promise.signing",
+    "open_studio": "studio.opening",
     "protect": "publication.protect",
     "publish": "publication.protect",
     "read_table": "table.reading",
+    "reproduce": "papers.reproduction",
     "verify": "federation.documents.verification",
     "write_report": "report.writing",
 }

@@ -17,7 +17,7 @@ only, and may leave the machine; `detail` says in which row to look, and is for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import ClassVar
 
@@ -87,5 +87,9 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     if close:
         return f"Did you mean '{folded[close[0]]}'?"
-    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"There is: {shown}." if names else "There is none."
+    return f"There is: {shortened(names)}." if names else "There is none."
+
+
+def shortened(names: Sequence[str], most: int = 12) -> str:
+    """The first of them, and a mark where there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import coterie.cli
+from coterie.cli.app import COMMANDS, load
+from write_reference import CALLS, WITHOUT_FUNCTION
 
 FOLDER = Path(coterie.cli.__file__).parent
 MODULES = sorted(path for path in FOLDER.glob("*.py"))
@@ -45,13 +48,11 @@ OUTPUT = {
     "coterie.statistics.prediction.rank_law:Basis",
     "coterie.statistics.releasing.release_store:Published",
 }
-# Services that no function stands for: the aggregator and the owner are processes, papers are scripts of their own.
+# Services that no function stands for: the aggregator and the owner are processes.
 SERVICES = {
     "aggregator.py": "coterie.federation",
     "owner.py": "coterie.federation",
     "federation_output.py": "coterie.federation",
-    "reproduce.py": "coterie.papers",
-    "studio.py": "coterie.studio",
 }
 
 
@@ -89,9 +90,48 @@ def test_what_is_allowed_is_used() -> None:
     assert not [name for name in OUTPUT if name not in used and name not in modules]
 
 
+def test_the_page_of_the_api_names_the_function_behind_each_command() -> None:
+    """What the page says of a command is what its code calls; a command without a function is named as such."""
+    commands: set[str] = set()
+    for name in COMMANDS:
+        command = load(name)
+        parts = getattr(command, "commands", {})
+        own = not parts or command.invoke_without_command
+        commands |= ({name} if own or name in WITHOUT_FUNCTION else set()) | {
+            f"{name} {part}" for part in parts if name not in WITHOUT_FUNCTION and not own
+        }
+    assert commands == {*CALLS, *WITHOUT_FUNCTION}
+    for command, functions in CALLS.items():
+        code = (FOLDER / f"{command.split()[0]}.py").read_text()
+        for function in functions:
+            found = coterie
+            for part in function.split("."):
+                found = getattr(found, part)
+            assert re.search(rf"\b{function.removeprefix('statistics.')}\(", code), (command, function)
+
+
 def test_only_one_module_locks_files_and_only_two_rename_them() -> None:
     root = FOLDER.parent
     sources = {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*.py")}
     assert [name for name, text in sources.items() if "import fcntl" in text] == ["table/hidden_files.py"]
-    renaming = {name for name, text in sources.items() if "os.replace(" in text or "os.rename(" in text}
-    assert renaming == {"publication/staged_files.py", "table/hidden_files.py"}
+    assert {name for name, text in sources.items() if renames(text)} == {
+        "publication/staged_files.py",
+        "table/hidden_files.py",
+    }
+
+
+def renames(text: str) -> bool:
+    """os.replace and os.rename; or the same of a path: one argument, where text, times and dataclasses take others."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("replace", "rename")
+        and (ast.unparse(node.func.value) == "os" or (len(node.args) == 1 and not node.keywords))
+        for node in ast.walk(ast.parse(text))
+    )
+
+
+def test_a_rename_would_be_noticed() -> None:
+    for line in ("os.replace(a, b)", "path.with_suffix('.new').replace(path)", "Path(a).rename(b)"):
+        assert renames(line), line
+    assert not renames("text.replace('a', 'b'); replace(plan, k=1); moment.replace(tzinfo=UTC)")

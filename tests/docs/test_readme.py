@@ -9,16 +9,11 @@ from pathlib import Path
 
 import typer.main
 
-import write_tables
 from coterie.cli.app import app
 from coterie.methods import as_dict, get_method
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_table_of_methods_is_generated() -> None:
-    assert write_tables.readme() == README, "run `make docs-tables`"
 
 
 def test_the_python_example_runs() -> None:

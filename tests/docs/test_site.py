@@ -13,6 +13,7 @@ import pytest
 
 import write_experiments
 import write_reference
+import write_tables
 from coterie.papers import all_experiments
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,13 @@ def test_reference_pages_are_generated() -> None:
     for name, make in write_reference.PAGES.items():
         written = (DOCS / "reference" / name).read_text(encoding="utf-8")
         assert written == make(), "run `python tools/write_reference.py`"
+
+
+@pytest.mark.parametrize("page", write_tables.TABLES)
+def test_tables_about_methods_are_generated(page: str) -> None:
+    assert write_tables.with_tables(page) == (ROOT / page).read_text(encoding="utf-8"), (
+        "run `make docs-tables`"
+    )
 
 
 def test_the_table_of_experiments_is_made_from_runs() -> None:
@@ -75,6 +83,12 @@ def test_the_strict_build(tmp_path: Path) -> None:
         )
         assert not fetched, f"{page_.name} fetches {fetched}: the site must open offline"
     assert (tmp_path / "site" / "search" / "search_index.js").exists(), "search works from a file on disk"
+
+
+def test_benchmark_tables_live_on_one_page() -> None:
+    """A reader of any other page gets a sentence and a link."""
+    measured = {page_.name for page_ in DOCS.rglob("*.md") if "<!-- measured: " in page_.read_text("utf-8")}
+    assert measured == {"performance.md"}
 
 
 @pytest.mark.parametrize("picture", ["chain", "ties", "before-after", "risk-utility", "synthetic-rows"])

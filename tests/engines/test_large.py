@@ -54,7 +54,9 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(source: Path, schema: Schema | None = None, **options: object) -> LargeRelease:
     chosen = {"method": "dp-ir", "epsilon": 1, "k": 7, "memory": "6GB", **options}
-    return protect_file(source, schema or mixed_schema(), scratch=source.parent / "scratch", **chosen)  # type: ignore[arg-type]
+    scratch = Scratch.make(source.parent / "scratch")
+    scratch.let_go()  # one run after another here, while earlier releases and interrupts are still held
+    return protect_file(source, schema or mixed_schema(), scratch=scratch, **chosen)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("little_memory")

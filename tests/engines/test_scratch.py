@@ -25,7 +25,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from coterie.engines.out_of_core.scratch import Scratch
-Scratch.make(Path(sys.argv[1]))
+held = Scratch.make(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -122,3 +122,21 @@ def test_the_memory_that_is_advised_is_enough() -> None:
         room_for_work(parse_memory("100MB"))
     advised = told.value.advice.removeprefix("Allow at least ").removesuffix(" MB.")
     assert room_for_work(parse_memory(f"{advised}MB")) > 0
+
+
+def test_an_interrupted_run_is_taken_up_while_its_interrupt_is_still_held(tmp_path: Path) -> None:
+    """As in a notebook, which keeps the last traceback and with it every frame of the run."""
+
+    def interrupted() -> None:
+        with scratch_beside(str(tmp_path / "out.parquet"), None) as first:
+            (first.folder / "column").write_bytes(b"kept")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as held:
+        interrupted()
+    with scratch_beside(str(tmp_path / "out.parquet"), None) as again:
+        assert (again.folder / "column").read_bytes() == b"kept"
+        with pytest.raises(OutputError, match="Another run"):
+            Scratch.make(again.folder)
+    assert "is kept in" in str(held.value.__notes__)
+    assert not again.folder.exists()

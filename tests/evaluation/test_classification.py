@@ -12,7 +12,7 @@ from coterie.errors import DataError
 from coterie.evaluation import classification
 from coterie.evaluation.classification import learn
 from coterie.evaluation.evaluation import evaluate
-from coterie.evaluation.measure import Settings
+from coterie.evaluation.measure import Settings, bring_together
 from coterie.schema.attributes import Schema
 
 SCHEMA = Schema.load(
@@ -77,7 +77,9 @@ def test_a_classifier_that_stops_early_says_so() -> None:
     assert learn(train, labels, train, labels, Settings(classifier="GaussianNB")).converged
 
 
-def test_the_upper_bound_is_learnt_once_an_original(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_releases_of_one_report_share_the_upper_bound_and_nobody_else_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     learnt = []
 
     def count(*arguments: Any) -> Any:
@@ -85,14 +87,17 @@ def test_the_upper_bound_is_learnt_once_an_original(monkeypatch: pytest.MonkeyPa
         return learn(*arguments)
 
     monkeypatch.setattr(classification, "learn", count)
-    monkeypatch.setattr(classification, "_bounds", {})
     draw = np.random.default_rng(6)
-    first = run(people())
-    second = run({**people(), "x": draw.uniform(0, 10, 300)})
+    settings = Settings(target="label")
+    pairs = [
+        bring_together(pa.table(people()), pa.table(released), SCHEMA)
+        for released in (people(), {**people(), "x": draw.uniform(0, 10, 300)})
+    ]
+    first, second = (classification.MEASURE.compute(pair, settings) for pair in pairs)
     assert len(learnt) == 3  # a bound, two releases
-    assert first[1] == second[1]
-    run(people(), classifier="GaussianNB")
-    assert len(learnt) == 5
+    assert first.details["upper_bound"] == second.details["upper_bound"]
+    classification.MEASURE.compute(pairs[0], Settings(target="label"))
+    assert len(learnt) == 5, "settings of their own: nothing is kept in the process"
 
 
 def test_classes_by_threshold_of_a_protected_number() -> None:

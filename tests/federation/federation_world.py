@@ -25,9 +25,11 @@ from coterie.federation.aggregator.status_page import detail
 from coterie.federation.documents.answers import Enrolment, Invitation
 from coterie.federation.documents.certificate import KIND as CERTIFICATE
 from coterie.federation.documents.certificate import FederatedCertificate
+from coterie.federation.documents.signed import Signed, signed_from
+from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND, Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import Signed, StudyState, now, signed_from, stamp
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome, prepare, settle
 from coterie.federation.storage.parties import invite, owner_by_name

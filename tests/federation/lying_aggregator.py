@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.wire import canonical, parsed
+from coterie.federation.documents.signed import canonical, parsed
 from coterie.federation.secrets import keys as tls
 from coterie.federation.secrets.keys import Keys
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from coterie import protect
 from coterie.chain.noise.seeded import owner_seed
 from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel
-from coterie.federation.documents.wire import Signed, signed_from
+from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import computing as exchanging
 from coterie.federation.owner.answering import prepare_table

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.documents.wire import StudyState
+from coterie.federation.documents.states import StudyState
 from coterie.federation.errors import Conflict, Refused, Unreachable
 from coterie.federation.owner import agent
 from coterie.federation.owner import client as delivering

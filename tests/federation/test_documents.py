@@ -20,9 +20,9 @@ from coterie.federation.aggregator.joining import joined, shuffled
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Invitation
 from coterie.federation.documents.certificate import nominal
+from coterie.federation.documents.signed import Document, Signed, canonical, parsed
 from coterie.federation.documents.study import Study
 from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import Document, Signed, canonical, parsed
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.policy import Policy
 from coterie.federation.secrets.blinding import COLUMN, checked_ids, new_group_key, normalised, pseudonyms

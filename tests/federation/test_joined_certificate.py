@@ -11,7 +11,7 @@ from federation_world import Look, people, until
 
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
-from coterie.federation.documents.wire import Signed, signed_from
+from coterie.federation.documents.signed import Signed, signed_from
 from coterie.federation.errors import Untrusted
 from coterie.federation.owner import client as delivering
 

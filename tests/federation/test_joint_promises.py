@@ -166,7 +166,7 @@ def test_counts_of_an_owner_are_printed_only_where_it_says_so(federation: Any) -
     assert certificate.owners[0].certificate is None
     key = federation.aggregator.keys.public
     signed = homes[0].study(study.id) / "release.certificate.json"
-    from coterie.federation.documents.wire import signed_from
+    from coterie.federation.documents.signed import signed_from
 
     assert verified(signed_from(signed.read_bytes()), key).rows == 3094
     secret = {str(rows["quiet"]), str(rows["quiet"] // 5)}

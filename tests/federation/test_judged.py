@@ -11,7 +11,7 @@ import httpx
 import pyarrow as pa
 from federation_world import PATIENCE, command, environment, people, until
 
-from coterie.federation.documents.wire import canonical
+from coterie.federation.documents.signed import canonical
 from coterie.federation.owner.client import Client
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.secrets.blinding import normalised, pseudonyms

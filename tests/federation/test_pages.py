@@ -12,7 +12,7 @@ import httpx
 import pytest
 from federation_world import Look, people, until
 
-from coterie.federation.owner.deciding import approval_page
+from coterie.federation.owner.approval_page import approval_page
 from coterie.federation.secrets.keys import pinned_context
 
 

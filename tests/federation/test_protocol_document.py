@@ -21,7 +21,7 @@ from federation_world import people
 from coterie.federation.aggregator import app, home, receiving, routes, service
 from coterie.federation.aggregator.receiving import ProgressReport
 from coterie.federation.documents import answers, certificate, study
-from coterie.federation.documents.wire import Document, Signed
+from coterie.federation.documents.signed import Document, Signed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text(encoding="utf-8")

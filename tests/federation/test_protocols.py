@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from federation_world import PATIENCE, people, until
 
 from coterie.federation.documents.certificate import KIND, FederatedCertificate, verified
-from coterie.federation.documents.wire import signed_from
+from coterie.federation.documents.signed import signed_from
 from coterie.promise.certificate import Certificate
 from coterie.promise.loss import Loss, LossModel, NeighbourRelation
 from coterie.promise.signing import check_signature

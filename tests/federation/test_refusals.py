@@ -11,7 +11,8 @@ from lying_aggregator import lying
 
 from coterie.federation.documents.answers import Answer
 from coterie.federation.documents.certificate import part_promise
-from coterie.federation.documents.wire import Signed, canonical, now, sha256, signed_from, stamp
+from coterie.federation.documents.signed import Signed, canonical, sha256, signed_from
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.studies import contributions_of
 from coterie.publication.ledger import Ledger
 

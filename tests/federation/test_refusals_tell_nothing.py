@@ -16,7 +16,7 @@ from federation_world import ATTRIBUTES, Look, people
 from lying_aggregator import Lies, lying
 
 from coterie.federation.documents import wire
-from coterie.federation.documents.wire import Signed
+from coterie.federation.documents.signed import Signed
 from coterie.federation.owner import answering as owner_table
 from coterie.federation.owner.policy import UNFIT
 

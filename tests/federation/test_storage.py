@@ -17,17 +17,17 @@ from sqlalchemy import Connection, create_engine, delete, insert, select, text, 
 from sqlalchemy.engine import make_url
 
 from coterie.federation.aggregator.home import Aggregator, init
-from coterie.federation.documents.study import KIND
-from coterie.federation.documents.study_file import study_from
-from coterie.federation.documents.wire import (
+from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.states import (
     CONTRIBUTION,
     STUDY,
     ContributionState,
-    Signed,
     StudyState,
     is_final,
     may_follow,
 )
+from coterie.federation.documents.study import KIND
+from coterie.federation.documents.study_file import study_from
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import Keys
 from coterie.federation.storage import database as tables

@@ -10,7 +10,8 @@ import pytest
 from federation_world import Look, people, until
 
 from coterie.federation.documents.answers import Chunk, Manifest, packed, unpacked
-from coterie.federation.documents.wire import LARGEST_CHUNK, Signed, sha256
+from coterie.federation.documents.signed import Signed, sha256
+from coterie.federation.documents.wire import LARGEST_CHUNK
 from coterie.federation.errors import FederationError
 from coterie.federation.owner import computing
 from coterie.federation.owner.client import AnswerFault

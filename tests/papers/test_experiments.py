@@ -51,7 +51,7 @@ def test_an_experiment_names_its_paper_and_known_data(name: str) -> None:
 
 def _run(name: str, folder: Path) -> None:
     needs_data(name)
-    verdict = get_experiment(name).run(folder)
+    verdict = get_experiment(name).run(folder).verdict
     assert re.match(r"(reproduced|differs) \(\d+ of \d+ claims", verdict)
     assert (folder / f"{name}.png").stat().st_size > 10_000
     assert len((folder / f"{name}.csv").read_text(encoding="utf-8").splitlines()) > 5
@@ -120,7 +120,7 @@ def test_the_command_writes_and_prints_the_verdict(tmp_path: Path, monkeypatch: 
 
     outcome = ExperimentOutcome((_finding(False),), None, pa.table({"x": [1]}))
     fake = Experiment("other-fig9", "nothing", "Nobody 2009", (), 0.1, lambda: outcome)
-    monkeypatch.setattr("coterie.cli.reproduce.get_experiment", lambda name: fake)
+    monkeypatch.setattr("coterie.papers.reproduction.get_experiment", lambda name: fake)
     done = CliRunner().invoke(app, ["reproduce", "other-fig9", "-o", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "differs (0 of 1 claims hold)" in done.output
@@ -145,7 +145,7 @@ def test_one_missing_data_set_does_not_cost_the_other_experiments(
         "other-fig1": Experiment("other-fig1", "nothing", "Nobody 2009", (), 0.1, missing),
         "other-fig2": Experiment("other-fig2", "nothing", "Nobody 2009", (), 0.1, lambda: outcome),
     }
-    monkeypatch.setattr("coterie.cli.reproduce.get_experiment", fakes.__getitem__)
+    monkeypatch.setattr("coterie.papers.reproduction.get_experiment", fakes.__getitem__)
     done = CliRunner().invoke(app, ["reproduce", *fakes, "-o", str(tmp_path)])
     assert done.exit_code == DataError.exit_code
     assert "other-fig1 not run The data set 'toy' is not here." in done.output

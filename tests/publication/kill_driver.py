@@ -95,8 +95,8 @@ class Owner(Way):
     loaded = (*Way.loaded, "coterie.federation.owner.computing")
 
     def prepare(self) -> None:
+        from coterie.federation.documents.signed import Signed
         from coterie.federation.documents.study import KIND, Study
-        from coterie.federation.documents.wire import Signed
         from coterie.federation.secrets.keys import Keys, write_private
 
         super().prepare()
@@ -120,8 +120,8 @@ class Owner(Way):
         (self.folder / "study.json").write_text(Signed.of(study, KIND, aggregator).text())
 
     def release(self) -> None:
+        from coterie.federation.documents.signed import signed_from
         from coterie.federation.documents.study import Study
-        from coterie.federation.documents.wire import signed_from
         from coterie.federation.owner.answering import prepare_table
         from coterie.federation.owner.computing import contribute, settle_ledger
         from coterie.federation.owner.home import OwnerHome

@@ -104,7 +104,7 @@ def test_all_allocations_in_under_a_minute(chosen: Scenario, tmp_path: Path) -> 
     best_score, published = (chosen.metric.score(b, exponent=14) for b in (best, PUBLISHED_BEST))
     assert published == pytest.approx(best_score, rel=1e-3)
     assert draw_scores(scores, {"best": best_score}) is not None
-    assert get_experiment("nunes-fig58").run(tmp_path).startswith("reproduced")
+    assert get_experiment("nunes-fig58").run(tmp_path).verdict.startswith("reproduced")
 
 
 # --- the interaction study ------------------------------------------------------------------------------
@@ -152,13 +152,13 @@ def test_panels_are_drawn() -> None:
 @pytest.mark.parametrize("name", ["nunes-tables", "nunes-scores"])
 def test_quick_experiments_are_reproduced(name: str, insurance: pa.Table, tmp_path: Path) -> None:
     assert insurance.num_rows == 1338
-    assert get_experiment(name).run(tmp_path).startswith("reproduced")
+    assert get_experiment(name).run(tmp_path).verdict.startswith("reproduced")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nunes-fig52", "nunes-fig53", "nunes-fig54", "nunes-fig55"])
 def test_the_interaction_figures_are_reproduced(name: str, tmp_path: Path) -> None:
-    assert get_experiment(name).run(tmp_path).startswith("reproduced")
+    assert get_experiment(name).run(tmp_path).verdict.startswith("reproduced")
     assert (tmp_path / f"{name}.png").exists()
 
 

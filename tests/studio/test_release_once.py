@@ -12,8 +12,8 @@ import pytest
 
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
+from coterie.publication import engine_runs
 from coterie.publication.ledger import Ledger
-from coterie.studio import releases
 from coterie.studio.planning import ReleasePlan
 from coterie.studio.project import Project
 from release_world import CHOICE, World, form, leftovers, spent
@@ -81,13 +81,13 @@ def test_from_plan_to_verified_files(world: World) -> None:
 def test_many_confirmations_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     client, project, folder = world
     draws: list[str] = []
-    protect = releases.protect
+    protect = engine_runs.protect_table
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         draws.append("drawn")
         return protect(*args, **kwargs)
 
-    monkeypatch.setattr(releases, "protect", counted)
+    monkeypatch.setattr(engine_runs, "protect_table", counted)
     plan = planned(client, project, folder)
     start, answers = threading.Barrier(12), []
 

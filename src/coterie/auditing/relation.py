@@ -50,18 +50,13 @@ def refuse_overlap(attributes: Sequence[Seen], original: pa.Table, control: pa.T
 
 
 def _row_codes(attributes: Sequence[Seen]) -> tuple[np.ndarray, np.ndarray]:
-    codes = np.zeros(len(attributes[0].original) + len(_control(attributes[0])), dtype=np.int64)
+    codes = np.zeros(len(attributes[0].original) + len(attributes[0].others), dtype=np.int64)
     for attribute in attributes:
-        both = np.concatenate([attribute.original, _control(attribute)])
+        both = np.concatenate([attribute.original, attribute.others])
         values = np.unique(both, return_inverse=True)[1].astype(np.int64)
         codes = np.unique(codes * (int(values.max()) + 1) + values, return_inverse=True)[1].astype(np.int64)
     people = len(attributes[0].original)
     return codes[:people], codes[people:]
-
-
-def _control(attribute: Seen) -> np.ndarray:
-    assert attribute.control is not None  # only called when there is a control group
-    return attribute.control
 
 
 # Is the release one of this original? A release of another table resists every attack.

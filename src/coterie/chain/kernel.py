@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from coterie.chain.mechanism import Mechanism
 from coterie.chain.noise.sampler import Sampler
 from coterie.chain.partition.clustering import Clustering, attach
-from coterie.chain.synthesis.synthesis import Ranks, Synthesis
-from coterie.schema.arrays import Floats
+from coterie.chain.synthesis.synthesis import Synthesis
+from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Role, Schema
 from coterie.table.columns.column import Column, NumericColumn
 
@@ -63,7 +63,7 @@ class Noisy:
             return attach(np.asarray(self.released, dtype=np.float64), self.clustering)
         return np.asarray(self.released)[self.clustering.labels]
 
-    def at_ranks(self, ranks: Ranks) -> NDArray[Any]:
+    def at_ranks(self, ranks: Whole) -> NDArray[Any]:
         """Rank r of n reads the distribution at (r + ½)/n: every list entry appears as often as its weight says."""
         values: NDArray[Any] = self.released.at((ranks + 0.5) / len(ranks))
         if isinstance(self.column, NumericColumn):

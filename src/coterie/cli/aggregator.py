@@ -26,9 +26,11 @@ from coterie.federation.aggregator.app import serve, tls_fingerprint
 from coterie.federation.aggregator.home import Aggregator, init
 from coterie.federation.aggregator.status_page import board, detail
 from coterie.federation.documents.answers import Invitation
+from coterie.federation.documents.signed import Signed, validated
+from coterie.federation.documents.states import StudyState
 from coterie.federation.documents.study import KIND
 from coterie.federation.documents.study_file import read_study
-from coterie.federation.documents.wire import Signed, StudyState, now, stamp, validated
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError, StudyEnded
 from coterie.federation.secrets.keys import write_private
 from coterie.federation.storage.parties import invite, owner_by_name

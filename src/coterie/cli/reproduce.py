@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +10,10 @@ import typer
 from rich.markup import escape
 from typer import Argument, Option
 
+import coterie
 from coterie.cli.options import AsJson
 from coterie.cli.output import console, errors, note, print_json, table_of
-from coterie.errors import DataError, OutputError
-from coterie.papers import all_experiments, get_experiment
-from coterie.papers.data import available
+from coterie.errors import DataError
 
 
 def reproduce_command(
@@ -36,19 +34,18 @@ def reproduce_command(
     if asked == ["list"]:
         _list(as_json=as_json)
         return
-    wanted = list(all_experiments() if asked == ["all"] else dict.fromkeys(names))
-    for name in wanted:
-        get_experiment(name)  # say so before hours of work, not after
-    if output.exists() and not output.is_dir():
-        raise OutputError(f"{output} is a file.", "Choose another folder with --output.")
+    experiments = coterie.list_experiments()
+    wanted = list(experiments if asked == ["all"] else dict.fromkeys(names))
+    planned = [
+        experiments[name] for name in wanted
+    ]  # a misspelt name is told before hours of work, not after
     found: list[dict[str, Any]] = []
     not_run: list[DataError] = []
-    for name in wanted:
-        experiment = get_experiment(name)
-        started = time.perf_counter()
+    for experiment in planned:
+        name = experiment["name"]
         try:
-            with errors.status(f"{name}: {experiment.title} (about {experiment.seconds:.0f} s)"):
-                verdict = experiment.run(output)
+            with errors.status(f"{name}: {experiment['title']} (about {experiment['seconds']:.0f} s)"):
+                result = coterie.reproduce(name, output)
         except DataError as error:
             if len(wanted) == 1:
                 raise
@@ -58,12 +55,13 @@ def reproduce_command(
             if not as_json:
                 console.print(f"[bold]{name}[/] [bold #E69F00]not run[/] {escape(error.problem)}")
             continue
-        seconds = time.perf_counter() - started
-        found.append({**_findings(output / f"{name}.json"), "verdict": verdict, "seconds": round(seconds, 1)})
+        found.append(asdict(result))
         if not as_json:
-            style = "#009E73" if verdict.startswith("reproduced") else "#D55E00"
-            word, _, rest = verdict.partition(" ")
-            console.print(f"[bold]{name}[/] [bold {style}]{word}[/] {escape(rest)} [dim]({seconds:.1f} s)[/]")
+            style = "#009E73" if result.reproduced else "#D55E00"
+            word, _, rest = result.verdict.partition(" ")
+            console.print(
+                f"[bold]{name}[/] [bold {style}]{word}[/] {escape(rest)} [dim]({result.seconds:.1f} s)[/]"
+            )
     if as_json:
         print_json(found)
         if not_run:
@@ -79,27 +77,8 @@ def reproduce_command(
         raise typer.Exit(not_run[0].exit_code)
 
 
-def _findings(path: Path) -> dict[str, Any]:
-    """What an experiment wrote beside its figure, if it writes such a file."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {"experiment": path.stem}
-    return content if isinstance(content, dict) else {"experiment": path.stem}
-
-
 def _list(*, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
-        {
-            "name": experiment.name,
-            "title": experiment.title,
-            "paper": experiment.paper,
-            "data": list(experiment.data),
-            "data_here": all(available(name) for name in experiment.data),
-            "seconds": experiment.seconds,
-        }
-        for experiment in all_experiments().values()
-    ]
+    rows = list(coterie.list_experiments().values())
     if as_json:
         print_json(rows)
         return

@@ -10,8 +10,8 @@ from typing import Annotated
 from rich.markup import escape
 from typer import Argument, Option
 
+import coterie
 from coterie.cli.output import console
-from coterie.errors import MissingExtra, OutputError
 
 
 def studio_command(
@@ -39,11 +39,6 @@ def studio_command(
 
     Example: coterie studio people.csv
     """
-    try:
-        from coterie.studio.app import address, serve
-        from coterie.studio.auth import StudioHome, default_folder
-    except ImportError:
-        raise MissingExtra.named("studio", "The studio") from None
 
     def tell(opened: str) -> None:
         if as_json:
@@ -55,13 +50,4 @@ def studio_command(
         if browser:
             webbrowser.open(opened)
 
-    place = StudioHome(home or default_folder())
-    if not place.take():
-        running = place.running
-        if running is None or port not in (None, running["port"]):
-            raise OutputError(
-                "A studio with this folder runs already.", "Stop it, or choose another folder with --home."
-            )
-        tell(address(place, running["port"], running["boot"], file))
-        return
-    serve(place, port, file, largest_upload * 1_000_000, tell)
+    coterie.open_studio(file, home=home, port=port, largest_upload=largest_upload, ready=tell)

@@ -1,7 +1,7 @@
 """Cells whose bounds are paid for: they differ from run to run and from ε to ε.
 
 Methods and k of one ε share the bounds of each run. Where attributes are grouped one by one, those with public bounds
-are worked on as in any grid, and those that paid stand side by side in one table, a column a run.
+are worked on as in any grid, and those that paid stand side by side in one table, a column per run.
 """
 
 from __future__ import annotations

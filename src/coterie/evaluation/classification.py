@@ -160,9 +160,6 @@ def _name(value: Any) -> str:
     return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)
 
 
-_bounds: dict[bytes, Learnt] = {}
-
-
 def _compute(pair: Pair, settings: Settings) -> MeasureResult:
     if settings.target is None:
         return MeasureResult(None, reason="no class column was named (--target)")
@@ -209,16 +206,15 @@ def _compute(pair: Pair, settings: Settings) -> MeasureResult:
 def _upper_bound(
     original: Floats, truth: NDArray[np.str_], train: Whole, test: Whole, settings: Settings
 ) -> Learnt:
-    """Of the last original only: all example releases of a report have it in common, and training may take a minute."""
-    key = hashlib.sha256(repr(settings).encode())
+    """Learnt once per original: all example releases of a report have it in common, and training may take a minute."""
+    key = hashlib.sha256()
     for part in (original, truth, train):
         key.update(np.ascontiguousarray(part).tobytes())
-    if key.digest() not in _bounds:
-        bound = learn(original[train], truth[train], original[test], truth[test], settings)
-        _bounds.clear()
-        _bounds[key.digest()] = bound
-        return bound
-    return _bounds[key.digest()]
+    name = f"classification {key.hexdigest()}"
+    if name not in settings.shared:
+        settings.shared[name] = learn(original[train], truth[train], original[test], truth[test], settings)
+    bound: Learnt = settings.shared[name]
+    return bound
 
 
 def _parts(truth: NDArray[np.str_], cut: int, seed: int) -> tuple[Whole, Whole, str]:

@@ -3,7 +3,7 @@
     SSE of a cluster = SSE inside it + size · (released value − mean)²
 
 so the error of a cell costs one number per cluster, not one per record, and clipping and rounding stay exact. Attributes
-of a small table lie side by side in one array, so that a step costs one call and not one an attribute.
+of a small table lie side by side in one array, so that a step costs one call and not one per attribute.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class ReleasedNumbers:
 
     @cached_property
     def squared_error(self) -> Floats:
-        """Σ over records of (released − original)², a number an attribute and row. Three measures read it."""
+        """Σ over records of (released − original)², a number per attribute and row. Three measures read it."""
         return self.clusters.within + self.over_squares(self.gaps)
 
     @cached_property

@@ -21,7 +21,7 @@ MOST_BINS = 1_000_000
 
 
 def bin_count(column: NumericColumn, kind: str) -> int:
-    """How many bins; one a value only where released values are whole numbers (integers, dates, ranks)."""
+    """How many bins; one per value only where released values are whole numbers (integers, dates, ranks)."""
     possible = int(column.domain.width) + 1 if column.step == 1 else 0
     if kind == "value" and possible:
         if possible > MOST_BINS:
@@ -70,7 +70,7 @@ def divergence(before: Whole, after: Whole, records: int) -> Floats:
     """JSD of two histograms of `records` values each, along the last axis.
 
     With f(c) = c·log2 c, H(a/n) = log2 n − Σf(a)/n, so JSD = 1 + (Σf(a) + Σf(b) − Σf(a + b))/2n: counts are whole
-    numbers, and a table of f spares a logarithm a bin.
+    numbers, and a table of f spares a logarithm per bin.
     """
     f = _count_times_log(2 * records)
     total = f[before].sum(axis=-1) + f[after].sum(axis=-1) - f[before + after].sum(axis=-1)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from coterie.errors import DataError, ParameterError, SchemaError, nearest
+from coterie.errors import DataError, ParameterError, SchemaError, nearest, shortened
 from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
@@ -142,15 +142,13 @@ def _same_columns(columns: list[str], visible: list[str], schema: Schema) -> Non
 def _advice_on_missing(name: str, columns: list[str], visible: list[str]) -> str:
     """A renamed column, a column cut off, or another table altogether."""
     if not set(columns) & set(visible):
-        return f"The schema is of another table: the release has {_listed(columns)}, the schema {_listed(visible)}."
+        return f"The schema is of another table: the release has {shortened(columns)}, the schema {shortened(visible)}."
     unknown = [column for column in columns if column not in visible]
     if not unknown:
-        return f"It has {_listed(columns)} only. Give the whole release, or the schema that it was made with."
+        return (
+            f"It has {shortened(columns)} only. Give the whole release, or the schema that it was made with."
+        )
     return nearest(name, unknown)
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def _moved(before: dict[str, pa.ChunkedArray], after: dict[str, pa.ChunkedArray]) -> str | None:
@@ -211,6 +209,8 @@ class Settings:
     classifier: str = "RandomForestClassifier"
     train_share: float = 0.66  # Soria-Comas et al., §4.2: the first 66 % of the records train
     seed: int = 0
+    # What measures of one original have in common, by name: all example releases of a report share these settings.
+    shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.bins not in ("auto", "domain", "value"):

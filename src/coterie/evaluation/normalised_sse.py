@@ -19,12 +19,13 @@ def _clusters(released: ReleasedNumbers, settings: Settings) -> Floats:
     return released.squared_error
 
 
+SUMMED_SQUARES = ByAttribute(numbers=_numbers, clusters=_clusters)
 MEASURE = Measure(
     name="sse-sum",
     title="sum of squared errors",
     meaning="grows with the number of records and with units; lower is better",
     papers="Sánchez et al. (univariate), §5",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_numbers, clusters=_clusters),
+    attribute=SUMMED_SQUARES,
     rank=12,
 )

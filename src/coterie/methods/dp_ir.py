@@ -1,4 +1,4 @@
-"""dp-ir: individual ranking, one Laplace draw a cluster, scale Δ/(kε_a) (Sánchez et al. 2016, Algorithm 1, Sánchez et
+"""dp-ir: individual ranking, one Laplace draw per cluster, scale Δ/(kε_a) (Sánchez et al. 2016, Algorithm 1, Sánchez et
 al. (univariate), Algorithm 1)."""
 
 from __future__ import annotations

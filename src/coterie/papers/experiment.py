@@ -79,8 +79,8 @@ class Experiment:
     seconds: float  # about how long, on two cores
     compute: Callable[[], ExperimentOutcome]
 
-    def run(self, output: Path) -> str:
-        """Write the figure, its data and the findings into `output`; return the verdict line."""
+    def run(self, output: Path) -> ExperimentOutcome:
+        """Write the figure, its data and the findings into `output`."""
         outcome = self.compute()
         output.mkdir(parents=True, exist_ok=True)
         if outcome.figure is not None:
@@ -97,4 +97,4 @@ class Experiment:
         }
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
         stage_bytes(text.encode(), output / f"{self.name}.json", force=True).publish()
-        return outcome.verdict
+        return outcome

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -14,9 +14,9 @@ from coterie.chain.noise.seeded import owner_seed
 from coterie.comparison.engine import Trials, run_cells
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SortedTable
-from coterie.evaluation.clustered import ReleasedNumbers
 from coterie.evaluation.mean_sse import by_record
-from coterie.evaluation.measure import ByAttribute, Measure, Settings
+from coterie.evaluation.measure import Measure, Settings
+from coterie.evaluation.normalised_sse import SUMMED_SQUARES
 from coterie.papers.experiment import ExperimentOutcome, PaperFinding
 from coterie.papers.grids import PaperGrid, heatmaps, paper_grid
 from coterie.papers.tables import ADULT_FRAGMENTED, adult, adult_fragmented_schema, both_wines, numeric_schema
@@ -115,14 +115,6 @@ Describe = Callable[[pa.Table], Schema]
 METHOD = "idp-ls"
 
 
-def _squared(released: ReleasedNumbers, settings: Settings) -> Floats:
-    return released.squared_error
-
-
-def _squared_numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
-    return float(np.sum((released - column.values) ** 2))
-
-
 # Not scaled: fragments are added up first, and the variance of the whole table divides the sum.
 SQUARED = Measure(
     name="squared error",
@@ -130,7 +122,7 @@ SQUARED = Measure(
     meaning="in squared units of the attribute",
     papers="Del Vasto-Terrientes et al., Eq. (5), before division",
     needs_linkage=True,
-    attribute=ByAttribute(numbers=_squared_numbers, clusters=_squared, combine=by_record),
+    attribute=replace(SUMMED_SQUARES, combine=by_record),
     rank=99,
 )
 

@@ -24,7 +24,7 @@ def _compute() -> ExperimentOutcome:
     )
     note = (
         "The claims were split after a first run. First: one claim per method, to hold at every ε; then 0 of 2 held. One "
-        "claim an ε, with the same tolerance of 5 percentage points, came second."
+        "claim per ε, with the same tolerance of 5 percentage points, came second."
     )
     return outcome(task, scores, findings, "Soria-Comas et al., Fig. 5: Census, ERNVAL above 30,000", (note,))
 

@@ -159,7 +159,19 @@ class Signature(Frozen):
     value: str
 
 
-class Certificate(Frozen):
+class Signable(Frozen):
+    """A certificate that its issuer can sign: its file, and the bytes under the signature."""
+
+    def to_json(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+    def canonical(self) -> bytes:
+        """The signed bytes: everything but the signature, in RFC 8785 form (there are no floats inside)."""
+        content = self.model_dump(mode="json", exclude={"signature"})
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+class Certificate(Signable):
     coterie_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -180,9 +192,6 @@ class Certificate(Frozen):
     notes: tuple[str, ...]
     release: CertifiedRelease
     signature: Signature | None = None
-
-    def to_json(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
     def __repr__(self) -> str:
         promise = self.guarantee
@@ -217,11 +226,6 @@ class Certificate(Frozen):
                 f"This is not a certificate that this Coterie can read ({place}: {fault['msg'].lower()}).",
                 "Give the JSON file that `coterie protect` wrote, unchanged.",
             ) from None
-
-    def canonical(self) -> bytes:
-        """The signed bytes: everything but the signature, in RFC 8785 form (there are no floats inside)."""
-        content = self.model_dump(mode="json", exclude={"signature"})
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -181,6 +181,8 @@ def publish(
     sign: str | Path | None = None,
     ledger: str | Path | Ledger | None = None,
     population: str | None = None,
+    journal: str | Path | None = None,
+    request: str | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Written:
@@ -204,6 +206,12 @@ def publish(
         The table to write, where `output` is the address of a database.
     certificate, internal, measurements, sign, ledger, population, force
         As for `Release.write`.
+    journal : str or Path, optional
+        Instead of a ledger: a file that notes the release and counts no ε, so that a run that was killed is finished
+        by the next one. It is made where there is none.
+    request : str, optional
+        Your own mark for this request, with a ledger or a journal. Its entry bears the mark, and a run that was killed
+        is recognised by it. Default: a digest of the data and of every choice.
 
     Returns
     -------
@@ -264,7 +272,9 @@ def publish(
             run.refuse_early(where)
             return run.make(forget=internal is None)
 
-        written = put_out(run, make, where, ledger, population, lambda: request_fingerprint(asked))
+        written = put_out(
+            run, make, where, ledger, population, request or (lambda: request_fingerprint(asked)), journal
+        )
     if not run.streamed:
         forget_scratch(str(output))
     return written

@@ -18,6 +18,7 @@ from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
 from coterie.promise.loss import Loss
 from coterie.publication.engine_runs import ProtectRequest, Run
+from coterie.publication.journal import journal_purpose, open_journal
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import (
     Destination,
@@ -291,10 +292,21 @@ def put_out(
     ledger: str | Path | Ledger | None,
     population: str | None,
     identity: str | Callable[[], str],
+    journal: str | Path | None = None,
 ) -> Written:
     require_both(ledger, population)
-    if ledger is None:
+    if ledger is None and journal is None:
         return _written(publish_uncharged(make, where, run.stage), where)
+    fingerprint = identity if isinstance(identity, str) else identity()
+    if journal is not None:
+        if ledger is not None:
+            raise ParameterError(
+                "A release is counted by a ledger or noted in a journal.", "Give one of the two."
+            )
+        noted = journal_purpose(run.request.method, where.shown, fingerprint)
+        with open_journal(Path(journal)) as book:
+            return _written(publish_charged(make, where, book, noted, run.stage, run.again), where)
+    assert ledger is not None
     assert population is not None
     asked = run.request
     if asked.seed is not None:
@@ -309,7 +321,7 @@ def put_out(
         asked.k,
         population=population,
         target=where.shown,
-        fingerprint=identity if isinstance(identity, str) else identity(),
+        fingerprint=fingerprint,
         shuffled=asked.shuffle,
         clipped=asked.clip,
         delta=asked.delta,

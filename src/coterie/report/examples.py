@@ -85,7 +85,7 @@ ORIGINAL = "the original itself (upper bound)"
 
 
 def whole_rows(pairs: Mapping[Cell, Pair], settings: Settings) -> dict[str, dict[str, MeasureResult]]:
-    """A line an example release; with a class column, first what a classifier reaches without any protection."""
+    """A line per example release; with a class column, first what a classifier reaches without any protection."""
     measures = [
         measure
         for measure in all_measures().values()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from coterie.errors import DataError, SchemaError, nearest
+from coterie.errors import DataError, SchemaError, nearest, shortened
 from coterie.schema.dialect import Dialect
 from coterie.schema.domain import SIDES as SIDES
 from coterie.schema.domain import AttributeType as AttributeType
@@ -349,5 +349,5 @@ def check_names(names: Iterable[object]) -> None:
             )
     twice = [name for name, count in Counter(listed).items() if count > 1]
     if twice:
-        shown = ", ".join(f"'{name}'" for name in twice[:5]) + (", …" if len(twice) > 5 else "")
+        shown = shortened([f"'{name}'" for name in twice], 5)
         raise DataError(f"More than one column is named {shown}.", "Give each column its own name.")

@@ -76,7 +76,7 @@ def _moment(text: str) -> date | datetime:
 
 def typed_bound(value: object, *, timestamp: bool) -> object:
     """A bound of a date or a timestamp attribute as the right kind of moment: 2000-01-01 can mean either."""
-    moment = _moment(value) if isinstance(value, str) and not _is_number(value) else value
+    moment = _moment(value) if isinstance(value, str) and not reads_as_number(value) else value
     if timestamp and isinstance(moment, date) and not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not timestamp and isinstance(moment, datetime):
@@ -84,7 +84,7 @@ def typed_bound(value: object, *, timestamp: bool) -> object:
     return moment
 
 
-def _is_number(text: str) -> bool:
+def reads_as_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
@@ -272,7 +272,7 @@ class Domain(Public):
 
 @lru_cache(maxsize=4096)
 def _width(lower: float, upper: float) -> Fraction:
-    """Remembered: a grid asks for it once a method, k and attribute."""
+    """Remembered: a grid asks for it once per method, k and attribute."""
     return Fraction(upper) - Fraction(lower)
 
 

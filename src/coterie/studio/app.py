@@ -90,7 +90,7 @@ def address(home: StudioHome, port: int, boot: str, file: Path | None) -> str:
 
 
 def serve(
-    home: StudioHome, port: int | None, file: Path | None, largest_upload: int, ready: Callable[[str], None]
+    home: StudioHome, port: int | None, file: Path | None, largest_upload: int, ready: Callable[[str], object]
 ) -> None:
     """`ready` is called with the address once the port is ours. Without `port`: the last one, if it is free."""
     listening = _listen(port, home.running["port"] if home.running else 0)

@@ -47,7 +47,7 @@ class AttributeForm:
     upper: str = ""
     search: str = ""  # which bounds are found privately: nothing, both, lower or upper
     share: str = ""
-    labels: str = ""  # one a line
+    labels: str = ""  # one per line
     taxonomy: str = ""
     order: str = Order.MARGINALITY
     most: str = ""
@@ -59,7 +59,7 @@ class AttributeForm:
     decimals: str = ""
     weight: str = ""
     missing: str = Missing.ERROR
-    marks: str = ""  # one a line
+    marks: str = ""  # one per line
     impute: str = ""
     outside: str = Outside.ERROR
     leaks: str = ""  # "upper bound", "labels": from the data, and nobody said why it is public

@@ -26,8 +26,8 @@ from coterie.errors import DataError, LedgerError, OutputError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
-from coterie.promise.loss import Loss
 from coterie.promise.terms import promise, total_epsilon
+from coterie.publication.journal import journal_purpose
 from coterie.publication.ledger import Ledger, Purpose, without_credentials
 from coterie.publication.publishing import Destination, fingerprint_of, purpose_of
 from coterie.schema.attributes import Schema
@@ -41,7 +41,6 @@ from coterie.table.address import Address, is_database
 from coterie.table.checked import Checked, check
 from coterie.table.reading import WRITERS
 
-JOURNAL = "releases that no ledger counts"  # the one population of the studio's own journal
 FORMATS = tuple(ending for ending in WRITERS if ending != ".feather")
 
 
@@ -79,7 +78,7 @@ class ReleasePlan(StoredPart):
         """What the ledger is charged for; without one, an entry in the journal, which counts no ε."""
         choice = self.choice
         if self.ledger is None:
-            return Purpose(JOURNAL, Loss.pure(Fraction(1)), choice.method, "", target, self.fingerprint)
+            return journal_purpose(choice.method, target, self.fingerprint)
         return purpose_of(
             *recipe_of(choice),
             schema,
@@ -91,10 +90,14 @@ class ReleasePlan(StoredPart):
             clipped=choice.clip,
         )
 
+    def place(self, address: str | None) -> str:
+        """Of the data. `address`: of a database, with its password, which no plan holds."""
+        return (address if self.table else "") or self.data
+
     def destination(self, project: Project, address: str | None) -> Destination:
-        """`address`: of a database, with its password, which no plan holds."""
-        data = (address if self.table else "") or self.data
-        return destination_of(project, data, self.table, self.certificate, self.internal, self.key)
+        return destination_of(
+            project, self.place(address), self.table, self.certificate, self.internal, self.key
+        )
 
     def ended(self, state: str, problem: str = "", advice: str = "") -> ReleasePlan:
         return self.model_copy(update={"state": state, "problem": problem, "advice": advice})

@@ -13,18 +13,15 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import coterie
 from coterie.errors import CoterieError, DataError, LedgerError, ParameterError
 from coterie.publication.ledger import Entry, Ledger, ReleaseState, without_credentials
-from coterie.publication.protect import protect
-from coterie.publication.publishing import Destination, publish_charged
-from coterie.publication.release import Release
+from coterie.publication.publishing import publish_charged
 from coterie.studio.jobs import in_words, time_left
-from coterie.studio.planning import JOURNAL, ReleaseForm, ReleasePlan, made_from, plan_of
+from coterie.studio.planning import ReleaseForm, ReleasePlan, made_from, plan_of
 from coterie.studio.project import PastRelease, Project
-from coterie.table.hidden_files import put_file
 
 
 @dataclass(slots=True)
@@ -43,9 +40,11 @@ class DrawProgress:
         return {**told, **time_left(self.started, share)}
 
 
-def draw(project: Project, plan: ReleasePlan, destination: Destination, progress: DrawProgress) -> None:
-    """Reads the table, protects it, charges it and writes the files; tells how far it is."""
-    schema = project.schema()
+def draw(project: Project, plan: ReleasePlan, address: str | None, progress: DrawProgress) -> None:
+    """Reads the table, protects it, charges it and writes the files; tells how far it is.
+
+    `address`: of a database, with its password, which no plan holds.
+    """
 
     def protected(what: str, done: float, total: float) -> None:
         progress.done = int(progress.attributes * done / total)
@@ -53,32 +52,31 @@ def draw(project: Project, plan: ReleasePlan, destination: Destination, progress
         if progress.done == progress.attributes:
             progress.words = "Putting the rows together and writing the files"
 
-    def make() -> Release:
-        progress.words = "Reading the table"
-        table = project.typed_table()
-        if made_from(Project(project.folder)) != plan.made_from:
-            raise DataError("The table or its description was changed meanwhile.", "Plan the release again.")
-        progress.words = "Grouping the records"
-        return protect(table, schema, **plan.choice.settings, progress=protected)
-
+    progress.words = "Reading the table"
+    schema, table = project.schema(), project.typed_table()
+    if made_from(Project(project.folder)) != plan.made_from:
+        raise DataError("The table or its description was changed meanwhile.", "Plan the release again.")
+    progress.words = "Grouping the records"
     book = plan.book(project)
-    if plan.ledger is None and not book.exists():
-        _make_journal(book)
-    with Ledger.open(book) as ledger:
-        publish_charged(make, destination, ledger, plan.purpose(schema, destination.shown))
+    coterie.publish(
+        table,
+        schema,
+        plan.place(address),
+        **plan.choice.settings,
+        output_table=plan.table,
+        certificate=plan.certificate,
+        internal=plan.internal,
+        sign=plan.key,
+        ledger=book if plan.ledger else None,
+        population=plan.population,
+        journal=None if plan.ledger else book,
+        request=plan.fingerprint,
+        progress=protected,
+    )
 
 
-def never() -> Release:
+def never() -> NoReturn:
     raise LedgerError("This release was charged before; its noise is not drawn again.", "See the ledger.")
-
-
-def _make_journal(book: Path) -> None:
-    """Whole or not at all: a journal that is there has its account, whenever the studio was killed."""
-    new = book.with_name("journal.new")
-    for left in (new, new.with_name(f"{new.name}-journal")):
-        left.unlink(missing_ok=True)
-    Ledger.add_population(new, JOURNAL, 10**300)
-    put_file(new, book)
 
 
 _LOST = (
@@ -175,12 +173,11 @@ class Releases:
                     "The table, its description or the method was changed since this plan was made; nothing was released.",
                     "Plan the release again.",
                 )
-            destination = plan.destination(project, self._addresses.get(plan.id))
             plan.ended("begun").write(project)
             progress = DrawProgress(attributes=len(project.schema().protected))
             self._running[project.id] = progress
             progress.thread = threading.Thread(
-                target=self._run, args=(project, plan, destination, progress), name=f"release {project.id}"
+                target=self._run, args=(project, plan, progress), name=f"release {project.id}"
             )
             progress.thread.start()
 
@@ -229,12 +226,10 @@ class Releases:
     def _lock(self, project: Project) -> threading.Lock:
         return self._locks.setdefault(project.id, threading.Lock())
 
-    def _run(
-        self, project: Project, plan: ReleasePlan, destination: Destination, progress: DrawProgress
-    ) -> None:
+    def _run(self, project: Project, plan: ReleasePlan, progress: DrawProgress) -> None:
         problem = advice = ""
         try:
-            draw(project, plan, destination, progress)
+            draw(project, plan, self._addresses.get(plan.id), progress)
         except Exception as error:
             problem, advice = in_words(error)
         with self._lock(project):

@@ -1,7 +1,7 @@
 """Tables as Arrow files that are mapped into memory, not loaded: a page looks at a few rows of a million at once.
 
 CSV and spreadsheets know no types. The copy that is kept when a table is loaded has guessed ones; once the table is
-described, labels must be read as text (01234 keeps its zero), as the command does. `typed` does so, once a description."""
+described, labels must be read as text (01234 keeps its zero), as the command does. `typed` does so, once per description."""
 
 from __future__ import annotations
 

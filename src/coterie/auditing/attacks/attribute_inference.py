@@ -43,7 +43,7 @@ def _run(evidence: ReleaseEvidence) -> Outcome:
     inside = _guesses(evidence, [a.original[people] for a in attributes], secrets)
     if evidence.others:
         others = draws.choice(evidence.others, min(evidence.others, most), replace=False)
-        outside = _guesses(evidence, [_control(a)[others] for a in attributes], secrets)
+        outside = _guesses(evidence, [a.others[others] for a in attributes], secrets)
     else:
         outside = {s: _constant_guess(attributes[s], people) for s in secrets}
     guesses = {attributes[s].name: (inside[s], outside[s]) for s in secrets}
@@ -103,11 +103,6 @@ def _constant_guess(attribute: Seen, people: Whole) -> Flags:
     seen = attribute.released[:: max(len(attribute.released) // 5000, 1)]
     best = max(candidates, key=lambda value: int(guessed(attribute, np.full(len(seen), value), seen).sum()))
     return guessed(attribute, np.full(len(truth), best), truth)
-
-
-def _control(attribute: Seen) -> Floats:
-    assert attribute.control is not None  # only asked for when there are others
-    return attribute.control
 
 
 ATTACK = Attack(

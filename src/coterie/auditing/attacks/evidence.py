@@ -42,9 +42,26 @@ class Seen:
     protected: bool = True
     bounds_from_data: bool = False
 
+    @property
+    def others(self) -> Floats:
+        """The control group's values; asked for only where there is one."""
+        assert self.control is not None
+        return self.control
+
+
+class Repeatable:
+    """Everything random in an attack follows from the seed of its evidence."""
+
+    __slots__ = ()
+    seed: int
+
+    def draws(self, purpose: str) -> np.random.Generator:
+        """Randomness of one attack: repeatable, and independent of the other attacks."""
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
 
 @dataclass(frozen=True, slots=True)
-class ReleaseEvidence:
+class ReleaseEvidence(Repeatable):
     """The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
 
     `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
@@ -72,10 +89,6 @@ class ReleaseEvidence:
         control = self.attributes[0].control
         return 0 if control is None else len(control)
 
-    def draws(self, purpose: str) -> np.random.Generator:
-        """Randomness of one attack: repeatable, and independent of the other attacks."""
-        return np.random.default_rng([self.seed, *purpose.encode()])
-
 
 def hidden_order(
     attributes: tuple[Seen, ...], truth: Whole, draws: np.random.Generator
@@ -88,7 +101,7 @@ def hidden_order(
 
 
 @dataclass(frozen=True, slots=True)
-class MethodEvidence:
+class MethodEvidence(Repeatable):
     """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
 
     method: str
@@ -104,9 +117,6 @@ class MethodEvidence:
     runs: int = 1000  # repetitions on each neighbour
     known: float = 0.04
     guarantee: Any = None  # coterie.methods.guarantee.Guarantee of such a release, settled
-
-    def draws(self, purpose: str) -> np.random.Generator:
-        return np.random.default_rng([self.seed, *purpose.encode()])
 
 
 # Original, release and control, read by one schema into the shape that attacks work on.

@@ -91,7 +91,7 @@ def sum_rows(rows: Floats) -> Floats:
 # distinct rows.
 
 
-class Places(NamedTuple):
+class CellPlaces(NamedTuple):
     """Distinct rows, and which records stand there: queue[head[p]:end[p]] in record order."""
 
     first: Whole
@@ -101,7 +101,7 @@ class Places(NamedTuple):
 
 
 @compiled
-def find_places(words: Words) -> Places:
+def find_places(words: Words) -> CellPlaces:
     """Group equal rows of `words` by an open hash table; places are numbered by first appearance."""
     n, width = words.shape
     slots = 4
@@ -147,7 +147,7 @@ def find_places(words: Words) -> Places:
         p = place_of[i]
         head[p] -= 1
         queue[head[p]] = i
-    return Places(first[:places].copy(), queue, head, end)
+    return CellPlaces(first[:places].copy(), queue, head, end)
 
 
 # The distances MDAV compares, computed in one way only, so that indexes and full scans agree bit by bit.

@@ -9,8 +9,8 @@ import numpy as np
 from coterie.chain.partition._compiled import compiled, compiled_inline
 from coterie.chain.partition._mdav_index import (
     WIDTH,
+    CellPlaces,
     NearestIndex,
-    Places,
     box_distances,
     by_attribute,
     squared_distances,
@@ -81,7 +81,7 @@ def _visit_leaf(
     index: NearestIndex,
     leaf: int,
     at: Floats,
-    places: Places,
+    places: CellPlaces,
     distances: Floats,
     records: Whole,
     chosen: Whole,
@@ -124,7 +124,7 @@ def find_nearest(
     index: NearestIndex,
     leader: int,
     at: Floats,
-    places: Places,
+    places: CellPlaces,
     distances: Floats,
     records: Whole,
     chosen: Whole,
@@ -271,7 +271,7 @@ def _bound_cones(index: FarthestIndex, at: Floats) -> float:
 
 
 @compiled
-def find_farthest(index: FarthestIndex, at: Floats, places: Places) -> int:
+def find_farthest(index: FarthestIndex, at: Floats, places: CellPlaces) -> int:
     """The place of the record farthest from `at`; among equals that of the lowest record."""
     far = index.far
     squared = _bound_cones(index, at)

@@ -110,13 +110,13 @@ class Piece:
 
 
 # Columns in memory, summed up cluster by cluster and given back to their records. Each verb takes one column and holds no
-# lock: columns can run in threads. Compiled loops take one stream over the records and one random access a record; short
+# lock: columns can run in threads. Compiled loops take one stream over the records and one random access per record; short
 # columns go through NumPy.
 
 
 @compiled
 def bring_together(values: Floats, labels: Codes, place: Codes, together: Floats) -> None:
-    """Members of a cluster side by side, in record order, from `place` on, which moves. One random store a record.
+    """Members of a cluster side by side, in record order, from `place` on, which moves. One random store per record.
 
     Smallest and largest values are then found in one stream: exchanging them in place would touch a whole line of cache a
     record, which takes more than twice as long.

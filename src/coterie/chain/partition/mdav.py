@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie.chain.partition._compiled import compiled
 from coterie.chain.partition._mdav_index import (
+    CellPlaces,
     NearestIndex,
-    Places,
     add_row,
     build_nearest,
     check_group_size,
@@ -69,7 +69,7 @@ def _central_labels(counts: Whole, deltas: Floats, label_counts: Whole, out: Cod
 
 
 @compiled
-def _farthest_slot(distance: Floats, place_at: Whole, places: Places) -> int:
+def _farthest_slot(distance: Floats, place_at: Whole, places: CellPlaces) -> int:
     far = 0
     for i in range(1, len(distance)):
         if distance[i] < distance[far]:
@@ -84,7 +84,7 @@ def _farthest_slot(distance: Floats, place_at: Whole, places: Places) -> int:
 def _nearest_slots(
     distance: Floats,
     place_at: Whole,
-    places: Places,
+    places: CellPlaces,
     near_distance: Floats,
     near_record: Whole,
     near_slot: Whole,
@@ -110,7 +110,7 @@ def group_mixed(
     label_counts: Whole,
     counts: Whole,
     sums: Floats,
-    places: Places,
+    places: CellPlaces,
     k: int,
     labels: Codes,
 ) -> int:
@@ -191,7 +191,7 @@ def group_mixed(
 @compiled
 def form_groups(
     points: Floats,
-    places: Places,
+    places: CellPlaces,
     nearest: NearestIndex,
     farthest: FarthestIndex,
     sums: Floats,

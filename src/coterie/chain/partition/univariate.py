@@ -121,7 +121,7 @@ def _borrow(n: int) -> tuple[NDArray[np.uint16], Floats, Codes]:
 #
 # cost(j) = min over sizes s = k … 2k-1 of cost(j - s) + SSE(the s values before j)
 #
-# Equal costs take the smallest last group. The promise is that of equal-size ranking, at least k records a
+# Equal costs take the smallest last group. The promise is that of equal-size ranking, at least k records per
 # group, and no more: here the group sizes depend on the data too, and there are at most ⌊n/k⌋ groups.
 
 _REBASE_EVERY = 64
@@ -193,7 +193,7 @@ def optimal_univariate(values: Floats, k: int) -> Clustering:
     """
     column = np.asarray(values)
     if column.ndim != 1:
-        raise DataError("The values are not one column.", "Give the values of one attribute, one a record.")
+        raise DataError("The values are not one column.", "Give the values of one attribute, one per record.")
     column = check_points(column[:, None], "values")[:, 0]
     k = check_group_size(k, len(column))
     order = np.argsort(column, kind="stable")

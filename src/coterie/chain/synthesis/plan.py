@@ -17,7 +17,7 @@ _HOPELESS = 0.01  # n over the noise on one count: below, nothing is read but di
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MeasurementPlan:
     attributes: tuple[Fraction, ...]  # of the whole, for the distribution of each attribute
     levels: tuple[tuple[Fraction, ...], ...]  # of that, for each histogram but the last
     matrix: Fraction
@@ -76,13 +76,13 @@ def plan_for(
     *,
     target: bool = False,
     rule: Rule,
-) -> Plan:
+) -> MeasurementPlan:
     """`parts` go to the attributes' distributions; what they leave of the whole goes to correlations and tables."""
     levels = tuple(_levels(n / accountant.deviation(part), rule) for part in parts)
     attributes = len(cells)
     left = accountant.left - sum(parts, Fraction(0))
     if left == 0:
-        return Plan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
+        return MeasurementPlan(tuple(parts), levels, Fraction(0), Fraction(0), Fraction(0), (), 2, 0)
     scored = sum(cell.ordered or cell.size - cell.missing == 2 for cell in cells)
     matrix = left * _matrix_share(n, scored, left, accountant, rule)
     rest = left - matrix
@@ -92,7 +92,7 @@ def plan_for(
     table = (rest - choosing) / tables
     noise = accountant.deviation(table)
     bins = int(math.sqrt(rule.density * n / noise)) if noise < n else 0
-    return Plan(
+    return MeasurementPlan(
         attributes=tuple(parts),
         levels=levels,
         matrix=matrix,

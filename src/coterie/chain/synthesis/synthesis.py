@@ -8,13 +8,11 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler, shuffled_order
 from coterie.chain.synthesis.marginal import Marginal
+from coterie.schema.arrays import Floats, Whole
 from coterie.table.columns.column import Column
-
-Ranks = NDArray[np.int64]
 
 
 class Synthesis(Protocol):
@@ -35,7 +33,7 @@ class Synthesis(Protocol):
         marginals: Mapping[str, Marginal],
         epsilon: Fraction,
         sampler: Sampler,
-    ) -> dict[str, Ranks]:
+    ) -> dict[str, Whole]:
         """For every attribute a permutation of 0 … n-1: the rank of each synthetic row."""
         ...
 
@@ -55,15 +53,15 @@ class Independent:
         marginals: Mapping[str, Marginal],
         epsilon: Fraction,
         sampler: Sampler,
-    ) -> dict[str, Ranks]:
+    ) -> dict[str, Whole]:
         return {name: random_ranks(sampler, len(column.position), name) for name, column in columns.items()}
 
 
-def random_ranks(sampler: Sampler, records: int, attribute: str) -> Ranks:
+def random_ranks(sampler: Sampler, records: int, attribute: str) -> Whole:
     return shuffled_order(sampler, records, f"{attribute}: order of the synthetic rows")
 
 
-def ranks_of(values: NDArray[np.float64]) -> Ranks:
+def ranks_of(values: Floats) -> Whole:
     """The rank of each value, ties by position."""
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[np.argsort(values, kind="stable")] = np.arange(len(values))

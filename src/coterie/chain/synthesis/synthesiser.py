@@ -20,12 +20,11 @@ from coterie.chain.synthesis import tables
 from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import Distribution, Part, read, refined
-from coterie.chain.synthesis.plan import Plan
+from coterie.chain.synthesis.plan import MeasurementPlan
 from coterie.chain.synthesis.scores import Scores, copula_ranks, noisy_correlation, scores_of
 from coterie.chain.synthesis.tables import Binning, Pair
-from coterie.schema.arrays import Floats, Whole
+from coterie.schema.arrays import Codes, Floats, Whole
 
-Codes = NDArray[np.int32]
 _COPIED = 0.5  # of the rows that move, by copying a row that is there already
 _POOL_PER_ROW = 32  # rows that are drawn and repaired, for each one that is chosen from them …
 _POOL = 1 << 15  # … unless there are that many
@@ -97,7 +96,7 @@ def synthesise(
     cells: Sequence[Cells],
     n: int,
     rows: int,
-    plan: Plan,
+    plan: MeasurementPlan,
     accountant: Accountant,
     *,
     target: int | None = None,
@@ -187,7 +186,7 @@ def _chosen(
     exact: dict[Pair, Whole],
     measured: dict[Pair, Floats],
     state: _Rows,
-    plan: Plan,
+    plan: MeasurementPlan,
     size: int,
     accountant: Accountant,
     number: int,

@@ -1,9 +1,8 @@
 """protect_file(): the same release from a Parquet file that is larger than memory.
 
-Same schema, methods, certificate and, for the same seed, the same bytes of values as
-coterie.engines.in_memory.protect_table; only where the
-records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was interrupted goes
-on where it stopped: what is kept is noisy already, so the noise need not be repeated.
+Same schema, methods, certificate and, for the same seed, the same bytes of values as coterie.engines.in_memory has them;
+only where the records are while they wait differs. Finished attributes are kept in `scratch`, so that a run that was
+interrupted goes on where it stopped: what is kept is noisy already, so the noise need not be repeated.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from coterie._version import __version__
 from coterie.chain.kernel import released_table
 from coterie.engines.out_of_core.chain import Advance, LargeChain, check_grouping, sampler_from, warm_up
 from coterie.engines.out_of_core.columns import StreamedTable
-from coterie.engines.out_of_core.scratch import Scratch, told
+from coterie.engines.out_of_core.scratch import FINISHED, Scratch, told
 from coterie.engines.out_of_core.whole_table import StreamedRows
 from coterie.engines.whole_table import check_options, measurements_of
 from coterie.errors import ParameterError
@@ -31,6 +30,7 @@ from coterie.methods import get_method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number, as_text
+from coterie.table.hidden_files import write_whole
 from coterie.table.memory_limit import parse_memory, room_for_work
 
 _LONGEST_RANGE = 1 << 20
@@ -229,16 +229,15 @@ class _Finished:
 
     def _noted(self) -> dict[str, Any]:
         try:
-            noted: dict[str, Any] = json.loads((self.scratch.folder / "finished.json").read_text())
+            noted: dict[str, Any] = json.loads((self.scratch.folder / FINISHED).read_text())
         except (OSError, ValueError):
             return {}
         return noted
 
     def _write(self, names: list[str]) -> None:
-        path = self.scratch.folder / "finished.json"
+        content = json.dumps({"request": self.request, "attributes": names}).encode()
         with told(self.scratch.folder):
-            path.with_suffix(".new").write_text(json.dumps({"request": self.request, "attributes": names}))
-            path.with_suffix(".new").replace(path)
+            write_whole(self.scratch.folder / FINISHED, content)
 
 
 def _request(source: str | Path, schema: Schema, method: str, epsilon: Fraction, *others: object) -> str:

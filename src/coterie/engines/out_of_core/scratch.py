@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,19 @@ from coterie.schema.arrays import Whole
 from coterie.table.address import is_database
 from coterie.table.hidden_files import FileLock
 
-_OURS = re.compile(r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)")
-# Folders that this process has locked; the operating system lets go when it ends.
-_held: dict[Path, FileLock] = {}
+FINISHED = "finished.json"  # which attributes are done
+# What runs leave here, and what an earlier version did (finished.new).
+_OURS = re.compile(
+    r"column|bucket-\d+|attribute-\d+-rows-\d+|finished\.(json|new)|\.finished\.json\.coterie-alone-[0-9a-f]{16}\.tmp"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
     folder: Path
+    # Two runs in one folder would mix their records. The folder itself is locked: nothing is left behind by a kill.
+    # None on a file system without locks.
+    lock: FileLock | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def make(cls, folder: Path) -> Scratch:
@@ -36,8 +41,7 @@ class Scratch:
             foreign = [path for path in folder.iterdir() if not _OURS.fullmatch(path.name)]
             if not foreign:
                 folder.chmod(0o700)
-                _lock(folder)
-                return cls(folder)
+                return cls(folder, _locked(folder))
         raise ParameterError(
             f"The folder {folder} holds other files.",
             "Intermediate files need a folder of their own, which is removed: name one that is new or empty.",
@@ -66,27 +70,25 @@ class Scratch:
 
     def discard(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        held = _held.pop(self.folder.resolve(), None)
-        if held is not None:
-            held.let_go()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """The files stay, for the next run."""
+        if self.lock is not None:
+            self.lock.let_go()
 
 
-def _lock(folder: Path) -> None:
-    """Two runs in one folder would mix their records. The folder itself is locked: nothing is left behind by a kill."""
-    place = folder.resolve()
-    held = _held.pop(place, None)
-    if held is not None:
-        held.let_go()  # an earlier run of this process; the folder may have been made anew since
+def _locked(folder: Path) -> FileLock | None:
     try:
-        lock = FileLock.take(place)
+        lock = FileLock.take(folder.resolve())
     except OSError:
-        return  # a file system without locks
+        return None
     if lock is None:
         raise OutputError(
             f"Another run keeps its intermediate files in {folder} now.",
             "Wait until it has ended; or choose another output, or another place with --scratch.",
         )
-    _held[place] = lock
+    return lock
 
 
 @contextmanager
@@ -106,6 +108,7 @@ def scratch_beside(output: str, chosen: Path | None) -> Iterator[Scratch]:
             f"Stopped. What is done is kept in {folder}: the same command goes on from there. It may hold original "
             "values: remove it if you do not go on."
         )
+        scratch.let_go()  # whoever caught the interrupt holds this frame, and may run the same request again
         raise
     except Exception:
         scratch.discard()

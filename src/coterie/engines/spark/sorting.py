@@ -117,7 +117,7 @@ def attached(
     tall = None
     for frame, kinds in released:
         for name, kind in kinds:
-            # One narrow row a value: numbers as they are, codes as doubles, which hold them exactly.
+            # One narrow row per value: numbers as they are, codes as doubles, which hold them exactly.
             value = functions.col(name).cast("double").alias(_VALUE)
             source = functions.lit(names.index((name, kind))).alias(_BUCKET)
             part = frame.select(ROW, source, value, place)

@@ -27,8 +27,9 @@ from coterie.errors import CoterieError
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.documents.answers import Answer, Manifest, arrow_schema, require_domain, unpacked
 from coterie.federation.documents.certificate import KIND, certify
+from coterie.federation.documents.signed import Signed
+from coterie.federation.documents.states import ContributionState, StudyState
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import ContributionState, Signed, StudyState
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN
 from coterie.federation.storage.studies import Contribution, StudyRow, move_study
@@ -41,7 +42,7 @@ from coterie.table.hidden_files import make_durable, put_file
 _PILE_BYTES = 48 * 1024 * 1024
 
 
-class Words:
+class RandomWords:
     """Uniform 64-bit words from a ChaCha20 key stream."""
 
     def __init__(self, key: bytes, stream: int) -> None:
@@ -61,7 +62,7 @@ def shuffled(
     sinks = [pa.OSFile(str(folder / f"pile-{pile:05d}.arrow"), "wb") for pile in range(piles)]
     writers = [pa.ipc.new_file(sink, schema) for sink in sinks]
     try:
-        draw = Words(key, 0)
+        draw = RandomWords(key, 0)
         for table in tables:
             chosen = (draw.draw(table.num_rows) % np.uint64(piles)).astype(np.int64)
             order = np.argsort(chosen, kind="stable")
@@ -80,7 +81,7 @@ def shuffled(
             table = pa.ipc.open_file(source).read_all()
         path.unlink()
         if table.num_rows:
-            order = np.argsort(Words(key, pile + 1).draw(table.num_rows), kind="stable")
+            order = np.argsort(RandomWords(key, pile + 1).draw(table.num_rows), kind="stable")
             yield table.take(pa.array(order)).combine_chunks()
 
 

@@ -13,21 +13,9 @@ from coterie.federation.documents.answers import (
     Receipt,
     opened_group_key,
 )
-from coterie.federation.documents.wire import (
-    SHOWN,
-    STUDY,
-    ContributionState,
-    Document,
-    Signed,
-    StudyState,
-    may_follow,
-    now,
-    parsed,
-    sha256,
-    signed_from,
-    stamp,
-    validated,
-)
+from coterie.federation.documents.signed import Document, Signed, parsed, sha256, signed_from, validated
+from coterie.federation.documents.states import SHOWN, STUDY, ContributionState, StudyState, may_follow
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import Owner, keep_parcel, leave, owner_by_key, parcel_text
 from coterie.federation.storage.studies import (

@@ -19,15 +19,13 @@ from coterie.federation.aggregator.receiving import ProgressReport
 from coterie.federation.aggregator.service import NO_DETAIL, Service, desired, service_of, signed_by
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Enrolment, ExchangeStep
+from coterie.federation.documents.signed import Signed, parsed, validated
 from coterie.federation.documents.wire import (
     LARGEST_CHUNK,
     LARGEST_DOCUMENT,
     LARGEST_ENROLMENT,
     MOST_CHUNKS,
     MOST_PARCELS,
-    Signed,
-    parsed,
-    validated,
 )
 from coterie.federation.storage.parties import enrol
 

@@ -13,7 +13,8 @@ from sqlalchemy.exc import OperationalError
 
 from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.joining import assemble, disagreement, wrong_content
-from coterie.federation.documents.wire import LEFT, ContributionState, StudyState, is_final, moment, now
+from coterie.federation.documents.states import LEFT, ContributionState, StudyState, is_final
+from coterie.federation.documents.wire import moment, now
 from coterie.federation.errors import Conflict
 from coterie.federation.secrets.keys import NO_ROOM
 from coterie.federation.storage.parties import ended_with_parcels, forget_parcels

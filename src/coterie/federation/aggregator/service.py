@@ -17,7 +17,8 @@ from starlette.concurrency import run_in_threadpool
 
 from coterie.federation.aggregator.home import Aggregator, Fault
 from coterie.federation.documents import wire
-from coterie.federation.documents.wire import StudyState, canonical, sha256
+from coterie.federation.documents.signed import canonical, sha256
+from coterie.federation.documents.states import StudyState
 from coterie.federation.secrets.keys import fingerprint, verify
 from coterie.federation.storage.parties import (
     Owner,

@@ -16,7 +16,8 @@ from coterie.federation.aggregator.home import Aggregator
 from coterie.federation.aggregator.service import Service, body, service_of
 from coterie.federation.documents.answers import Manifest
 from coterie.federation.documents.certificate import KIND, FederatedCertificate
-from coterie.federation.documents.wire import PAGE_HEADERS, now, signed_from, stamp
+from coterie.federation.documents.signed import signed_from
+from coterie.federation.documents.wire import PAGE_HEADERS, now, stamp
 from coterie.federation.storage.database import chunks
 from coterie.federation.storage.parties import entries, known_token
 from coterie.federation.storage.studies import (

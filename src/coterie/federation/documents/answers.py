@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
+from coterie.federation.documents.signed import Document, parsed, sha256, signed_from, validated
 from coterie.federation.documents.study import (
     AttributeName,
     Moment,
@@ -33,11 +34,6 @@ from coterie.federation.documents.wire import (
     MOST_PARCELS,
     MOST_ROWS_IN_CHUNK,
     POINTS_IN_PARCEL,
-    Document,
-    parsed,
-    sha256,
-    signed_from,
-    validated,
 )
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.blinding import COLUMN, LENGTH

@@ -13,9 +13,10 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler, owner_seed
 from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents.answers import Answer
+from coterie.federation.documents.signed import Document, Signed
 from coterie.federation.documents.study import KIND as STUDY
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import Document, Signed, now, stamp
+from coterie.federation.documents.wire import now, stamp
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
 from coterie.promise.certificate import Certificate, CertifiedPromise, Digest

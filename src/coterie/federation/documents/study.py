@@ -12,7 +12,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from coterie.errors import CoterieError
-from coterie.federation.documents.wire import Document, moment, sha256
+from coterie.federation.documents.signed import Document, sha256
+from coterie.federation.documents.wire import moment
 from coterie.federation.secrets.keys import raw_key
 from coterie.methods import WITHDRAWN, get_method
 from coterie.schema.attributes import (

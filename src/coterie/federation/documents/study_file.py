@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import ParameterError, nearest
+from coterie.federation.documents.signed import validated
 from coterie.federation.documents.study import Join, Study, StudyAttribute
-from coterie.federation.documents.wire import moment, now, stamp, validated
+from coterie.federation.documents.wire import moment, now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.storage.parties import Owner
 from coterie.methods import get_method

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from coterie.errors import CertificateError
 from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
-from coterie.federation.documents.wire import signed_from
+from coterie.federation.documents.signed import signed_from
 from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest

@@ -12,8 +12,9 @@ from typing import Any
 from coterie.errors import CoterieError
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import opened_group_key
+from coterie.federation.documents.signed import Signed, validated
+from coterie.federation.documents.states import STUDY, ContributionState, StudyState
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import STUDY, ContributionState, Signed, StudyState, validated
 from coterie.federation.errors import Conflict, FederationError, NotAccepted, Unreachable, Untrusted
 from coterie.federation.owner import answering, computing
 from coterie.federation.owner import client as delivering

@@ -13,8 +13,9 @@ import pyarrow as pa
 from coterie.errors import BudgetExceeded, CoterieError, DataError, LedgerError
 from coterie.federation.documents.answers import Answer, GroupKey, SealedKey
 from coterie.federation.documents.certificate import part_guarantee, part_promise
+from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import KIND, Study
-from coterie.federation.documents.wire import Signed, now, stamp, validated
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.home import OwnerHome
 from coterie.federation.owner.policy import UNFIT, OwnerSource, Policy, Refusal, read_policy

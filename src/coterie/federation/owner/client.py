@@ -17,7 +17,7 @@ from coterie.errors import CertificateError, CoterieError
 from coterie.federation.documents import wire
 from coterie.federation.documents.answers import Manifest, Receipt
 from coterie.federation.documents.certificate import FederatedCertificate, verified
-from coterie.federation.documents.wire import Signed, canonical, parsed, sha256, validated
+from coterie.federation.documents.signed import Signed, canonical, parsed, sha256, validated
 from coterie.federation.errors import (
     Conflict,
     FederationError,

@@ -20,8 +20,9 @@ import pyarrow as pa
 from coterie.chain.noise.seeded import owner_seed
 from coterie.errors import BudgetExceeded, CoterieError, DataError
 from coterie.federation.documents.answers import ExchangeStep, Manifest, Parcel, arrow_schema, as_sent, packed
+from coterie.federation.documents.signed import Signed, validated
 from coterie.federation.documents.study import Study
-from coterie.federation.documents.wire import MOST_PARCELS, POINTS_IN_PARCEL, Signed, validated
+from coterie.federation.documents.wire import MOST_PARCELS, POINTS_IN_PARCEL
 from coterie.federation.errors import FederationError
 from coterie.federation.owner.answering import Prepared, require_budget, study_purpose
 from coterie.federation.owner.client import Client

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie.federation.documents.answers import Invitation
-from coterie.federation.documents.wire import canonical, now, stamp
+from coterie.federation.documents.signed import canonical
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict, FederationError
 from coterie.federation.secrets.keys import SEALING, SIGNING, Keys, keep_private, write_private
 from coterie.publication.ledger.book import first_broken, seal

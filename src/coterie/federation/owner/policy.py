@@ -9,8 +9,8 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from coterie.errors import CoterieError
+from coterie.federation.documents.signed import Document, validated
 from coterie.federation.documents.study import Study, StudyAttribute
-from coterie.federation.documents.wire import Document, validated
 from coterie.federation.errors import FederationError, Refused
 from coterie.federation.secrets.keys import fingerprint
 from coterie.schema.attributes import Outside

@@ -116,7 +116,7 @@ class Pseudonyms:
 
 
 def checked_ids(column: pa.ChunkedArray, name: str) -> tuple[str, ...]:
-    """One normalised id a row; ids that are missing or appear twice are refused."""
+    """One normalised id per row; ids that are missing or appear twice are refused."""
     if pa.types.is_nested(column.type) or pa.types.is_floating(column.type):
         raise DataError(
             f"Column '{name}' holds {column.type}, which is no identifier.",

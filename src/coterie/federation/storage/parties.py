@@ -12,17 +12,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from coterie.federation.documents.answers import ExchangeStep, Parcel, token_hash
-from coterie.federation.documents.wire import (
-    CLOCK_TOLERANCE_SECONDS,
-    SESSION_SECONDS,
-    Signed,
-    StudyState,
-    canonical,
-    is_final,
-    moment,
-    now,
-    stamp,
-)
+from coterie.federation.documents.signed import Signed, canonical
+from coterie.federation.documents.states import StudyState, is_final
+from coterie.federation.documents.wire import CLOCK_TOLERANCE_SECONDS, SESSION_SECONDS, moment, now, stamp
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import audit, invitations, nonces, owners, parcels, studies, tokens
 from coterie.publication.ledger.book import seal

@@ -9,16 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from coterie.federation.documents.answers import Answer, Manifest
+from coterie.federation.documents.signed import Signed, signed_from
+from coterie.federation.documents.states import ContributionState, StudyState, may_follow
 from coterie.federation.documents.study import KIND, Study
-from coterie.federation.documents.wire import (
-    ContributionState,
-    Signed,
-    StudyState,
-    may_follow,
-    now,
-    signed_from,
-    stamp,
-)
+from coterie.federation.documents.wire import now, stamp
 from coterie.federation.errors import Conflict
 from coterie.federation.storage.database import Database, contributions, owners, parcels, studies
 from coterie.federation.storage.parties import note
@@ -71,7 +65,7 @@ class Contribution:
 
 
 def add_study(connection: Connection, signed: Signed, study: Study) -> None:
-    """DRAFT, with one INVITED contribution an owner."""
+    """DRAFT, with one INVITED contribution per owner."""
     at = stamp(now())
     if connection.execute(select(studies.c.id).where(studies.c.id == study.id)).first():
         raise Conflict(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.resources import as_file, files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -288,26 +287,16 @@ def declared_taxonomy(categories: Categories, folder: Path) -> Taxonomy:
     return load_taxonomy(folder / categories.taxonomy)
 
 
-# Taxonomies for two attributes of the UCI Adult data set: our own trees, and our mappings to WordNet.
+# Our own trees for two attributes of the UCI Adult data set.
 
 ADULT_ATTRIBUTES = ("native-country", "occupation")
 
 
 def adult(attribute: str) -> Taxonomy:
     """Our tree of `occupation` (14 leaves) or `native-country` (41 leaves, by world region)."""
-    with as_file(_shipped(attribute, "yaml")) as path:
-        return read_yaml(path)
-
-
-def adult_wordnet(attribute: str, folder: Path | None = None) -> Taxonomy:
-    """The hypernym tree of the same labels in the WordNet of this machine, as Sánchez et al. 2016, §4.1 has it."""
-    with as_file(_shipped(attribute, "wordnet.yaml")) as path:
-        return read_wordnet(path, folder)
-
-
-def _shipped(attribute: str, ending: str) -> Traversable:
     if attribute not in ADULT_ATTRIBUTES:
         raise ParameterError(
             f"Coterie ships no taxonomy of Adult's '{attribute}'.", nearest(attribute, ADULT_ATTRIBUTES)
         )
-    return files("coterie.schema.taxonomy") / "data" / f"adult-{attribute}.{ending}"
+    with as_file(files("coterie.schema.taxonomy") / "data" / f"adult-{attribute}.yaml") as path:
+        return read_yaml(path)

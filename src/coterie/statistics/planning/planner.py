@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from coterie.errors import shortened
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
@@ -158,7 +159,7 @@ def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, 
     shapeless = [s.name for s in quantiles if s.shape is None]
     if shapeless:
         warnings.append(
-            f"No `shape` is declared for {_listed(shapeless)}: errors and intervals rest on an assumed one (a normal "
+            f"No `shape` is declared for {shortened(shapeless, 6)}: errors and intervals rest on an assumed one (a normal "
             "of the expected std, else values spread evenly on either side of the expected quantile). Where "
             "values lie twice as dense the error is about half as large, and the other way round."
         )
@@ -198,7 +199,7 @@ def useless(design: Design, errors: Sequence[PredictedError]) -> list[str]:
     if not names:
         return []
     return [
-        f"Useless at this budget: {_listed(names)}. The noise is as large as the whole range or the expected value, so "
+        f"Useless at this budget: {shortened(names, 6)}. The noise is as large as the whole range or the expected value, so "
         "the released figure tells no more than a guess. Raise the budget, or publish fewer statistics."
     ]
 
@@ -215,7 +216,7 @@ def notes_on(design: Design) -> tuple[str, ...]:
     unstated = dict.fromkeys(part for quantity in design.metric.quantities for part in quantity.unstated)
     if unstated and not specification.pilot:
         notes.append(
-            f"Not stated, so assumed: {_listed(list(unstated))}. Errors marked 'assumption' depend on it. State "
+            f"Not stated, so assumed: {shortened(list(unstated), 6)}. Errors marked 'assumption' depend on it. State "
             "`expected`, or about: {size: …, mean: …, std: …}."
         )
     for m in design.measurements:
@@ -226,12 +227,8 @@ def notes_on(design: Design) -> tuple[str, ...]:
             )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:
-        notes.append(f"Derived from noisy sums, because that is more accurate here: {_listed(summed)}.")
+        notes.append(f"Derived from noisy sums, because that is more accurate here: {shortened(summed, 6)}.")
     return tuple(notes)
-
-
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 # Other values the statistics might have: points of the stated ranges, and guesses that are off.

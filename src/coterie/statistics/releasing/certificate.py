@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Literal
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from coterie._version import __version__
 from coterie.errors import CertificateError
 from coterie.methods.guarantee import CHOSEN_BLIND, Guarantee, Status
-from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signature
+from coterie.promise.certificate import Bounds, CertifiedPromise, Digest, Signable, Signature
 from coterie.promise.loss import Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger import Purpose
 from coterie.schema.attributes import AttributeType, Missing, Outside, Role
@@ -43,7 +42,7 @@ class CertifiedMeasurement(BaseModel, frozen=True, extra="forbid"):
     proof: str
 
 
-class StatisticsCertificate(BaseModel, frozen=True, extra="forbid"):
+class StatisticsCertificate(Signable):
     coterie_statistics_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -63,9 +62,6 @@ class StatisticsCertificate(BaseModel, frozen=True, extra="forbid"):
     digest: Digest
     signature: Signature | None = None
 
-    def to_json(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-
     @classmethod
     def from_json(cls, text: str | bytes) -> StatisticsCertificate:
         try:
@@ -75,11 +71,6 @@ class StatisticsCertificate(BaseModel, frozen=True, extra="forbid"):
                 "This is not a certificate of a statistics release.",
                 "Give the JSON file that `coterie stats release` wrote, unchanged.",
             ) from None
-
-    def canonical(self) -> bytes:
-        """The signed bytes: everything but the signature, keys sorted, no blanks."""
-        content = self.model_dump(mode="json", exclude={"signature"})
-        return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def promise(specification: Specification, as_in_paper: bool, private_noise: bool) -> Guarantee:

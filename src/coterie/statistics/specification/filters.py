@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coterie.errors import ParameterError
+from coterie.schema.domain import reads_as_number
 
 # Names that identify: equal names mean equal things. Numbers are written exactly (whole ones as such), and a text that
 # could run into its surroundings is written in quotes. So two different filters, groups or measurements never get the
@@ -46,7 +47,7 @@ def filter_text(value: str | float) -> str:
     """A column or a value inside a filter. The text "1" is not the number 1, so it is quoted."""
     if not isinstance(value, str):
         return number_text(value)
-    return _quoted(value) if _reads_as_number(value) else _quoted_if(value, _IN_FILTERS)
+    return _quoted(value) if reads_as_number(value) else _quoted_if(value, _IN_FILTERS)
 
 
 def _quoted_if(text: str, special: frozenset[str]) -> str:
@@ -57,14 +58,6 @@ def _quoted_if(text: str, special: frozenset[str]) -> str:
 def _quoted(text: str) -> str:
     """As JSON writes it; halves of a surrogate pair are escaped too, so that every name can be written."""
     return json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Beyond this many kinds of record the exact account is given up for the safe one (all may overlap).

@@ -22,6 +22,7 @@ from coterie.studio.pages import Opened, Running, go, step_page, told
 from coterie.studio.project import Project, Stale, marked, remembered
 from coterie.studio.same_in_code import given_options, source_of, ways
 from coterie.table.checked import category_column, same_columns
+from coterie.table.hidden_files import put_file
 
 router = APIRouter()
 _CHOICES = {
@@ -227,7 +228,7 @@ async def upload_taxonomy(request: Request, project: Opened, name: Annotated[str
     try:
         stage_bytes(body, hidden, force=True, private=True).publish()
         leaves = len(load_taxonomy(hidden).categories)
-        hidden.replace(place)
+        put_file(hidden, place)
     except CoterieError as error:
         hidden.unlink(missing_ok=True)
         return told(error, 400)

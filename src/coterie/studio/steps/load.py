@@ -23,6 +23,7 @@ from coterie.studio.steps import STEPS
 from coterie.studio.table_cache import is_untyped, stamp
 from coterie.table.address import is_database
 from coterie.table.formats import read_sheet
+from coterie.table.hidden_files import put_file
 from coterie.table.reading import READERS, ending, ending_advice, ending_problem, neighbours
 
 router = APIRouter()
@@ -131,7 +132,7 @@ async def upload(request: Request, home: AtHome, jobs: Running, name: Annotated[
                 if size > most:
                     raise too_large
                 sink.write(chunk)
-        hidden.replace(place)
+        put_file(hidden, place)
     except CoterieError as error:
         shutil.rmtree(project.folder)
         return told(error, 413)

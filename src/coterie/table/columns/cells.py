@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from coterie.errors import DataError
+from coterie.errors import DataError, shortened
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType
 from coterie.table.columns.column import EXACT, canonical_number, text_of
@@ -276,10 +276,9 @@ def codes(column: pa.ChunkedArray, labels: Sequence[str], attribute: Attribute) 
     found = np.where(places < 0, np.int32(-1), lookup[places]).astype(np.int32)
     unknown = found == -2
     if unknown.any():
-        shown = ", ".join(labels[:_SHOWN_LABELS]) + (", …" if len(labels) > _SHOWN_LABELS else "")
         raise DataError(
             f"Column '{attribute.name}' has values that are not among its labels.",
-            f"Its labels are: {shown}. "
+            f"Its labels are: {shortened(labels, _SHOWN_LABELS)}. "
             "Correct the values, declare the label, or name what marks a missing value (`missing_marks`).",
             detail=_at(first(unknown)),
         )

@@ -1,4 +1,4 @@
-"""The proofs in docs/guarantees name the code they lean on: every name must exist."""
+"""Pages name the code they speak of: every file, folder and function must exist. So must the proof of each proved method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from coterie.methods.guarantee import Status
 
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = sorted((ROOT / "docs/guarantees").glob("*.md"))
-NAMED = re.compile(r"`((?:\w+/)*\w+\.py)(?:::([\w.]+))?`")
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+ROOMS = "|".join(
+    sorted(path.name for path in (ROOT / "src/coterie").iterdir() if (path / "__init__.py").exists())
+)
+# A Python file, or a path inside a room with or without its suffix; not the files that a command writes (report.html).
+NAMED = re.compile(rf"`((?:\w+/)*\w+\.py|(?:{ROOMS})/[\w/]*)(?:::([\w.]+))?`")
 
 
 def _defined(path: Path) -> set[str]:
@@ -32,21 +37,24 @@ def _defined(path: Path) -> set[str]:
 def missing(text: str) -> list[str]:
     found = []
     for path, name in NAMED.findall(text):
-        places = [place for place in (ROOT / path, ROOT / "src/coterie" / path) if place.is_file()]
+        roots = (ROOT, ROOT / "src/coterie")
+        places = [place for root in roots for place in (root / path, root / f"{path}.py") if place.exists()]
         if not places or (name and name not in _defined(places[0])):
             found.append(f"{path}::{name}")
     return found
 
 
-@pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.stem)
-def test_what_a_proof_leans_on_exists(proof: Path) -> None:
-    assert missing(proof.read_text(encoding="utf-8")) == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_names_exists(page: Path) -> None:
+    assert missing(page.read_text(encoding="utf-8")) == []
 
 
 def test_a_name_that_is_gone_would_be_noticed() -> None:
     assert missing("`chain/sensitivity.py::_sorted_list` and `schema/domain.py::Domain.price`") == []
     assert missing("`chain/sensitivity.py::nothing`") == ["chain/sensitivity.py::nothing"]
     assert missing("`chain/sensitivity/nothing.py`") == ["chain/sensitivity/nothing.py::"]
+    assert missing("`engines/in_memory::repeated` in `engines/`, `comparison/report.html`") == []
+    assert missing("`chain/partition/nothing`") == ["chain/partition/nothing::"]
 
 
 def test_every_proved_method_is_in_the_proofs() -> None:
