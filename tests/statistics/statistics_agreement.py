@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.planning.composition import as_floats
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
@@ -240,7 +240,7 @@ def true_values(chosen: Plan, exact: dict[str, Any], table: pa.Table) -> dict[st
     """The table's own statistics and equations; quantiles as everybody computes them."""
     frame, row = table.to_pandas(), []
     for m in chosen.design.measurements:
-        if isinstance(m, Block):
+        if isinstance(m, JointMeasurement):
             row += [float(k * m.unit) for k in exact[m.name]]
             continue
         if not isinstance(exact[m.name], np.ndarray):

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import binom
 
 from coterie.statistics import Plan, plan, read_specification
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.releasing import releasing
 from coterie.statistics.releasing.consistency import Replay
 from coterie.statistics.releasing.measuring import Noise, compute
@@ -73,7 +73,9 @@ def released(chosen: Plan) -> tuple[dict[str, float], list[dict[str, Range]]]:
     rows: list[float] = []
     for m in design.measurements:
         rows += (
-            [float(k * m.unit) for k in exact[m.name]] if isinstance(m, Block) else [m.value(exact[m.name])]
+            [float(k * m.unit) for k in exact[m.name]]
+            if isinstance(m, JointMeasurement)
+            else [m.value(exact[m.name])]
         )
     clean = design.reconstruction(budgets).linear(np.array([rows]))
     statistics, equations = evaluate(design, clean)

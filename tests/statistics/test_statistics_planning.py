@@ -17,7 +17,7 @@ from coterie.report.plan_figure import plan_figure
 from coterie.schema.attributes import Schema
 from coterie.statistics import Plan, plan, read_specification, solve_budget
 from coterie.statistics.planning.composition import as_floats
-from coterie.statistics.prediction.block import Block, exact_rows
+from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.releasing.measuring import Noise, compute
 from coterie.statistics.releasing.records import open_records
@@ -34,13 +34,13 @@ def released_errors(chosen: Plan, releases: int = RELEASES) -> dict[str, np.ndar
     design, exact = chosen.design, {}
     values = {q.name: q.value for q in design.metric.quantities}
     for m in design.measurements:
-        if not isinstance(m, Block):
+        if not isinstance(m, JointMeasurement):
             exact[m.name] = round((Fraction(values[m.name]) - m.offset) / m.unit)
     for group, cells in zip(design.groups, design.tables, strict=True):
-        if group.block is not None:
-            unit = group.block.of_one.unit
-            exact[group.block.name] = exact_rows(
-                group.block, [round(Fraction(cell) / unit) for cell in cells]
+        if group.joint is not None:
+            unit = group.joint.of_one.unit
+            exact[group.joint.name] = exact_rows(
+                group.joint, [round(Fraction(cell) / unit) for cell in cells]
             )
     noisy = add_noise(design, exact, chosen.budgets, Noise.secure(), releases=releases)
     fitted = design.reconstruction(as_floats(chosen.budgets)).fitted(noisy)

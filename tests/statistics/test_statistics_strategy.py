@@ -15,9 +15,9 @@ from coterie.statistics import Plan, plan, read_specification
 from coterie.statistics.planning import strategy as strategies
 from coterie.statistics.planning.composition import as_floats
 from coterie.statistics.planning.design import build_design
-from coterie.statistics.planning.grouping import make_block
+from coterie.statistics.planning.grouping import make_joint
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.block import Block, exact_rows
+from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.measurement import Kind, count, total
 from coterie.statistics.prediction.reconstruction import Fit, onto_simplex, whole
 from coterie.statistics.prediction.value_grid import ValueGrid
@@ -86,7 +86,7 @@ def drawn(chosen: Plan, table: pa.Table, releases: int) -> dict[str, np.ndarray[
 # --- what it costs --------------------------------------------------------------------------------------------
 
 
-def blocks() -> list[Block]:
+def joints() -> list[JointMeasurement]:
     """Counts and sums over every kind of strategy, on few cells."""
     bins = [Filter().and_also("x", Between(float(i), float(i + 1))) for i in range(5)]
     letters = [Filter().and_also("c", OneOf((label,))) for label in "ab"]
@@ -104,21 +104,21 @@ def blocks() -> list[Block]:
             ]
             for asked in ([count(f) for f in filters], [total(f, (("v", 5.0),), (grid,)) for f in filters]):
                 key = asked[0].kind, asked[0].terms, ("x",)
-                found += [make_block(key, asked, cells, one, gaussian) for one in listed]
+                found += [make_joint(key, asked, cells, one, gaussian) for one in listed]
     return found
 
 
-BLOCKS = blocks()
+JOINTS = joints()
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: f"{b.name} {'L2' if b.gaussian else 'L1'}")
-def test_no_record_moves_a_block_further_than_it_pays_for(block: Block) -> None:
+@pytest.mark.parametrize("joint", JOINTS, ids=lambda b: f"{b.name} {'L2' if b.gaussian else 'L1'}")
+def test_no_record_moves_a_block_further_than_it_pays_for(joint: JointMeasurement) -> None:
     """Brute force over every cell and every extreme value, by the very sums that a release takes."""
-    power = 2 if block.gaussian else 1
-    steps = (1,) if block.kind is Kind.COUNT else _ends(block)
+    power = 2 if joint.gaussian else 1
+    steps = (1,) if joint.kind is Kind.COUNT else _ends(joint)
     moves = [
-        (cell, exact_rows(block, [value * (c == cell) for c in range(len(block.cells))]))
-        for cell in range(len(block.cells))
+        (cell, exact_rows(joint, [value * (c == cell) for c in range(len(joint.cells))]))
+        for cell in range(len(joint.cells))
         for value in steps
     ]
     entered = max(sum(abs(x) ** power for x in rows) for _, rows in moves)
@@ -127,20 +127,20 @@ def test_no_record_moves_a_block_further_than_it_pays_for(block: Block) -> None:
         for (_, one), (_, other) in itertools.combinations(moves, 2)
     )
     for relation, worst in ((Neighbours.ADD_REMOVE, entered), (Neighbours.REPLACE_ONE, replaced)):
-        paid = block.steps(relation) ** power
+        paid = joint.steps(relation) ** power
         assert worst <= paid, relation
         assert worst >= paid * 0.45, relation  # and not much more is paid than anybody can move
 
 
-def _ends(block: Block) -> tuple[int, int]:
-    size = round(block.of_one.bound.enter / float(block.of_one.unit))
+def _ends(joint: JointMeasurement) -> tuple[int, int]:
+    size = round(joint.of_one.bound.enter / float(joint.of_one.unit))
     return -size, size
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda b: f"{b.name} {'L2' if b.gaussian else 'L1'}")
-def test_what_is_asked_follows_from_what_is_measured(block: Block) -> None:
-    rows = np.eye(len(block.cells)) if block.rows is None else block.weights
-    assert np.allclose(block.mix @ rows, block.held, atol=1e-8)
+@pytest.mark.parametrize("joint", JOINTS, ids=lambda b: f"{b.name} {'L2' if b.gaussian else 'L1'}")
+def test_what_is_asked_follows_from_what_is_measured(joint: JointMeasurement) -> None:
+    rows = np.eye(len(joint.cells)) if joint.rows is None else joint.weights
+    assert np.allclose(joint.mix @ rows, joint.held, atol=1e-8)
 
 
 # --- how good it is -------------------------------------------------------------------------------------------

@@ -57,10 +57,10 @@ class Problem:
         mixed: dict[int, Floats] = {}
         for name, slope in self.slope_by_name(target).items():
             quantity, source = self._quantity[name], self._source[name]
-            if quantity.block is None:
+            if quantity.joint is None:
                 slopes[source] = abs(slope)
             else:
-                mixed[source] = mixed.get(source, np.zeros(quantity.block.count)) + slope * quantity.mixed
+                mixed[source] = mixed.get(source, np.zeros(quantity.joint.count)) + slope * quantity.mixed
         for source, rows in mixed.items():
             slopes[source] = float(np.sqrt((rows**2).sum()))
         return slopes

@@ -12,9 +12,8 @@ import numpy as np
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible, neighbour_rows
-from coterie.statistics.planning.grouping import Key, group_asked, make_block
+from coterie.statistics.planning.grouping import Key, group_asked, make_joint
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.derivation import (
     Derivation,
     derive,
@@ -23,8 +22,9 @@ from coterie.statistics.prediction.derivation import (
     unit_of_equation,
     unit_of_statistic,
 )
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
-from coterie.statistics.prediction.metric import Metric, Source
+from coterie.statistics.prediction.metric import Metric, NoiseSource
 from coterie.statistics.prediction.noise_model import Family, scale_law
 from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
@@ -45,7 +45,7 @@ class Design:
 
     specification: Specification
     routes: Mapping[str, Route]
-    measurements: tuple[Measurement | Block, ...]
+    measurements: tuple[Measurement | JointMeasurement, ...]
     statistics: Mapping[str, Expression]
     equations: Mapping[str, Expression]
     metric: Metric
@@ -72,9 +72,9 @@ class Design:
         return not (len(self.feasible.rows) == 1 and bool((self.feasible.rows == 1.0).all()))
 
 
-def number_of(measurement: Measurement | Block) -> int:
+def number_of(measurement: Measurement | JointMeasurement) -> int:
     """How many numbers are measured."""
-    return measurement.count if isinstance(measurement, Block) else 1
+    return measurement.count if isinstance(measurement, JointMeasurement) else 1
 
 
 def build_design(
@@ -97,16 +97,16 @@ def build_design(
     ranges = {s.name: domain_of(specification, s) for s in specification.statistics}
     zcdp = specification.budget.notion is not Notion.PURE
     found = group_asked(specification, asked)
-    blocks = {
-        key: make_block(key, [asked[i] for i in places], cells, strategies[key], zcdp)
+    joints = {
+        key: make_joint(key, [asked[i] for i in places], cells, strategies[key], zcdp)
         for key, (places, cells) in found.items()
         if strategies and key in strategies and cells is not None
     }
-    together = {i for key in blocks for i in found[key][0]}
+    together = {i for key in joints for i in found[key][0]}
     singles = [m for i, m in enumerate(asked) if i not in together]
-    measurements: tuple[Measurement | Block, ...] = (*singles, *blocks.values())
+    measurements: tuple[Measurement | JointMeasurement, ...] = (*singles, *joints.values())
     quantities, sources, groups, tables = _quantities(
-        specification, asked, measurements, found, blocks, expectations
+        specification, asked, measurements, found, joints, expectations
     )
     warnings: list[str] = []
     equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
@@ -120,7 +120,9 @@ def build_design(
             zcdp,
             [frozenset(group) for group in specification.disjoint],
         )
-    rows = np.hstack([rows, np.ones((len(rows), len(blocks)))])  # any record may touch every block in full
+    rows = np.hstack(
+        [rows, np.ones((len(rows), len(joints)))]
+    )  # any record may touch every joint measurement in full
     total = specification.budget.total * share
     # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
     least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
@@ -145,7 +147,9 @@ def build_design(
 def metric_at(design: Design, expectations: Expectations) -> Metric:
     """The same targets in the same units, if the statistics were worth something else."""
     asked = tuple(
-        m for part in design.measurements for m in (part.asked if isinstance(part, Block) else (part,))
+        m
+        for part in design.measurements
+        for m in (part.asked if isinstance(part, JointMeasurement) else (part,))
     )
     directly = _directly(design.specification)
     worth = {m.name: _worth(design.specification, m, directly.get(m.name), expectations) for m in asked}
@@ -172,39 +176,39 @@ def _distinct(derivations: Mapping[str, Derivation]) -> tuple[Measurement, ...]:
 def _quantities(
     specification: Specification,
     asked: tuple[Measurement, ...],
-    measurements: tuple[Measurement | Block, ...],
+    measurements: tuple[Measurement | JointMeasurement, ...],
     found: Mapping[Key, tuple[list[int], Cells | None]],
-    blocks: Mapping[Key, Block],
+    joints: Mapping[Key, JointMeasurement],
     expectations: Expectations,
-) -> tuple[tuple[Quantity, ...], tuple[Source, ...], tuple[Group, ...], tuple[Floats, ...]]:
+) -> tuple[tuple[Quantity, ...], tuple[NoiseSource, ...], tuple[Group, ...], tuple[Floats, ...]]:
     """What expressions are made of, what is measured for it, and which of it must fit together."""
     zcdp = specification.budget.notion is not Notion.PURE
     place = {m.name: index for index, m in enumerate(measurements)}
-    in_block = {m.name: (block, row) for block in blocks.values() for row, m in enumerate(block.asked)}
+    in_joint = {m.name: (joint, row) for joint in joints.values() for row, m in enumerate(joint.asked)}
     directly = _directly(specification)
     quantities, sources = [], {}
     for m in asked:
         value, of_ranks, unstated = _worth(specification, m, directly.get(m.name), expectations)
-        block, row = in_block.get(m.name, (None, 0))
-        measured: Measurement | Block = m if block is None else block
-        family = _family(m.kind, zcdp) if block is None else _family_of(block)
+        joint, row = in_joint.get(m.name, (None, 0))
+        measured: Measurement | JointMeasurement = m if joint is None else joint
+        family = _family(m.kind, zcdp) if joint is None else _family_of(joint)
         sensitivity = measured.bound.nominal(specification.neighbours, measured.where.everyone)
         law = of_ranks or scale_law(family, sensitivity)
         source = place[measured.name]
-        sources[source] = Source(measured.name, family, law)
-        quantities.append(Quantity(m.name, value, family, law, unstated, source, block, row))
+        sources[source] = NoiseSource(measured.name, family, law)
+        quantities.append(Quantity(m.name, value, family, law, unstated, source, joint, row))
     groups = []
     for key, (places, cells) in found.items():
-        block = blocks.get(key)
-        if cells is None or (block is None and len(cells) * len(places) > MOST_WEIGHTS):
+        joint = joints.get(key)
+        if cells is None or (joint is None and len(cells) * len(places) > MOST_WEIGHTS):
             continue
         groups.append(
             Group(
                 cells,
                 np.array([cells.holds(asked[i].where) for i in places]),
                 tuple(places),
-                tuple(place[asked[i].name] for i in places) if block is None else (place[block.name],),
-                block,
+                tuple(place[asked[i].name] for i in places) if joint is None else (place[joint.name],),
+                joint,
                 asked[places[0]].kind is Kind.COUNT,
                 None if specification.size is None else float(specification.size),
             )
@@ -264,9 +268,9 @@ def _fit_guesses(groups: Sequence[Group], quantities: list[Quantity]) -> tuple[F
     return tuple(tables)
 
 
-def _family_of(block: Block) -> Family:
-    whole = block.kind is Kind.COUNT and block.grid == 1
-    return _family(Kind.COUNT if whole else Kind.SUM, block.gaussian)
+def _family_of(joint: JointMeasurement) -> Family:
+    whole = joint.kind is Kind.COUNT and joint.grid == 1
+    return _family(Kind.COUNT if whole else Kind.SUM, joint.gaussian)
 
 
 def _family(kind: Kind, zcdp: bool) -> Family:

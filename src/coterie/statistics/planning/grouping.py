@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import EVERYONE
@@ -54,13 +54,13 @@ def group_asked(
     return found
 
 
-def make_block(
+def make_joint(
     key: Key, asked: Sequence[Measurement], cells: Cells, strategy: Strategy, gaussian: bool
-) -> Block:
+) -> JointMeasurement:
     kind, _, columns = key
     what = "counts" if kind is Kind.COUNT else f"sums of {asked[0].summed}"
     over = f" over {' × '.join(columns)}" if columns else ""
-    return Block(
+    return JointMeasurement(
         f"{what}{over} ({strategy.name})",
         strategy.name,
         cells,

@@ -19,8 +19,8 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import choose_routes, choose_strategies
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.block import Block
 from coterie.statistics.prediction.derivation import domain_of
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
 from coterie.statistics.prediction.reconstruction import Group
@@ -136,7 +136,7 @@ def predict(design: Design, budgets: Floats) -> tuple[PredictedError, ...]:
 
 def matters(group: Group) -> bool:
     """Whether fitting together can change a figure: alone, a number is only cut to its domain."""
-    return group.block is not None or len(group.quantities) > 1
+    return group.joint is not None or len(group.quantities) > 1
 
 
 def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ def notes_on(design: Design) -> tuple[str, ...]:
             "`expected`, or about: {size: …, mean: …, std: …}."
         )
     for m in design.measurements:
-        if isinstance(m, Block):
+        if isinstance(m, JointMeasurement):
             notes.append(
                 f"Measured together: {m.name}. {m.count:,} numbers under one budget, from which {len(m.asked):,} that are "
                 "asked for are added up: they agree, and are more accurate than measured one by one."

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from coterie.schema.arrays import Floats
 from coterie.statistics.specification.cells import Cells
 
-MOST_DENSE = 2048  # cells of a strategy that is not one row a cell: its normal equations are solved densely
+MOST_DENSE = 2048  # cells of a strategy that is not one row per cell: its normal equations are solved densely
 MOST_OPTIMISED = 512  # atoms of an axis that p-identity is searched for
 MOST_MARGINALS = 8  # columns: 2^8 marginals
 GRID = 1 << 12  # weights are whole multiples of 1/GRID
@@ -33,7 +33,7 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class Strategy:
-    """`rows` (measured × cells) in whole numbers, of which `grid` make 1; None: one row a cell."""
+    """`rows` (measured × cells) in whole numbers, of which `grid` make 1; None: one row per cell."""
 
     name: str
     rows: NDArray[np.int64] | None

@@ -30,7 +30,7 @@ from coterie.statistics.specification.equations import Expression, Op, name
 
 
 @dataclass(frozen=True)
-class Source:
+class NoiseSource:
     """Something measured: its noise, and how that depends on its budget."""
 
     name: str
@@ -44,7 +44,7 @@ class Metric:
 
     quantities: tuple[Quantity, ...]
     targets: tuple[Target, ...]
-    given: tuple[Source, ...] | None = None  # what is measured; None: every quantity by itself
+    given: tuple[NoiseSource, ...] | None = None  # what is measured; None: every quantity by itself
     errors: tuple[TargetError, ...] = field(init=False, repr=False, compare=False)
     _batches: tuple[Batch, ...] = field(init=False, repr=False, compare=False)
 
@@ -55,11 +55,11 @@ class Metric:
         object.__setattr__(self, "_batches", make_batches(errors))
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[NoiseSource, ...]:
         """What is measured, in the order of the budgets."""
         if self.given is not None:
             return self.given
-        return tuple(Source(q.name, q.family, q.law) for q in self.quantities)
+        return tuple(NoiseSource(q.name, q.family, q.law) for q in self.quantities)
 
     @cached_property
     def source_of(self) -> NDArray[np.int64]:
@@ -202,7 +202,7 @@ class Batch:
         return error, slope
 
     def _unit(self, members: NDArray[np.int64], exponent: int) -> list[Floats]:
-        """Of each input its noise of scale 1: one row for all members, or one each where a block mixes it."""
+        """Of each input its noise of scale 1: one row for all members, or one each where a joint measurement mixes it."""
         if not self.mixed:
             return list(unit_noise(tuple(family.smooth for family in self.families), exponent))
         drawn = [unit_draws(self.used[member], exponent) for member in members]
@@ -227,7 +227,7 @@ def make_batches(errors: Sequence[TargetError]) -> tuple[Batch, ...]:
         constants: list[float] = []
         places = {used: f"x{i}" for i, used in enumerate(error.names)}
         form = _form(error.target.expression, places, constants)
-        key = form, error.families, error.target.summary.probability, bool(error.blocks)
+        key = form, error.families, error.target.summary.probability, bool(error.joints)
         groups.setdefault(key, []).append((index, constants))
     return tuple(
         Batch(

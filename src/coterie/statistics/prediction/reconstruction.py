@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
@@ -26,22 +26,24 @@ _ROUNDS = 400
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Counts, or sums of the same terms, over the same cells; measured one by one, or together as a block."""
+    """Counts, or sums of the same terms, over the same cells; measured one by one, or together."""
 
     cells: Cells
     held: NDArray[np.bool_]  # asked × cells
     quantities: tuple[int, ...]  # asked: places among the quantities
-    measured: tuple[int, ...]  # places among the measurements: those of the quantities, or one block
-    block: Block | None
+    measured: tuple[
+        int, ...
+    ]  # places among the measurements: those of the quantities, or one joint measurement
+    joint: JointMeasurement | None
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
 
     @cached_property
     def rows(self) -> Floats | None:
         """What is measured, as weights over cells; None: every cell."""
-        if self.block is None:
+        if self.joint is None:
             return self.held.astype(np.float64)
-        return None if self.block.rows is None else self.block.weights
+        return None if self.joint.rows is None else self.joint.weights
 
 
 def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
@@ -192,10 +194,10 @@ class Reconstruction:
         """`starts[i]`: where measurement i begins among all numbers; `sds[i]`: the spread of its noise."""
         fits, places = [], []
         for group in groups:
-            if group.block is not None:
+            if group.joint is not None:
                 (only,) = group.measured
-                here = np.arange(group.block.count) + starts[only]
-                spread = np.full(group.block.count, sds[only])
+                here = np.arange(group.joint.count) + starts[only]
+                spread = np.full(group.joint.count, sds[only])
             else:
                 here = np.array([starts[i] for i in group.measured], dtype=np.int64)
                 spread = np.array([sds[i] for i in group.measured])

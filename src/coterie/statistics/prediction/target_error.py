@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.noise_model import (
     REPLICATES,
     Family,
@@ -48,14 +48,14 @@ class Quantity:
     law: ScaleLaw | RankLaw
     unstated: tuple[str, ...] = ()  # what its value rests on without anybody having said it
     source: int | None = None  # which measurement it comes from; None: the one in its own place
-    block: Block | None = None  # where many numbers are measured together: …
-    row: int = 0  # … which of those that are asked of the block
+    joint: JointMeasurement | None = None  # where many numbers are measured together: …
+    row: int = 0  # … which of those that are asked of it
 
     @property
     def mixed(self) -> Floats:
-        """Of a block: the weight of each row's noise in this quantity's."""
-        assert self.block is not None
-        return np.asarray(self.block.mix[self.row])
+        """Of a joint measurement: the weight of each row's noise in this quantity's."""
+        assert self.joint is not None
+        return np.asarray(self.joint.mix[self.row])
 
     def draw(self, points: Floats, budget: float) -> tuple[Floats, Floats]:
         """(truth, released) at points of (0, 1), under the noise that is really drawn."""
@@ -108,16 +108,16 @@ def unit_noise(families: tuple[Family, ...], exponent: int) -> tuple[Floats, ...
 
 
 def unit_draws(quantities: Sequence[Quantity], exponent: int) -> list[Floats]:
-    """Noise of scale 1 of each quantity: those of one block belong together, all others are independent."""
+    """Noise of scale 1 of each quantity: those measured together belong together, all others are independent."""
     shared = unit_noise(tuple(quantity.family.smooth for quantity in quantities), exponent)
     return [
-        draws if quantity.block is None else quantity.block.draws(exponent)[:, quantity.row]
+        draws if quantity.joint is None else quantity.joint.draws(exponent)[:, quantity.row]
         for quantity, draws in zip(quantities, shared, strict=True)
     ]
 
 
 @dataclass(frozen=True)
-class Terms:
+class NoiseTerms:
     """A linear target as a sum of independent noises: `weights[i]` times noise of this family at an input's scale."""
 
     families: tuple[Family, ...]
@@ -156,38 +156,38 @@ class TargetError:
         return tuple(quantity.family for quantity in self.quantities)
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
-        return tuple(dict.fromkeys(q.block for q in self.quantities if q.block is not None))
+    def joints(self) -> tuple[JointMeasurement, ...]:
+        return tuple(dict.fromkeys(q.joint for q in self.quantities if q.joint is not None))
 
     @cached_property
-    def terms(self) -> Terms:
-        """Quantities of one block put together: what they share partly cancels, or adds up."""
+    def terms(self) -> NoiseTerms:
+        """Quantities that are measured together, put together: what they share partly cancels, or adds up."""
         assert self.linear is not None
         coefficients = self.linear.weights(self.names)
         families, weights, inputs, narrower = [], [], [], 1.0
         for place, quantity in enumerate(self.quantities):
-            if quantity.block is None:
+            if quantity.joint is None:
                 families.append(self._searched[place])
                 weights.append(abs(float(coefficients[place])))
                 inputs.append(place)
-        for block in self.blocks:
-            here = [place for place, quantity in enumerate(self.quantities) if quantity.block is block]
+        for joint in self.joints:
+            here = [place for place, quantity in enumerate(self.quantities) if quantity.joint is joint]
             mixed = sum(
-                (coefficients[place] * self.quantities[place].mixed for place in here), np.zeros(block.count)
+                (coefficients[place] * self.quantities[place].mixed for place in here), np.zeros(joint.count)
             )
             squares = float((mixed**2).sum())
             one = squares > 0 and float(np.abs(mixed).max()) ** 2 > (1 - 1e-9) * squares
-            if block.gaussian or one:
-                families.append(Family.GAUSSIAN if block.gaussian else Family.LAPLACE)
+            if joint.gaussian or one:
+                families.append(Family.GAUSSIAN if joint.gaussian else Family.LAPLACE)
                 weights.append(math.sqrt(squares))
             else:
                 # Variance 2b² each; the excess kurtosis 3Σw⁴/(Σw²)² narrows E|S| by a 24th of itself.
                 families.append(Family.GAUSSIAN)
                 weights.append(math.sqrt(2.0 * squares))
-                if len(self.blocks) == 1 == len(here) or len(here) == len(self.quantities):
+                if len(self.joints) == 1 == len(here) or len(here) == len(self.quantities):
                     narrower = 1.0 - float((mixed**4).sum()) / squares**2 / 8.0 if squares > 0 else 1.0
             inputs.append(here[0])
-        return Terms(tuple(families), np.array(weights), tuple(inputs), narrower)
+        return NoiseTerms(tuple(families), np.array(weights), tuple(inputs), narrower)
 
     @cached_property
     def tabled(self) -> Tabled | None:
@@ -232,7 +232,7 @@ class TargetError:
     @property
     def _searched(self) -> tuple[Family, ...]:
         """The families of the closed forms: one discrete Laplace noise has its own, which is smooth in ε."""
-        if self.families == (Family.DISCRETE_LAPLACE,) and not self.blocks:
+        if self.families == (Family.DISCRETE_LAPLACE,) and not self.joints:
             return self.families
         return tuple(family.smooth for family in self.families)
 
@@ -264,14 +264,14 @@ class TargetError:
         if self.linear is None:
             return False
         if (
-            len(self.inputs) == 1 or self.blocks
+            len(self.inputs) == 1 or self.joints
         ):  # what is reconstructed is not cut alone: the report replays it
             return True
         return bool((np.exp(-self._distances / used.max(axis=0)) < _NEVER).all())
 
     def _closed_mean(self, families: Sequence[Family], used: Floats) -> Floats:
         assert self.linear is not None
-        if self.blocks:
+        if self.joints:
             terms = self.terms
             return terms.narrower * mean_absolute_sum(
                 terms.families, used[:, list(terms.inputs)] * terms.weights
@@ -287,7 +287,7 @@ class TargetError:
 
     def _closed_slope(self, families: Sequence[Family], used: Floats) -> Floats:
         assert self.linear is not None
-        if self.blocks:
+        if self.joints:
             terms, slopes = self.terms, np.zeros(len(self.inputs))
             parts = sum_gradient(terms.families, used[list(terms.inputs)] * terms.weights) * terms.weights
             np.add.at(slopes, list(terms.inputs), terms.narrower * parts)
@@ -305,7 +305,7 @@ class TargetError:
     def report(self, budgets: Floats, exponent: int) -> PredictedError:
         """Mean with its standard error, median and 95 % point of the error."""
         used = budgets[list(self.inputs)]
-        if self.linear is not None and len(self.inputs) == 1 and not self.blocks:
+        if self.linear is not None and len(self.inputs) == 1 and not self.joints:
             return self._report_of_one(self.linear, self.quantities[0], float(used[0]))
         drawn = self.from_draws(np.abs(self.simulate(used, exponent)))
         scales = np.array([float(q.law.scale(b)) for q, b in zip(self.quantities, used, strict=True)])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.design import Design
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.noise_model import REPLICATES, absolute_quantile, points
 from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import Reconstruction
@@ -56,7 +56,7 @@ def predict_consistent(design: Design, budgets: Floats, exponent: int = 10) -> t
 def _replayed(design: Design, budgets: Floats, draws: int) -> tuple[Floats, list[Floats]]:
     """All numbers that would be measured (draws × numbers), and the truth of each quantity."""
     metric, starts = design.metric, design.starts
-    singles = [i for i, m in enumerate(design.measurements) if not isinstance(m, Block)]
+    singles = [i for i, m in enumerate(design.measurements) if not isinstance(m, JointMeasurement)]
     uniform = _points(len(singles), draws)
     drawn = np.empty((draws, starts[-1]))
     truth: list[Floats] = [np.asarray(q.value) for q in metric.quantities]
@@ -67,11 +67,11 @@ def _replayed(design: Design, budgets: Floats, draws: int) -> tuple[Floats, list
             uniform[:, place], float(budgets[index])
         )
     for group, table in zip(design.groups, design.tables, strict=True):
-        if group.block is not None:
+        if group.joint is not None:
             (index,) = group.measured
             source = metric.sources[index]
-            noise = group.block.noise(source.family, source.law.noise_scale(float(budgets[index])), draws)
-            exact = table if group.block.rows is None else group.block.weights @ table
+            noise = group.joint.noise(source.family, source.law.noise_scale(float(budgets[index])), draws)
+            exact = table if group.joint.rows is None else group.joint.weights @ table
             drawn[:, starts[index] : starts[index + 1]] = exact + noise
     return drawn, truth
 
@@ -137,12 +137,12 @@ def _expected_rows(design: Design) -> Floats:
     """What would be measured without noise, if the truth is as expected."""
     rows = np.zeros(design.starts[-1])
     for q, source in zip(design.metric.quantities, design.metric.source_of, strict=True):
-        if q.block is None:
+        if q.joint is None:
             rows[design.starts[source]] = q.value
     for group, table in zip(design.groups, design.tables, strict=True):
-        if group.block is not None:
+        if group.joint is not None:
             (index,) = group.measured
-            exact = table if group.block.rows is None else group.block.weights @ table
+            exact = table if group.joint.rows is None else group.joint.weights @ table
             rows[design.starts[index] : design.starts[index + 1]] = exact
     return rows
 
@@ -152,7 +152,7 @@ def _free(design: Design, made: Reconstruction, noisy: Floats) -> set[int]:
     centre = made.linear(noisy[None, :])[0]
     found = set(made.alone.tolist())
     for group, fit in zip(made.groups, made.fits, strict=True):
-        if group.block is not None or fit.records is not None:
+        if group.joint is not None or fit.records is not None:
             continue
         for q, index in zip(group.quantities, group.measured, strict=True):
             if abs(centre[q] - noisy[design.starts[index]]) <= 1e-9 * max(abs(centre[q]), 1.0):

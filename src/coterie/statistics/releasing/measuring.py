@@ -26,7 +26,7 @@ from coterie.errors import DataError
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import float_up
 from coterie.statistics.planning.design import Design
-from coterie.statistics.prediction.block import Block, exact_rows
+from coterie.statistics.prediction.joint import JointMeasurement, exact_rows
 from coterie.statistics.prediction.measurement import Kind, Measurement, exact_level
 from coterie.statistics.prediction.noise_model import Family, from_uniform
 from coterie.statistics.prediction.value_grid import Places, ValueGrid, distances
@@ -37,17 +37,21 @@ from coterie.statistics.specification.specification import Neighbours, Specifica
 
 Exact = (
     int | list[int] | NDArray[np.int64]
-)  # one number, the rows of a block, the counts of a quantile's candidates
+)  # one number, the rows of a joint measurement, the counts of a quantile's candidates
 
 
 def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
-    asked = [m for part in design.measurements for m in (part.asked if isinstance(part, Block) else (part,))]
+    asked = [
+        m
+        for part in design.measurements
+        for m in (part.asked if isinstance(part, JointMeasurement) else (part,))
+    ]
     people, kinds = read_people(design.specification, records, asked)
     sums = _Sums(people, kinds)
     found: dict[str, Exact] = {}
     for m in design.measurements:
-        if isinstance(m, Block):
+        if isinstance(m, JointMeasurement):
             totals = [0] * len(m.cells)
             for cell, value in zip(
                 kinds.cells(m.cells).tolist(), _by_kind(m.of_one, kinds, sums), strict=True
@@ -247,15 +251,15 @@ class Noise:
     def add_rows(
         self,
         exact: list[int],
-        block: Block,
+        joint: JointMeasurement,
         family: Family,
         budget: Fraction,
         neighbours: Neighbours,
         stream: str,
         times: int = 1,
     ) -> Floats:
-        """All rows of a block with noise (times × rows): each an independent draw, all scaled to what one record moves."""
-        steps, unit = block.steps(neighbours), block.unit
+        """All rows with noise (times × rows): each an independent draw, all scaled to what one record moves."""
+        steps, unit = joint.steps(neighbours), joint.unit
         if self.sampler.private:
             draw = ExactSampler(Keystream.named(keystream.fresh_key(), "statistics", stream))
             if family.gaussian:

@@ -17,7 +17,7 @@ from coterie.statistics.planning.composition import as_floats, exact_budgets
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.planning.planner import design_for, split_by_rule
-from coterie.statistics.prediction.block import Block
+from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.consistency import Replay
 from coterie.statistics.releasing.measuring import Noise, compute, release_scale
@@ -128,7 +128,7 @@ def add_noise(
     neighbours, zcdp = specification.neighbours, specification.budget.notion is not Notion.PURE
     for m, source, budget in zip(design.measurements, design.metric.sources, budgets, strict=True):
         stream = f"statistics {part}{specification.digest} {m.name}"
-        if isinstance(m, Block):
+        if isinstance(m, JointMeasurement):
             columns.append(
                 noise.add_rows(exact[m.name], m, source.family, budget, neighbours, stream, releases)
             )

@@ -32,8 +32,8 @@ _COUNTS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """`rows` (measured × cells) are whole weights of which `grid` make 1; None: one row a cell.
+class JointMeasurement:
+    """`rows` (measured × cells) are whole weights of which `grid` make 1; None: one row per cell.
 
     `asked[i]` are measurements of one kind and the same terms, each the sum over the cells of its filter.
     """
@@ -158,17 +158,17 @@ def _uniform(count: int, draws: int) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _unit_draws(block: Block, exponent: int) -> Floats:
-    family = Family.GAUSSIAN if block.gaussian else Family.LAPLACE
-    return np.asarray(from_uniform(family, _uniform(block.count, 1 << exponent), 1.0) @ block.mix.T)
+def _unit_draws(joint: JointMeasurement, exponent: int) -> Floats:
+    family = Family.GAUSSIAN if joint.gaussian else Family.LAPLACE
+    return np.asarray(from_uniform(family, _uniform(joint.count, 1 << exponent), 1.0) @ joint.mix.T)
 
 
-def exact_rows(block: Block, cells: Sequence[int]) -> list[int]:
+def exact_rows(joint: JointMeasurement, cells: Sequence[int]) -> list[int]:
     """What is measured, in units, from the exact total of each cell (in units of one record's)."""
-    if block.rows is None:
-        return [block.grid * total for total in cells]
+    if joint.rows is None:
+        return [joint.grid * total for total in cells]
     found = []
-    for row in block.rows:
+    for row in joint.rows:
         places = np.flatnonzero(row).tolist()
         found.append(sum(int(row[place]) * cells[place] for place in places))
     return found
