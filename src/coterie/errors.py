@@ -89,3 +89,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
         return f"Did you mean '{folded[close[0]]}'?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"There is: {shown}." if names else "There is none."
+
+
+def counted(number: int, noun: str) -> str:
+    """As people read it: 1 row, 5,000 rows."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

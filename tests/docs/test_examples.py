@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pyarrow.csv import write_csv
 
-from coterie import demo_population, demo_schema
+from coterie.report.demo import write_population
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
@@ -93,9 +92,7 @@ def run_console(block: Block, folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     if page.name == "README.md":  # which has said `make demo`
-        (tmp_path / "demo").mkdir()
-        write_csv(demo_population(), tmp_path / "demo" / "population.csv")
-        (tmp_path / "demo" / "schema.yaml").write_text(demo_schema().to_yaml(), encoding="utf-8")
+        write_population(tmp_path / "demo")
     for block in blocks(page):
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")

@@ -21,7 +21,6 @@ from coterie.engines.in_memory import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
@@ -145,11 +144,10 @@ def audit_method(
         attacks=wanted,
         progress=progress,
     )
-    promised = QuotedPromise(method, guarantee.status, guarantee.label, odds_in_words(guarantee))
     return replace(
         once,
         subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
-        promised=promised,
+        promised=QuotedPromise.of(method, guarantee),
         findings=(*once.findings, *tried.findings),
         not_run=(*once.not_run, *tried.not_run),
         seconds=time.perf_counter() - start,

@@ -22,11 +22,10 @@ from coterie.auditing.attacks.evidence import (
     side_by_side,
 )
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
-from coterie.auditing.audit import Audit, QuotedPromise, chosen, run_attacks
+from coterie.auditing.audit import NO_CONTROL, Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import CertificateError, DataError, ParameterError
 from coterie.promise.certificate import Certificate
-from coterie.promise.posterior import odds_in_words
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
 from coterie.schema.arrays import Whole
@@ -73,8 +72,8 @@ def audit(
     schema : Schema, str, Path or dict
         The schema of the original.
     control : frame, str or Path, optional
-        People of the same population who are not in the release. Without them nobody can tell what the release says
-        about its own people from what it says about everybody.
+        People of the same population who are not in the release. Without them, what the release says about its own
+        people cannot be told from what anybody could infer about such people: some attacks then give no verdict.
     known : float, default 0.04
         The share of people whose released row the attacker knows already.
     order : sequence of int, str or Path, optional
@@ -140,7 +139,7 @@ def audit(
         attacks=attacks,
         progress=progress,
     )
-    return found if own is None else replace(found, promised=_promised(own))
+    return found if own is None else replace(found, promised=QuotedPromise.of(own.method, own.guarantee))
 
 
 def _certificate(released: Any, given: Certificate | str | Path | None) -> Certificate | None:
@@ -237,7 +236,7 @@ def audit_release(
         rows=rows.records,
         control=0 if others is None else others.records,
         known=known,
-        promised=None if certificate is None else _promised(certificate),
+        promised=None if certificate is None else QuotedPromise.of(certificate.method, certificate.guarantee),
         findings=outcomes.findings,
         not_run=outcomes.not_run,
         notes=tuple(notes),
@@ -279,16 +278,8 @@ def _sizes(people: Side, others: Side | None) -> list[str]:
     if others is not None and others.records < FEWEST_TRIALS:
         notes.append(f"The control group of {others.records} is too small to compare with.")
     if others is None:
-        notes.append(
-            "No control group was given: what the release says about everybody alike cannot be told from what it says "
-            "about its own people. Give people of the same population who are not in it."
-        )
+        notes.append(NO_CONTROL)
     return notes
-
-
-def _promised(certificate: Certificate) -> QuotedPromise:
-    promise = certificate.guarantee
-    return QuotedPromise(certificate.method, promise.status, promise.label, odds_in_words(promise))
 
 
 def positive(seconds: float | None) -> float | None:

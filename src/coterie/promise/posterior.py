@@ -18,6 +18,7 @@ from coterie.methods.recipe import Method
 from coterie.schema.exact import parse_epsilon
 
 DP = "differential privacy"
+_CERTAIN = 0.95  # a promise that lets somebody become surer is practically empty
 
 
 def most_sure(epsilon: float, before: float = 0.5) -> float:
@@ -43,9 +44,18 @@ def odds_in_words(promise: Statement) -> str:
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
-    if after > 0.95:
+    if after > _CERTAIN:
         words += " At this ε the promise is formally true and practically empty."
     return words
+
+
+def limits_attackers(promise: Statement) -> bool:
+    """Whether it is proved how sure an attacker can become, and that is not as good as certain."""
+    return (
+        promise.model == DP
+        and str(promise.status) == "proved"
+        and most_sure(likely_loss(promise)) <= _CERTAIN
+    )
 
 
 def likely_loss(promise: Statement) -> float:

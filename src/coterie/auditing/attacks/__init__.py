@@ -67,6 +67,7 @@ class Attack:
     cost: str  # how the time grows
     run: Callable[[Any], Outcome]
     rank: int
+    needs_control: bool = False  # True: without a control group there is a figure, and no verdict
     personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk
 
     def not_run(self, reason: str) -> NotRun:
