@@ -33,6 +33,7 @@ OUTPUT = {
     "coterie.publication.publishing:place",  # the aggregator's copy of a release
     "coterie.publication.staged_files:stage_file",
     "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
+    "coterie.registry:raised_by",  # whose part failed
     "coterie.report.audit_page:shown",
     "coterie.report.charts:number",
     "coterie.report.demo",

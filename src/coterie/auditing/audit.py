@@ -28,9 +28,10 @@ from coterie.auditing.attacks.finding import (
     half_width,
     simultaneous,
 )
-from coterie.errors import counted
+from coterie.errors import CoterieError, counted
 from coterie.methods.guarantee import Statement
 from coterie.promise.posterior import limits_attackers, odds_in_words
+from coterie.registry import failure
 from coterie.table.frames import to_kind
 
 ALPHA = 1 - CONFIDENCE
@@ -300,6 +301,10 @@ def run_attacks(
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False
             continue
+        except CoterieError:
+            raise
+        except Exception as error:  # one attack that fails does not take the others with it
+            outcome = attack.not_run(failure(error))
         if isinstance(outcome, NotRun):
             not_run.append(outcome)
         else:

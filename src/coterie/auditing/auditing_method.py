@@ -21,6 +21,7 @@ from coterie.engines.in_memory import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
+from coterie.methods.recipe import Method
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
@@ -33,7 +34,7 @@ CONTROL_SHARE = 0.2
 
 
 def audit_method(
-    method: str,
+    method: str | Method,
     *,
     epsilon: Number,
     k: int | None = None,
@@ -54,8 +55,8 @@ def audit_method(
 
     Parameters
     ----------
-    method : str
-        A method's name (`list_methods()`).
+    method : str or Method
+        A method's name (`list_methods()`), or a method of your own.
     epsilon : int, str, float or Fraction
         The total privacy budget.
     k : int, optional
@@ -146,8 +147,8 @@ def audit_method(
     )
     return replace(
         once,
-        subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
-        promised=QuotedPromise.of(method, guarantee),
+        subject=f"method {get_method(method).name}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
+        promised=QuotedPromise.of(get_method(method).name, guarantee),
         findings=(*once.findings, *tried.findings),
         not_run=(*once.not_run, *tried.not_run),
         seconds=time.perf_counter() - start,
@@ -156,7 +157,7 @@ def audit_method(
 
 
 def _guarantee(
-    method: str, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
+    method: str | Method, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
 ) -> Guarantee:
     """What a real release of this population would promise: private noise, the schema's bounds."""
     recipe = get_method(method)

@@ -45,6 +45,8 @@ class Comparison:
         The choices that were left out, and why.
     resumed : int
         Cells that were found finished.
+    failed : dict
+        Measures that gave nothing, and why.
     """
 
     grid: Grid
@@ -57,6 +59,7 @@ class Comparison:
     name: str = "a table"
     sample: str | None = None  # what that table is, where it is not the data
     settings: Settings = field(default_factory=Settings)
+    failed: Mapping[str, str] = field(default_factory=dict)  # measures that gave nothing, and why
 
     def __repr__(self) -> str:
         cells = f"{len(self.results.cells):,} cells × {self.grid.runs} runs"
@@ -149,15 +152,21 @@ def run_grid(
     if progress:
         progress(resumed, len(cells))
     pending: list[Block] = []
+    trials = Trials(grid.runs, grid.seed, chosen, settings)
+
+    def keep() -> None:
+        """A part that lacks a measure is computed again, once that measure is mended."""
+        kept = [block.without(trials.failed) for block in pending]
+        if checkpoint:
+            checkpoint.keep([block for block in kept if block.values])
+
     try:
         # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
-        trials = Trials(grid.runs, grid.seed, chosen, settings)
         original = {name: checked.as_they_were(name) for name in checked.columns}
         for block in _work(checked, original, schema, remaining, trials):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
-                if checkpoint:
-                    checkpoint.keep(pending)
+                keep()
                 pending = []
             pending.append(block)
             finished += len(block.cells)
@@ -165,10 +174,17 @@ def run_grid(
                 progress(finished, len(cells))
     finally:  # an interruption keeps what is finished
         blocks += pending
-        if checkpoint:
-            checkpoint.keep(pending)
+        keep()
+    names = tuple(name for name in names if name not in trials.failed)
+    if not names:
+        raise ParameterError(
+            "No measure gave a result: " + "; ".join(f"{n}: {why}" for n, why in trials.failed.items()) + ".",
+            "Mend it, or choose others.",
+        )
     results = gather(blocks, cells, attributes, names)
-    return Comparison(grid, schema, checked.records, results, (*skipped, *too_dear), resumed)
+    return Comparison(
+        grid, schema, checked.records, results, (*skipped, *too_dear), resumed, failed=trials.failed
+    )
 
 
 def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Settings) -> None:

@@ -156,7 +156,7 @@ def protect_table(
     data: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",
@@ -298,7 +298,13 @@ def _uncut(checked: Checked) -> Checked:
 
 
 def repeated(
-    table: pa.Table, schema: Schema, *, method: str, epsilon: Number, k: int | None, shuffle: bool = False
+    table: pa.Table,
+    schema: Schema,
+    *,
+    method: str | Method,
+    epsilon: Number,
+    k: int | None,
+    shuffle: bool = False,
 ) -> Callable[[int], pa.Table]:
     """For a seed, the table that protect_table() releases with it, to the last bit."""
     checked, recipe = check(table, schema), get_method(method)

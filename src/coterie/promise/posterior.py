@@ -76,8 +76,8 @@ def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (
-            f"No limit on what an attacker can become sure of: this release is not private. The published claim of "
-            f"{promise.model} is refuted by a counterexample, so ε says nothing here. See what the attacks measured."
+            f"No limit on what an attacker can become sure of: this release is not private. There is a "
+            f"counterexample to the claim of {promise.model}, so ε says nothing here. See what the attacks measured."
         )
     if promise.model == "none" or status == "none":
         return "No limit on what an attacker can become sure of is promised. See what the attacks measured."

@@ -342,7 +342,7 @@ def destination_of(
     asked = run.request
     if measurements is not None and asked.recipe.whole_table is None:
         raise ParameterError(
-            f"Method '{asked.method}' does not draw rows from noisy counts.",
+            f"Method '{asked.recipe.name}' does not draw rows from noisy counts.",
             "Leave out the measurements, or choose dp-synthetic.",
         )
     if internal is not None and (run.parts or run.streamed):
@@ -377,7 +377,7 @@ def request_fingerprint(asked: ProtectRequest) -> str:
     source = asked.source
     if source is None:
         source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
-    named = (asked.method, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
+    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
     request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
     options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
     if options != (None, None, None):  # without them, a request of an older version stays the same request

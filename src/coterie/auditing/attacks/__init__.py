@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from coterie.auditing.attacks.finding import Details, Estimate, Finding, Level, NotRun, Worst
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 
 
 class OutOfTime(Exception):
@@ -93,7 +93,7 @@ class Attack:
 
 
 @cache
-def all_attacks() -> dict[str, Attack]:
+def all_attacks() -> Parts[Attack]:
     """Every attack by name, in the order in which they run."""
     return discover(__name__, __path__, "ATTACK", Attack, "coterie.attacks", lambda a: (a.rank, a.name))
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from coterie.auditing.attacks import Clock
 from coterie.errors import DataError, SchemaError, nearest
+from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
 from coterie.table.checked import category_column, check, numeric_column, ordinal_column
@@ -91,7 +92,7 @@ def hidden_order(
 class MethodEvidence:
     """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
 
-    method: str
+    method: str | Method
     epsilon: str
     k: int | None
     population: pa.Table

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
@@ -81,7 +81,7 @@ class Allocator:
 
 
 @cache
-def allocators() -> dict[str, Allocator]:
+def allocators() -> Parts[Allocator]:
     """All allocators by name, the default first."""
     return discover(
         __name__,
