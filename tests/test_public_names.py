@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +31,7 @@ NAMES = [
     "demo_population",
     "demo_schema",
     "evaluate",
+    "extend",
     "list_methods",
     "make_key",
     "protect",
@@ -51,11 +54,121 @@ STATISTICS = [
 ]
 
 
+EXTEND = [
+    "CLUSTER_BASED",
+    "CLUSTER_BASED_JOINT",
+    "DOMAIN_OVER_K",
+    "DOMAIN_OVER_K_EACH",
+    "DOMAIN_OVER_SIZE",
+    "EACH_ALONE",
+    "EVERY_CLUSTER",
+    "INDIVIDUAL_RANKING",
+    "INSENSITIVE_MDAV",
+    "LOCAL",
+    "MDAV",
+    "MEAN",
+    "NOTHING",
+    "NOTHING_TO_LINK",
+    "NO_GROUPS",
+    "OPTIMAL_UNIVARIATE",
+    "PER_CLUSTER",
+    "PER_RECORD",
+    "TIE_LINKAGE",
+    "TRIMMED_MEAN",
+    "WHOLE_LIST",
+    "WHY",
+    "Allocator",
+    "Attack",
+    "Bound",
+    "ByAttribute",
+    "CategoryColumn",
+    "Centroid",
+    "Clustering",
+    "Codes",
+    "Estimate",
+    "ExponentialMechanism",
+    "Facts",
+    "Finding",
+    "Flags",
+    "Floats",
+    "Grouping",
+    "Guarantee",
+    "Independent",
+    "LaplaceOnCentroids",
+    "Level",
+    "MarginalityCentroid",
+    "Measure",
+    "MeasureResult",
+    "Mechanism",
+    "Method",
+    "MethodEvidence",
+    "NotApplicable",
+    "NotRun",
+    "NumericColumn",
+    "Pair",
+    "Problem",
+    "RankedCategories",
+    "ReleaseEvidence",
+    "Sampler",
+    "Seen",
+    "Settings",
+    "SortedCentroids",
+    "SortedLabels",
+    "Status",
+    "Subject",
+    "Synthesis",
+    "Unit",
+    "Whole",
+    "as_text",
+    "dp_list",
+    "float_up",
+    "graded",
+    "in_domain",
+    "interval_words",
+    "laplace_scales",
+    "on_rows",
+    "over_control",
+    "percent",
+    "proportion",
+    "proved_dp",
+    "public_k",
+    "refuted",
+    "share_against",
+    "worst_of",
+]
+ROOT = Path(__file__).resolve().parent.parent
+DEVELOP = [
+    *sorted((ROOT / "docs/how-to").glob("develop-*.md")),
+    *sorted((ROOT / "tests/outside").rglob("*.py")),
+]
+
+
 def test_the_public_names_are_frozen() -> None:
     assert coterie.__all__ == NAMES
     assert sorted(coterie.__all__) == coterie.__all__
     assert all(hasattr(coterie, name) for name in coterie.__all__)
     assert coterie.statistics.__all__ == STATISTICS
+    assert coterie.extend.__all__ == EXTEND
+    assert sorted(coterie.extend._MODULES) == sorted(EXTEND)
+
+
+@pytest.mark.parametrize("name", EXTEND)
+def test_whatever_authors_use_says_what_it_is(name: str) -> None:
+    value = getattr(coterie.extend, name)
+    if not (inspect.isclass(value) or inspect.isfunction(value)):
+        return
+    text = value.__doc__ or ""
+    assert text, "without one Python shows that of a base class"
+    assert not text.startswith(f"{name}("), "the signature that dataclasses write"
+
+
+@pytest.mark.parametrize("path", DEVELOP, ids=lambda path: path.name)
+def test_authors_import_public_names_only(path: Path) -> None:
+    """The pages for authors, and a package outside Coterie, do without anything that may change."""
+    text = path.read_text(encoding="utf-8")
+    modules = set(re.findall(r"^ *(?:from|import) (coterie(?:\.\w+)*)", text, re.MULTILINE))
+    assert modules <= {"coterie", "coterie.extend"}
+    assert not re.findall(r"`coterie\.(?!extend|methods`|measures`|attacks`)\w+\.\w+", text)
 
 
 def documented() -> Iterator[Any]:

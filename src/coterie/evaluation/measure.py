@@ -29,7 +29,10 @@ _LARGEST, _NARROWEST = 1e140, 1e-140
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`unlinked` says why row i of the release is not row i of the original; None when it is."""
+    """Original and release, column by column.
+
+    `unlinked` says why row i of the release is not row i of the original; None when it is.
+    """
 
     original: dict[str, Column]
     released: dict[str, Column]
@@ -307,7 +310,7 @@ class ByAttribute:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Either `attribute` or `table` says how it is computed."""
+    """What a release is worth in one respect. Either `attribute` or `table` says how it is computed."""
 
     name: str
     title: str

@@ -16,6 +16,8 @@ CHOSEN_BLIND = (
 
 
 class Status(StrEnum):
+    """How firmly something is promised."""
+
     PROVED = "proved"  # a proof in docs/guarantees and a test that could fail
     BOUNDED = "bounded"  # a weaker value than the paper's is proved
     CONDITIONAL = "conditional"  # holds only if a named condition outside our control holds

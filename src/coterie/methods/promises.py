@@ -101,6 +101,7 @@ NOTHING_TO_LINK = (
 
 
 def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
+    """ε-DP, or (ε, δ)-DP where there is a δ, of the released table. `rows` says what its rows are."""
     epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
     amount = f"{epsilon}-DP" if delta is None else f"({epsilon}, {delta})-DP"
     return Guarantee(

@@ -45,16 +45,19 @@ Outcome = Finding | NotRun
 
 
 class Subject(StrEnum):
+    """What an attack is run on."""
+
     RELEASE = "release"  # one released table beside the original: run(ReleaseEvidence)
     METHOD = "method"  # a method that can be run again and again: run(MethodEvidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A module in coterie.auditing.attacks that defines ATTACK = Attack(…) is found by the registry; nobody edits a list.
+    """Who the attacker is, what they hold and do, and how often that works compared with a baseline.
 
-    `run` gets a ReleaseEvidence or a MethodEvidence (coterie.auditing.attacks.evidence) and returns a Finding, or a
-    NotRun with the reason. `rank` is the order in which attacks run and are shown: cheap and telling ones first.
+    A module in coterie.auditing.attacks that defines ATTACK = Attack(…) is found by the registry; nobody edits a list.
+    `run` gets a ReleaseEvidence or a MethodEvidence and returns a Finding, or a NotRun with the reason.
+    `rank` is the order in which attacks run and are shown: cheap and telling ones first.
     """
 
     name: str

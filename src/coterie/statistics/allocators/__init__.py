@@ -73,6 +73,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Allocator:
+    """One way to split a budget: `allocate` gives each measurement its share."""
+
     name: str
     title: str
     source: str
