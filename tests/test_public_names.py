@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 import coterie
+from coterie.auditing.attacks import all_attacks
+from coterie.evaluation import all_measures
+from coterie.methods import all_methods
 
 NAMES = [
     "Attribute",
@@ -217,3 +220,106 @@ def test_every_public_function_says_what_it_takes_and_shows_how(function: Any) -
 def test_the_examples_of_classes_run(kind: type) -> None:
     for test in doctest.DocTestFinder(recurse=False).find(kind, globs={}):
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+# What the public functions return.
+
+SPECIFICATION = """
+coterie_statistics: 1
+release: wages
+population: staff
+neighbours: replace-one
+records: 500
+budget: {epsilon: 1}
+schema:
+  attributes:
+    wage: {type: integer, role: protect, domain: {lower: 0, upper: 100}}
+statistics:
+  average: {kind: mean, of: wage, expected: 40, tolerance: 5}
+"""
+LONGEST = 300
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("results")
+    people, schema = coterie.demo_population(60), coterie.demo_schema()
+    coterie.Ledger.add_population(folder / "ledger", "people", 5)
+    ledger = coterie.Ledger.open(folder / "ledger")
+    release = coterie.protect(people, schema, method="dp-synthetic", epsilon=1)
+    written = coterie.publish(
+        people, schema, folder / "out.csv", method="laplace", epsilon=1, ledger=ledger, population="people"
+    )
+    audit = coterie.audit(people, release, schema, attacks=["tie-linkage"])
+    compared = coterie.compare(people, schema, methods="laplace", epsilon=1, runs=1)
+    evaluation = coterie.evaluate(people, release, schema, measures=["jensen-shannon", "sse"])
+    specification = coterie.statistics.read_specification(SPECIFICATION)
+    book = ledger.book()
+    return {
+        "release": release,
+        "internal figures": release.internal,
+        "guarantee": release.guarantee,
+        "certificate": release.certificate,
+        "written": written,
+        "verification": coterie.verify(written.path),
+        "schema": schema,
+        "attribute": schema["age"],
+        "domain": schema["age"].domain,
+        "draft": coterie.Schema.draft(people),
+        "methods": coterie.list_methods(),
+        "method": all_methods()["laplace"],
+        "evaluation": evaluation,
+        "measure": all_measures()["sse"],
+        "measures": all_measures(),
+        "measured": evaluation.measures["jensen-shannon"],
+        "not measured": evaluation.measures["sse"],
+        "audit": audit,
+        "attack": all_attacks()["tie-linkage"],
+        "attacks": all_attacks(),
+        "finding": audit.findings[0],
+        "comparison": compared,
+        "results": compared.results,
+        "ledger": ledger,
+        "book": book,
+        "inspected": coterie.Ledger.inspect(folder / "ledger"),
+        "balance": ledger.balance("people"),
+        "entry": book.releases()[0],
+        "specification": specification,
+        "plan": coterie.statistics.plan(specification),
+        "allocators": coterie.statistics.allocators(),
+        "allocator": coterie.statistics.allocators()["gradient"],
+    }
+
+
+def test_whatever_is_returned_reads_at_a_glance(results: dict[str, Any]) -> None:
+    bad = {
+        name: repr(result)
+        for name, result in results.items()
+        if len(repr(result)) > LONGEST or " at 0x" in repr(result) or "\n" in repr(result)
+    }
+    assert not bad
+    many = {
+        name: repr(result) for name, result in results.items() if re.search(r"\b1 [a-z]+s\b", repr(result))
+    }
+    assert not many, "one of a thing is not several"
+
+
+FRAMES = [
+    "release",
+    "verification",
+    "draft",
+    "methods",
+    "evaluation",
+    "audit",
+    "comparison",
+    "ledger",
+    "plan",
+]
+
+
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_results_are_frames_of_any_kind(results: dict[str, Any], name: str, kind: str) -> None:
+    frame = results[name].to_frame(kind)
+    assert type(frame).__module__.partition(".")[0] == {"arrow": "pyarrow"}.get(kind, kind)
+    assert frame.shape[0] > 0

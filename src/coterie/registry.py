@@ -34,6 +34,10 @@ class Parts(dict[str, Part]):
         super().__init__((part.name, part) for part in parts)
         self.group, self.broken = group, broken
 
+    def __repr__(self) -> str:
+        kind = type(next(iter(self.values()))).__name__ if self else "Part"
+        return f"<{kind}s: {', '.join(self)}>"
+
 
 _outside: set[str] = set()  # packages that offered a part which was asked for
 

@@ -32,7 +32,7 @@ from coterie.errors import CoterieError, counted
 from coterie.methods.guarantee import Statement
 from coterie.promise.posterior import limits_attackers, odds_in_words
 from coterie.registry import failure
-from coterie.table.frames import to_kind
+from coterie.schema.frame_kind import to_kind
 
 ALPHA = 1 - CONFIDENCE
 

@@ -17,17 +17,18 @@ from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
 from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
 from coterie.comparison.shared_work import SortedTable
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.classification import check_classes
 from coterie.evaluation.jensen_shannon import bin_count
 from coterie.evaluation.measure import Measure, Settings, check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
+from coterie.schema.frame_kind import to_kind
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow, to_kind
+from coterie.table.frames import to_arrow
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
@@ -62,8 +63,9 @@ class Comparison:
     failed: Mapping[str, str] = field(default_factory=dict)  # measures that gave nothing, and why
 
     def __repr__(self) -> str:
-        cells = f"{len(self.results.cells):,} cells × {self.grid.runs} runs"
-        return f"<Comparison: {cells} on {self.records:,} records; methods {', '.join(self.grid.methods)}>"
+        cells = f"{counted(len(self.results.cells), 'cell')} × {counted(self.grid.runs, 'run')}"
+        of = counted(self.records, "record")
+        return f"<Comparison: {cells} on {of}; methods {', '.join(self.grid.methods)}>"
 
     def to_frame(self, kind: str = "arrow", *, by_attribute: bool = False) -> Any:
         """One row per cell and run, with the measures of the whole table; or one per attribute as well.

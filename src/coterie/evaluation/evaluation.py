@@ -18,7 +18,7 @@ from coterie.publication.release import Release
 from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
-from coterie.table.frames import to_kind
+from coterie.schema.frame_kind import to_kind
 from coterie.table.reading import as_table
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."

@@ -12,6 +12,7 @@ import pyarrow as pa
 from coterie.methods.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods.recipe import Method
 from coterie.registry import Parts, discover, look_up
+from coterie.schema.frame_kind import to_kind
 
 # Methods of earlier versions, whose place dp-synthetic took. Documents that name them still open and verify; nobody can ask
 # for them any more.
@@ -52,8 +53,6 @@ class Methods(Mapping[str, dict[str, Any]]):
 
     def to_frame(self, kind: str = "arrow") -> Any:
         """One row per method, as an Arrow table, a pandas or a polars frame."""
-        from coterie.table.frames import to_kind  # loads frames of all kinds, which most callers do without
-
         rows = list(self.values())
         return to_kind(pa.table({column: [row[column] for row in rows] for column in _COLUMNS}), kind)
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from coterie.errors import CertificateError
+from coterie.errors import CertificateError, counted
 from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Role, Source
 from coterie.schema.domain import Frozen
 
@@ -186,7 +186,7 @@ class Certificate(Frozen):
 
     def __repr__(self) -> str:
         promise = self.guarantee
-        return f"<Certificate: {self.release.rows:,} rows, method {self.method}, {promise.status}: {promise.label}>"
+        return f"<Certificate: {counted(self.release.rows, 'row')}, method {self.method}, {promise.status}: {promise.label}>"
 
     __str__ = __repr__
 

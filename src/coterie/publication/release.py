@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from coterie.engines.in_memory import InternalFigures
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
@@ -29,8 +29,9 @@ from coterie.publication.publishing import (
 )
 from coterie.publication.spark_staging import check_address
 from coterie.schema.exact import as_text, parse_epsilon
+from coterie.schema.frame_kind import to_kind
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow, to_kind
+from coterie.table.frames import to_arrow
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +63,7 @@ class Written:
 
     def __repr__(self) -> str:
         promise = self.certificate.guarantee
-        return f"<Written: {self.path}, {self.certificate.release.rows:,} rows, {promise.status}: {promise.label}>"
+        return f"<Written: {self.path}, {counted(self.certificate.release.rows, 'row')}, {promise.status}: {promise.label}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,9 +112,7 @@ class Release:
 
     def __repr__(self) -> str:
         promise = self.guarantee
-        return (
-            f"<Release: {self.records:,} rows, method {self.method}, {promise.status.value}: {promise.label}>"
-        )
+        return f"<Release: {counted(self.records, 'row')}, method {self.method}, {promise.status.value}: {promise.label}>"
 
     @property
     def data(self) -> Any:
@@ -170,13 +169,13 @@ class Release:
         """The certificate over other bytes than those of `table`, such as those of a file."""
         return cast(Certificate, self._made.certify(digest))
 
-    def to_frame(self, kind: str = "arrow") -> Any:
+    def to_frame(self, kind: str | None = None) -> Any:
         """The released rows as a frame of the kind you name.
 
         Parameters
         ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
+        kind : {"arrow", "pandas", "polars"}, optional
+            Which library's frame to make. Default: that of the frame that went in; of a file, "arrow".
 
         Returns
         -------
@@ -198,6 +197,9 @@ class Release:
         (100, 8)
         """
         table = self.table
+        if kind is None:
+            library = type(self.data).__module__.partition(".")[0]
+            kind = library if library in ("pandas", "polars") else "arrow"
         return to_kind(table.read_all() if isinstance(table, pa.RecordBatchReader) else table, kind)
 
     def write(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
@@ -140,6 +140,13 @@ class Frozen(BaseModel):
     """Never changed, and strict about unknown entries: what is not understood is not agreed to."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What was said, not what was left at its default."""
+        for name, value in super().__repr_args__():
+            usual = type(self).model_fields.get(name or "")
+            if usual is None or value != usual.default:
+                yield name, value.value if isinstance(value, Enum) else value
 
 
 class Public(Frozen):

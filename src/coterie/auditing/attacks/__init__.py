@@ -51,7 +51,7 @@ class Subject(StrEnum):
     METHOD = "method"  # a method that can be run again and again: run(MethodEvidence)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Attack:
     """Who the attacker is, what they hold and do, and how often that works compared with a baseline.
 
@@ -72,6 +72,9 @@ class Attack:
     rank: int
     needs_control: bool = False  # True: without a control group there is a figure, and no verdict
     personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk
+
+    def __repr__(self) -> str:
+        return f"<Attack {self.name} on a {self.subject.value}: {self.statistic}>"
 
     def not_run(self, reason: str) -> NotRun:
         return NotRun(self.name, reason)

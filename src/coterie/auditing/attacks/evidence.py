@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.auditing.attacks import Clock
-from coterie.errors import DataError, SchemaError, nearest
+from coterie.errors import DataError, SchemaError, counted, nearest
 from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
@@ -22,7 +22,7 @@ from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Seen:
     """One released attribute. Numbers are doubles; labels are codes, the same codes in all tables.
 
@@ -43,10 +43,15 @@ class Seen:
     protected: bool = True
     bounds_from_data: bool = False
 
+    def __repr__(self) -> str:
+        return f"<Seen {self.name}: {'numbers' if self.is_number else 'labels'}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ReleaseEvidence:
-    """The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
+    """Original, release and control group, attribute by attribute.
+
+    The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
 
     `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
     row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known.
@@ -58,6 +63,10 @@ class ReleaseEvidence:
     k: int | None = None
     seed: int = 1
     clock: Clock = field(default_factory=Clock)
+
+    def __repr__(self) -> str:
+        names = ", ".join(attribute.name for attribute in self.attributes)
+        return f"<ReleaseEvidence: {self.people:,} people, {counted(self.rows, 'row')}, {self.others:,} others; {names}>"
 
     @property
     def people(self) -> int:
@@ -88,7 +97,7 @@ def hidden_order(
     return tuple(replace(a, released=a.released[shuffled]) for a in attributes), place[truth]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MethodEvidence:
     """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
 
@@ -105,6 +114,10 @@ class MethodEvidence:
     runs: int = 1000  # repetitions on each neighbour
     known: float = 0.04
     guarantee: Any = None  # coterie.methods.guarantee.Guarantee of such a release, settled
+
+    def __repr__(self) -> str:
+        method = self.method if isinstance(self.method, str) else self.method.name
+        return f"<MethodEvidence: {method}, ε = {self.epsilon}, k = {self.k}, {self.population.num_rows:,} people>"
 
     def draws(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([self.seed, *purpose.encode()])

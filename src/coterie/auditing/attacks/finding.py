@@ -143,7 +143,7 @@ class Unit(StrEnum):
     TIMES = "times"  # a multiple of what is claimed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """What an attack found: an estimate beside its baseline, a level, and the sentence to print.
 
@@ -165,6 +165,12 @@ class Finding:
     unit: Unit = Unit.SHARE
     looked_at: int = 1
     p_value: float | None = None
+
+    def __repr__(self) -> str:
+        measured = f"{self.estimate.value:.3g} ({self.estimate.low:.3g} to {self.estimate.high:.3g})"
+        return (
+            f"<Finding of {self.attack}: {self.level.value}; {measured}, baseline {self.baseline.value:.3g}>"
+        )
 
     @property
     def gain(self) -> Estimate:

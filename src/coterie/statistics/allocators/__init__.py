@@ -71,7 +71,7 @@ class Problem:
         return Feasible(rows, total, floors + (wanted - floors) * min(ratio, 1.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Allocator:
     """One way to split a budget: `allocate` gives each measurement its share."""
 
@@ -80,6 +80,9 @@ class Allocator:
     source: str
     allocate: Callable[[Problem], Floats]
     order: int = 50  # where it stands in tables
+
+    def __repr__(self) -> str:
+        return f"<Allocator {self.name}: {self.title}>"
 
 
 @cache

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.schema.exact import as_text, parse_epsilon
+from coterie.schema.frame_kind import to_kind
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.specification import Specification
-from coterie.table.frames import to_kind
 
 _ADVICE = (
     "Write one line for each thing measured, as `coterie stats plan --json` names it: 'count | all': 0.5"
@@ -122,9 +122,8 @@ class Plan:
         return {quantity.name: quantity.law.noise_scale(float(budget)) for quantity, budget in pairs}
 
     def __repr__(self) -> str:
-        count = len(self.budgets)
         budget = self.specification.budget
-        measured = f"{count} measurement{'s' if count > 1 else ''} by {self.allocator}"
+        measured = f"{counted(len(self.budgets), 'measurement')} by {self.allocator}"
         return f"<Plan of {self.specification.release}: {budget}, {measured}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:

@@ -24,10 +24,10 @@ from coterie._version import __version__
 from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
 from coterie.publication.ledger import Ledger, Purpose, ReleaseState
 from coterie.publication.staging import stage_bytes
+from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
-from coterie.table.frames import to_kind
 from coterie.table.hidden_files import FileLock
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from coterie.errors import ParameterError, nearest
+from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
@@ -166,7 +166,7 @@ class Total:
     whole: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Specification:
     release: str
     population: str
@@ -186,6 +186,10 @@ class Specification:
     expected_from: str = "the publisher's expectation"
     samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        asked = f"{counted(len(self.statistics), 'statistic')}, {counted(len(self.equations), 'equation')}"
+        return f"<Specification of {self.release}: {self.budget}, {asked}; population {self.population}>"
 
     def __getitem__(self, name: str) -> Statistic:
         for statistic in self.statistics:
