@@ -176,7 +176,7 @@ def test_authors_import_public_names_only(path: Path) -> None:
 
 def documented() -> Iterator[Any]:
     """Public functions, and the methods that make, write or show something."""
-    for module, names in ((coterie, NAMES), (coterie.statistics, ["plan", "release"])):
+    for module, names in ((coterie, NAMES), (coterie.statistics, STATISTICS)):
         for name in names:
             found = getattr(module, name)
             if not isinstance(found, str | ModuleType) and not inspect.isclass(found):
@@ -216,9 +216,22 @@ def test_every_public_function_says_what_it_takes_and_shows_how(function: Any) -
         assert found.failed == 0
 
 
-@pytest.mark.parametrize("kind", [coterie.Release, coterie.Written, coterie.Schema, coterie.Certificate])
-def test_the_examples_of_classes_run(kind: type) -> None:
-    for test in doctest.DocTestFinder(recurse=False).find(kind, globs={}):
+CLASSES = [
+    getattr(module, name)
+    for module, names in ((coterie, NAMES), (coterie.statistics, STATISTICS))
+    for name in names
+    if inspect.isclass(getattr(module, name))
+]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_public_class_says_what_it_is_and_shows_how(kind: type) -> None:
+    text = vars(kind).get("__doc__") or ""
+    assert not text.startswith(f"{kind.__name__}("), "the signature that dataclasses write"
+    assert "Examples\n" in text
+    tests = [test for test in doctest.DocTestFinder(recurse=False).find(kind, globs={}) if test.examples]
+    assert tests
+    for test in tests:
         assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 

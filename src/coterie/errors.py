@@ -26,6 +26,15 @@ class CoterieError(Exception):
     """What is wrong (`problem`), what to do about it (`advice`), and where to look on this machine (`detail`).
 
     Certificates, logs and messages to other parties hold `problem` and `advice` only: `detail` may name a row.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> try:
+    ...     coterie.protect({"age": [31]}, coterie.demo_schema(), method="laplase", epsilon=1)
+    ... except coterie.CoterieError as error:
+    ...     print(error.advice)
+    Did you mean 'laplace'? `coterie methods` lists them with what they promise.
     """
 
     exit_code: ClassVar[int] = 1

@@ -50,6 +50,15 @@ class Written:
         The figures that must not be published, where they were asked for.
     warnings : tuple of str
         What the certificate notes about a budget that is too large or too small to be of use.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> people, schema = coterie.demo_population(people=100), coterie.demo_schema()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = coterie.publish(people, schema, f"{folder}/out.csv", method="laplace", epsilon=1)
+    >>> written.certificate_path.name
+    'out.csv.certificate.json'
     """
 
     path: str

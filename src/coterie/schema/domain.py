@@ -225,7 +225,27 @@ SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
 class Domain(Public):
-    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
+    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds).
+
+    Parameters
+    ----------
+    lower, upper : number, date or datetime
+        The smallest and largest value that anybody could name without having seen the table.
+    source : {"declared", "dp", "data"}, default "declared"
+        Whether somebody said so, private quantiles found it, or it was taken from the data. The last leaks the data.
+    public_because : str, optional
+        Why the bounds are public, such as "the form allows 0 to 120".
+    search : optional
+        Where private quantiles look, with `source="dp"`.
+    share : optional
+        The part of the attribute's ε that they cost.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.Domain(lower=0, upper=120)
+    Domain(lower=0.0, upper=120.0)
+    """
 
     lower: Annotated[float, BeforeValidator(as_number)]
     upper: Annotated[float, BeforeValidator(as_number)]

@@ -39,6 +39,24 @@ class Ledger:
     ----------
     recovered : tuple
         What earlier, interrupted releases came to when the ledger was opened.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     account = coterie.Ledger.add_population(f"{folder}/ledger", "patients", 3)
+    ...     with coterie.Ledger.open(f"{folder}/ledger") as ledger:
+    ...         written = coterie.publish(
+    ...             coterie.demo_population(people=100),
+    ...             coterie.demo_schema(),
+    ...             f"{folder}/out.csv",
+    ...             method="laplace",
+    ...             epsilon=1,
+    ...             ledger=ledger,
+    ...             population="patients",
+    ...         )
+    ...         ledger.balance("patients")
+    <Balance of patients: ε 1 spent of 3>
     """
 
     def __init__(self, storage: Storage, recovered: tuple[Recovered, ...]) -> None:

@@ -87,7 +87,19 @@ class Allocator:
 
 @cache
 def allocators() -> Parts[Allocator]:
-    """All allocators by name, the default first."""
+    """List the ways of splitting a budget.
+
+    Returns
+    -------
+    dict
+        Every `Allocator` by name, the default first. Other packages may have added some.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> list(coterie.statistics.allocators())[:2]
+    ['gradient', 'robust']
+    """
     return discover(
         __name__,
         __path__,

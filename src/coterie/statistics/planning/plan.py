@@ -80,6 +80,26 @@ class Plan:
         For each target: mean, median and 95 % point of |released − true|.
     score : float
         The weighted mean of the errors, each divided by its unit. Smaller is better.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> chosen = coterie.statistics.plan(specification)
+    >>> chosen.split
+    {'sum((wage − 50) | all records)': Fraction(1, 1)}
+    >>> chosen.errors[0].mean < 1
+    True
     """
 
     design: Design

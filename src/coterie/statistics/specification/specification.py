@@ -168,6 +168,41 @@ class Total:
 
 @dataclass(frozen=True, repr=False)
 class Specification:
+    """What goes out, what analysts will compute from it, and the budget. `read_specification` makes one.
+
+    Attributes
+    ----------
+    release, population : str
+        Names of the release and of the people it is about.
+    schema : Schema
+        What is public about the columns.
+    neighbours : str
+        Which tables count as neighbours: replace-one or add-remove.
+    budget : PrivacyBudget
+        The whole ε, with δ where there is one.
+    statistics, equations : tuple
+        What is published, and what people compute from it. `specification["average"]` is one statistic.
+    records : int or None
+        How many records there are, or are planned for.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> coterie.statistics.read_specification(specification)
+    <Specification of wages: ε = 1, 1 statistic, 0 equations; population people>
+    """
+
     release: str
     population: str
     schema: Schema
