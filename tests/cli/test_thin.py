@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -96,3 +99,26 @@ def test_only_one_module_locks_files_and_only_two_rename_them() -> None:
     assert [name for name, text in sources.items() if "import fcntl" in text] == ["table/hidden_files.py"]
     renaming = {name for name, text in sources.items() if "os.replace(" in text or "os.rename(" in text}
     assert renaming == {"publication/staged_files.py", "table/hidden_files.py"}
+
+
+# What a command calls otherwise than the function, and what only Python has: somebody who watches.
+CALLED = {"folder": "output", "certificate": "certificate_file"}
+
+
+@pytest.mark.parametrize(
+    ("function", "command"),
+    [
+        (coterie.audit, "audit:release_command"),
+        (coterie.audit_method, "audit:method_command"),
+        (coterie.compare, "compare:compare_command"),
+        (coterie.evaluate, "evaluate:evaluate_command"),
+        (coterie.publish, "protect:protect_command"),
+        (coterie.verify, "certificate:verify"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else given.__name__,
+)
+def test_a_command_has_every_option_of_its_function(function: Callable[..., object], command: str) -> None:
+    module, _, name = command.partition(":")
+    options = set(inspect.signature(getattr(import_module(f"coterie.cli.{module}"), name)).parameters)
+    wanted = set(inspect.signature(function).parameters) - {"progress"}
+    assert not {one for one in wanted if one not in options and CALLED.get(one) not in options}

@@ -136,6 +136,15 @@ def yardstick(comparison: Comparison, method: str) -> str:
     return found
 
 
+def ranking_measures(names: list[str]) -> list[str]:
+    """The same names, refused before the work where nothing among them could rank the choices."""
+    if not set(names) & set(UNITS):
+        raise ParameterError(
+            "Choices cannot be ranked by these measures.", f"Take one of these too: {', '.join(UNITS)}."
+        )
+    return names
+
+
 def common_yardstick(comparison: Comparison) -> str:
     """One measure that every compared method has: two on one axis could not be compared with each other."""
     methods = comparison.grid.methods
