@@ -121,3 +121,23 @@ def test_the_runner_can_fail(tmp_path: Path) -> None:
         run_console(Block("console", "$ coterie --version\ncoterie 0.0.0-wrong\n", None, 0), tmp_path)
     with pytest.raises(AssertionError, match="no-such-command"):
         run_console(Block("console", "$ coterie no-such-command\n", None, 0), tmp_path)
+
+
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *(ROOT / "docs/tutorial").glob("*.md"),
+]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_commands_are_fenced_and_lines_fit_a_screen(page: Path) -> None:
+    """An indented block escapes the tests that run the examples."""
+    fenced, before = False, ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            assert not (line.startswith("    ") and (not before.strip() or before.startswith("#"))), number
+            assert len(line) <= 140 or line.startswith("|"), number
+        before = line
