@@ -225,8 +225,6 @@ class Settings:
             raise ParameterError(f"There are no bins of kind '{self.bins}'.", "Choose auto, domain or value.")
         if self.seed < 0:
             raise ParameterError("The seed is not a whole number from 0 up.", "Give for example 1.")
-        if not 0 < self.train_share < 1:
-            raise ParameterError("The share that trains is not between 0 and 1.", "Give for example 0.66.")
         if self.threshold is None:
             return
         if not math.isfinite(self.threshold):
