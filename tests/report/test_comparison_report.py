@@ -241,11 +241,21 @@ def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
 
 def test_the_map_has_one_measure_for_all(tmp_path: Path) -> None:
     """Synthetic rows are measured by distributions; the others on the same axis must be, too."""
-    found = run_grid(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    data = table(120)
+    found = run_grid(data, schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
     best = best_cells(found)
-    points = risk_points(found, best, example_releases(found, best, table()), table(), seconds=1)
+    points = risk_points(found, best, example_releases(found, best, data), data, seconds=10)
     matched = errors_by(found, "sse-matched")
     assert [point.loss for point in points] == [float(matched[entry.cell].mean()) for entry in best]
+
+
+def test_a_method_that_nothing_can_be_said_of_is_not_on_the_map() -> None:
+    """Too few people for a control group: synthetic rows would stand at 0 % without having been tried."""
+    data = table(90)
+    found = run_grid(data, schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    best = best_cells(found)
+    points = risk_points(found, best, example_releases(found, best, data), data, seconds=10)
+    assert [point.name for point in points] == ["laplace"]
 
 
 def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:

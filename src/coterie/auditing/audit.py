@@ -159,9 +159,14 @@ class Audit:
         if risks:
             return Level.SEVERE if any(f.level is Level.SEVERE for f in risks) else Level.SOME
         # A bound that gives nothing away is no comfort where nothing about people could be judged.
-        if self._without_verdict and not any(map(_personal, _judged(self.findings))):
+        if self._without_verdict and not self.judged:
             return Level.UNKNOWN
         return Level.NOTHING
+
+    @property
+    def judged(self) -> bool:
+        """Whether any attack on people could be judged."""
+        return self.related and any(map(_personal, _judged(self.findings)))
 
     @property
     def _without_verdict(self) -> list[str]:
@@ -181,7 +186,8 @@ class Audit:
         proved = self.promised is not None and self.promised.limits
         limit = " The promise is proved, and limits what any attacker can learn." if proved else ""
         if self.level is Level.UNKNOWN:
-            return f"{NO_CONTROL}{limit}"
+            given = "(`--control FILE`; in Python `control=`)"
+            return f"Nothing can be concluded about people without a control group {given}.{limit}"
         if self.level is Level.NOTHING:
             tried = counted(len(_judged(self.findings)), "attack")
             unsure = " That is a measurement, not a proof; a better attacker may find more."

@@ -128,16 +128,15 @@ def audit_method(
         guarantee=guarantee,
     )
     tried = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
-    order = np.random.default_rng(seed).permutation(table.num_rows)
-    split = max(round(CONTROL_SHARE * table.num_rows), 1)
-    held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    inside, held_back = hold_back(table, seed)
     # In row order: the auditor shuffles rows itself, and knows whose row is whose.
     once = audit_release(
         inside,
         protect(inside, described, method=method, epsilon=total, k=k, seed=seed).table,
         described,
         control=held_back,
-        in_order=True,
+        in_order=not get_method(method).synthetic,
+        synthetic=get_method(method).synthetic,
         known=known,
         k=get_method(method).fixed_k or k,
         seconds=None if seconds is None else max(seconds - (time.perf_counter() - start), 1e-3),
@@ -154,6 +153,14 @@ def audit_method(
         seconds=time.perf_counter() - start,
         complete=once.complete and tried.complete,
     )
+
+
+def hold_back(table: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Four fifths to release, and a fifth as control group, each in the order of the table."""
+    order = np.random.default_rng(seed).permutation(table.num_rows)
+    split = max(round(CONTROL_SHARE * table.num_rows), 1)
+    others, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    return inside, others
 
 
 def _guarantee(

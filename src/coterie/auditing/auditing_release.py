@@ -25,6 +25,7 @@ from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.audit import NO_CONTROL, Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
@@ -38,6 +39,7 @@ SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
     "unless you give the order (--order)."
 )
+SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
     "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
     "groups of all attributes fit. An attacker who holds the original table can do the same."
@@ -131,7 +133,8 @@ def audit(
         control=None if control is None else as_table(control, schema),
         known=known,
         order=_order(Path(order)) if isinstance(order, str | Path) else order,
-        in_order=own is not None and not own.release.shuffled,
+        in_order=own is not None and not own.release.shuffled and not _synthetic(own),
+        synthetic=own is not None and _synthetic(own),
         certificate=_certificate(released, certificate) if own is None else None,
         k=own.k if k is None and own is not None else k,
         seconds=seconds,
@@ -188,6 +191,7 @@ def audit_release(
     known: float = 0.04,
     order: Sequence[int] | None = None,
     in_order: bool = False,
+    synthetic: bool = False,
     certificate: Certificate | None = None,
     k: int | None = None,
     seconds: float | None = None,
@@ -198,6 +202,7 @@ def audit_release(
     """Attack a release. `control` holds people who are not in it.
 
     Row i is taken for person i where it looks so, or where it is certain: `in_order`, or a certificate without shuffling.
+    Rows that are `synthetic`, or of a method that says so, stand for nobody, unless they look as if they did.
     Otherwise `order[i]` names the original row (from 0, after the schema's policies dropped rows). Attackers never see it.
     """
     start = time.perf_counter()
@@ -214,10 +219,14 @@ def audit_release(
         refuse_overlap(attributes, table, strangers, schema)
     draws = np.random.default_rng(seed)
     found_k = k if k is not None else certificate.k if certificate is not None else None
-    certain = order is not None or in_order or (certificate is not None and not certificate.release.shuffled)
+    synthetic = synthetic or (certificate is not None and _synthetic(certificate))
+    kept = certificate is not None and not certificate.release.shuffled and not synthetic
+    certain = order is not None or in_order or kept
     truth, notes = _truth(people, rows, order, certificate)
     related = relation(attributes, truth, draws)
-    if not certain and not related.in_order:
+    if synthetic and not certain and not related.in_order:
+        truth, notes = None, [SYNTHETIC]
+    elif not certain and not related.in_order:
         truth = order_from_ties(attributes, found_k or commonest_tie(attributes))
         notes = [RECOVERED] if truth is not None else notes or [OUT_OF_ORDER if related.found else UNRELATED]
         related = relation(attributes, truth, draws)
@@ -242,8 +251,14 @@ def audit_release(
         notes=tuple(notes),
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
-        related=related.found or certain,
+        related=related.found or certain or synthetic,
     )
+
+
+def _synthetic(certificate: Certificate) -> bool:
+    """Of a method that was withdrawn, or is not installed here, the rows themselves must show it."""
+    method = all_methods().get(certificate.method)
+    return method is not None and method.synthetic
 
 
 def _truth(
