@@ -153,7 +153,7 @@ def _risk_map(points: Sequence[RiskPoint], loss: str) -> Figure:
         points,
         loss=f"{loss}: smaller is better",
         title="Risk and utility in one picture",
-        caption="Down and left is better. The height is how much the best attack gained over its baseline, with its "
+        caption="Down and left is better. The height is how far the best attack is above its baseline, with its "
         "interval; a fifth of the records was held back as control group. A star is a method whose promise is proved. A low "
         "point without a star was only not attacked successfully here.",
     )
