@@ -40,9 +40,11 @@ def _commands(text: str) -> str:
 
 def _python(text: str) -> str:
     imported = [line for line in text.splitlines() if line.startswith(("import ", "from "))]
-    assert set(imported) <= {"import coterie", "from coterie.studio.sampling import sample_rows"}, (
-        "public names only"
-    )
+    assert set(imported) <= {
+        "import coterie",
+        "from coterie.studio.sampling import sample_rows",
+        "from coterie.studio.sampling import sample_and_control",
+    }, "public names only"
     with redirect_stdout(io.StringIO()) as said:
         exec(compile(text, "shown", "exec"), {"__name__": "__main__"})
     return said.getvalue()

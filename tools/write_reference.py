@@ -155,8 +155,7 @@ def api_page() -> str:
                 lines += [f"::: coterie.{name}", ""]
                 continue
             lines += [f"::: coterie.{name}", "    options:", "      members: false", ""]
-            public = (member for member in value.__all__ if callable(getattr(value, member)))
-            for member in sorted(public):
+            for member in sorted(value.__all__):
                 lines += [f"::: coterie.{name}.{member}", ""]
     return "\n".join(lines).rstrip() + "\n"
 

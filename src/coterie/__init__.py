@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from coterie._version import __version__
 
 if TYPE_CHECKING:
-    from coterie import statistics
+    from coterie import extend, statistics
     from coterie.auditing.auditing_method import audit_method
     from coterie.auditing.auditing_release import audit
     from coterie.comparison.compare import compare
@@ -49,6 +49,7 @@ __all__ = [
     "demo_population",
     "demo_schema",
     "evaluate",
+    "extend",
     "list_experiments",
     "list_methods",
     "make_key",
@@ -92,8 +93,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "statistics":
-        return import_module("coterie.statistics")
+    if name in ("extend", "statistics"):
+        return import_module(f"coterie.{name}")
     if name not in _PLACES:
         raise AttributeError(f"module 'coterie' has no attribute '{name}'")
     value = getattr(import_module(f"coterie.{_PLACES[name]}"), name)

@@ -26,6 +26,15 @@ class CoterieError(Exception):
     """What is wrong (`problem`), what to do about it (`advice`), and where to look on this machine (`detail`).
 
     Certificates, logs and messages to other parties hold `problem` and `advice` only: `detail` may name a row.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> try:
+    ...     coterie.protect({"age": [31]}, coterie.demo_schema(), method="laplase", epsilon=1)
+    ... except coterie.CoterieError as error:
+    ...     print(error.advice)
+    Did you mean 'laplace'? `coterie methods` lists them with what they promise.
     """
 
     exit_code: ClassVar[int] = 1
@@ -93,3 +102,8 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 def shortened(names: Sequence[str], most: int = 12) -> str:
     """The first of them, and a mark where there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def counted(number: int, noun: str) -> str:
+    """As people read it: 1 row, 5,000 rows."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

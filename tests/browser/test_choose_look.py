@@ -132,7 +132,7 @@ def test_figures_of_other_settings_are_marked(chosen: Page) -> None:
     page.sees("Made with other settings (idp-cbls, ε = 1, k = 10, 5,000 rows)")
     page.click("Look again with the settings of now")
     page.sees_not("Made with other settings")
-    assert "as inaccurate as replacing every value by the mean" in page.one("#preview").text
+    assert "replacing every value by the mean" in page.one("#preview").text
 
 
 def test_two_tabs_do_not_overwrite_each_other(chosen: Page, browser: Any) -> None:

@@ -12,11 +12,15 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from pyarrow.csv import write_csv
+from rich.console import Console
 
 import coterie
+from coterie.cli import methods, output
 from coterie.cli.app import app
 from coterie.errors import CoterieError
 from coterie.methods import all_methods
+from coterie.table.memory_limit import room_for_work
 
 Run = Callable[..., Any]
 Arguments = Callable[..., list[str]]
@@ -163,6 +167,59 @@ def test_certificate_show_in_words(run: Run, folder: Path, protect_arguments: Ar
     for words in ("refuted", "replace one record", "exact discrete Laplace", "region", "sha256"):
         assert words in shown.words
     assert run("certificate", "show", "out.csv.certificate.json", "--json").json["method"] == "dp-ir"
+
+
+def test_methods_fit_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "console", Console(width=80, file=sys.stdout))
+    monkeypatch.setattr(methods, "console", output.console)
+    listed = run("methods").out
+    assert all(f" {name} " in listed for name in all_methods()), "a name is to be copied"
+    assert len(listed.splitlines()) < 80
+
+
+def test_a_certificate_speaks_of_no_k_that_played_no_part(run: Run, folder: Path, tmp_path: Path) -> None:
+    people = coterie.demo_population(1000)
+    for method, k, told in (
+        ("dp-synthetic", None, "nobody is grouped"),
+        ("laplace", None, "nobody is grouped"),
+        ("dp-ir", 10, "k = 10, 100 clusters"),
+    ):
+        out = tmp_path / f"{method}.csv"
+        coterie.publish(people, coterie.demo_schema(), out, method=method, epsilon=1, k=k)
+        shown = run("certificate", "show", f"{out}.certificate.json").words
+        assert told in shown
+        assert "1,000 rows" in shown
+
+
+def test_what_is_missing_or_too_small_is_told_as_it_is(tmp_path: Path) -> None:
+    people, schema = coterie.demo_population(20), coterie.demo_schema()
+    with pytest.raises(CoterieError, match=r"private key file .*nokey cannot be read \(No such file"):
+        coterie.publish(
+            people, schema, tmp_path / "o.csv", method="laplace", epsilon=1, sign=tmp_path / "nokey"
+        )
+    (tmp_path / "text").write_text("no key")
+    with pytest.raises(CoterieError, match="is no Ed25519 key"):
+        coterie.publish(
+            people, schema, tmp_path / "o.csv", method="laplace", epsilon=1, sign=tmp_path / "text"
+        )
+    with pytest.raises(CoterieError, match="limit of 1 byte is too small"):
+        room_for_work(1)
+    with pytest.raises(CoterieError, match="limit of 20 MB is too small"):
+        room_for_work(20 * 10**6)
+
+
+def test_compare_takes_only_the_measures_that_are_named(run: Run, tmp_path: Path) -> None:
+    write_csv(coterie.demo_population(40), tmp_path / "people.csv")
+    (tmp_path / "schema.yaml").write_text(coterie.demo_schema().to_yaml(), encoding="utf-8")
+    asked = ["compare", tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml", "--methods", "laplace"]
+    asked += ["--epsilon", "1", "--runs", "1", "--no-risk", "--output", tmp_path / "found", "--measures"]
+    refused = run(*map(str, asked), "relative-error")
+    assert refused.code == 5
+    assert "ranked" in refused.words
+    assert not (tmp_path / "found").exists(), "before the work"
+    assert run(*map(str, asked), "jensen-shannon,relative-error").code == 0
+    header = (tmp_path / "found" / "results.csv").read_text().splitlines()[0]
+    assert header.replace('"', "").split(",")[4:] == ["jensen-shannon", "relative-error"]
 
 
 def test_certificate_schema_is_the_published_one(run: Run) -> None:

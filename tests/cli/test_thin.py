@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,7 @@ OUTPUT = {
     "coterie.publication.publishing:place",  # the aggregator's copy of a release
     "coterie.publication.staged_files:stage_file",
     "coterie.publication.staging:stage_bytes",  # a page, a figure or a draft that is written beside
+    "coterie.registry:raised_by",  # whose part failed
     "coterie.report.audit_page:shown",
     "coterie.report.charts:number",
     "coterie.report.demo",
@@ -135,3 +139,26 @@ def test_a_rename_would_be_noticed() -> None:
     for line in ("os.replace(a, b)", "path.with_suffix('.new').replace(path)", "Path(a).rename(b)"):
         assert renames(line), line
     assert not renames("text.replace('a', 'b'); replace(plan, k=1); moment.replace(tzinfo=UTC)")
+
+
+# What a command calls otherwise than the function, and what only Python has: somebody who watches.
+CALLED = {"folder": "output", "certificate": "certificate_file"}
+
+
+@pytest.mark.parametrize(
+    ("function", "command"),
+    [
+        (coterie.audit, "audit:release_command"),
+        (coterie.audit_method, "audit:method_command"),
+        (coterie.compare, "compare:compare_command"),
+        (coterie.evaluate, "evaluate:evaluate_command"),
+        (coterie.publish, "protect:protect_command"),
+        (coterie.verify, "certificate:verify"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else given.__name__,
+)
+def test_a_command_has_every_option_of_its_function(function: Callable[..., object], command: str) -> None:
+    module, _, name = command.partition(":")
+    options = set(inspect.signature(getattr(import_module(f"coterie.cli.{module}"), name)).parameters)
+    wanted = set(inspect.signature(function).parameters) - {"progress"}
+    assert not {one for one in wanted if one not in options and CALLED.get(one) not in options}

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from pyarrow.csv import write_csv
 
-from coterie import demo_population, demo_schema
+from coterie.report.demo import write_population
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(
@@ -93,9 +92,7 @@ def run_console(block: Block, folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     if page.name == "README.md":  # which has said `make demo`
-        (tmp_path / "demo").mkdir()
-        write_csv(demo_population(), tmp_path / "demo" / "population.csv")
-        (tmp_path / "demo" / "schema.yaml").write_text(demo_schema().to_yaml(), encoding="utf-8")
+        write_population(tmp_path / "demo")
     for block in blocks(page):
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
@@ -124,3 +121,23 @@ def test_the_runner_can_fail(tmp_path: Path) -> None:
         run_console(Block("console", "$ coterie --version\ncoterie 0.0.0-wrong\n", None, 0), tmp_path)
     with pytest.raises(AssertionError, match="no-such-command"):
         run_console(Block("console", "$ coterie no-such-command\n", None, 0), tmp_path)
+
+
+GUIDES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *(ROOT / "docs/tutorial").glob("*.md"),
+]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.name)
+def test_commands_are_fenced_and_lines_fit_a_screen(page: Path) -> None:
+    """An indented block escapes the tests that run the examples."""
+    fenced, before = False, ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            assert not (line.startswith("    ") and (not before.strip() or before.startswith("#"))), number
+            assert len(line) <= 140 or line.startswith("|"), number
+        before = line

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from mixed_table import LABELS, mixed_schema, mixed_table
+from pyarrow.csv import write_csv
 from typer.testing import CliRunner
 
 import coterie
 from coterie import protect
 from coterie import registry as parts
 from coterie.auditing.attacks import all_attacks
+from coterie.cli import main
 from coterie.cli.app import app
 from coterie.engines.out_of_core.release import protect_file
 from coterie.errors import ParameterError
-from coterie.evaluation import all_measures
+from coterie.evaluation import all_measures, mean_sse
+from coterie.evaluation.measure import ByAttribute
 from coterie.methods import all_methods
+from coterie.report.ranking import best_cells, verdict
 from coterie.schema.attributes import Categories, Schema
 from coterie.statistics.allocators import allocators
 from coterie.studio.auth import StudioHome
@@ -205,5 +210,118 @@ def test_a_broken_package_is_named(broken: Path, content: str, told: str) -> Non
     (broken / "wrong_package.py").write_text(content)
     install(broken, "wrong-package", {"coterie.methods": {"wrong": "wrong_package:PART"}})
     forget()
+    with pytest.warns(UserWarning, match=told):
+        assert "laplace" in all_methods()
+    people, schema = coterie.demo_population(20), coterie.demo_schema()
+    assert protect(people, schema, method="laplace", epsilon=1).method == "laplace", "it is in nobody's way"
     with pytest.raises(ParameterError, match=told):
-        all_methods()
+        protect(people, schema, method="wrong", epsilon=1)
+
+
+# A part need not be installed to be tried; and one that fails is named, and does not take the others with it.
+
+PEOPLE, SCHEMA = coterie.demo_population(60), coterie.demo_schema()
+
+
+def _raises(*_: Any) -> Any:
+    raise ZeroDivisionError("the salary of Ms X")
+
+
+MINE = replace(all_methods()["laplace"], name="mine", title="a method of my own")
+FAILS = replace(mean_sse.MEASURE, name="fails", attribute=ByAttribute(numbers=_raises), rank=0)
+BREAKS = replace(all_attacks()["tie-linkage"], name="breaks", run=_raises)
+
+
+def test_a_method_that_is_not_installed_can_be_used(tmp_path: Path) -> None:
+    release = protect(PEOPLE, SCHEMA, method=MINE, epsilon=1)
+    assert release.method == release.certificate.method == "mine"
+    written = coterie.publish(PEOPLE, SCHEMA, tmp_path / "out.csv", method=MINE, epsilon=1)
+    assert coterie.verify(written.path, written.certificate_path).certificate.method == "mine"
+    found = coterie.audit_method(MINE, epsilon=1, attacks=["tie-linkage", "zero-noise"])
+    assert found.subject == "method mine, ε = 1"
+    assert found.promised is not None
+    assert found.promised.method == "mine"
+
+
+def test_a_measure_that_is_not_installed_can_be_used_and_one_that_fails_is_named() -> None:
+    release = protect(PEOPLE, SCHEMA, method="laplace", epsilon=1, seed=1)
+    found = coterie.evaluate(PEOPLE, release, SCHEMA, measures=[FAILS, "sse"]).measures
+    assert found["sse"].value is not None
+    assert found["fails"].value is None
+    assert found["fails"].reason == "it failed (ZeroDivisionError; COTERIE_DEBUG=1 shows where)"
+
+
+def test_an_attack_that_fails_is_named() -> None:
+    release = protect(PEOPLE, SCHEMA, method="ir", k=5)
+    found = coterie.audit(PEOPLE, release, SCHEMA, attacks=[BREAKS, "tie-linkage"])
+    assert [f.attack for f in found.findings] == ["tie-linkage"]
+    assert [(n.attack, "ZeroDivisionError" in n.reason) for n in found.not_run] == [("breaks", True)]
+    assert "Ms X" not in json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize("method", ["laplace", "dp-synthetic"])
+def test_a_measure_that_fails_in_a_grid_is_named_and_computed_again(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"methods": method, "epsilon": 1, "runs": 2, "folder": tmp_path / "kept"}
+    monkeypatch.setattr("coterie.comparison.comparison.get_measure", lambda name: _measures()[name])
+    monkeypatch.setattr("coterie.comparison.results.get_measure", lambda name: _measures()[name])
+    asked |= {"measures": ["jensen-shannon", "fails"], "data": PEOPLE, "schema": SCHEMA}
+    found = coterie.compare(**asked)
+    assert set(found.results.values) == {"jensen-shannon"}
+    assert set(found.failed) == {"fails"}
+    assert any(
+        "No figures of the measure 'fails'" in point for point in verdict(found, best_cells(found)).points
+    )
+    again = coterie.compare(**asked)
+    assert again.resumed == 0, "a mended measure would be taken"
+    with pytest.raises(ParameterError, match="No measure gave a result: fails: it failed"):
+        coterie.compare(**{**asked, "measures": ["fails"]})
+
+
+def _measures() -> dict[str, Any]:
+    return {**all_measures(), "fails": replace(FAILS, needs_linkage=False)}
+
+
+@pytest.mark.parametrize("given", [None, 5, MINE, FAILS, BREAKS])
+def test_what_is_no_name_is_refused_in_words(given: object) -> None:
+    told = "was named|by its name, and this is a value of the type"
+    calls = [
+        lambda: coterie.compare(PEOPLE, SCHEMA, methods=[given], epsilon=1),
+        lambda: coterie.compare(PEOPLE, SCHEMA, methods="laplace", epsilon=1, measures=[given]),
+    ]
+    if given is not MINE:
+        calls.append(lambda: protect(PEOPLE, SCHEMA, method=given, epsilon=1))
+    if given is not FAILS:
+        calls.append(lambda: coterie.evaluate(PEOPLE, PEOPLE, SCHEMA, measures=[given]))
+    if given is not BREAKS:
+        calls.append(lambda: coterie.audit(PEOPLE, PEOPLE.drop_columns(["person"]), SCHEMA, attacks=[given]))
+    for call in calls:
+        with pytest.raises(ParameterError, match=told):
+            call()
+
+
+@pytest.mark.usefixtures("outside")
+def test_the_command_names_the_package_that_failed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A method's own fault is no bug of ours."""
+    write_csv(PEOPLE, tmp_path / "people.csv")
+    (tmp_path / "schema.yaml").write_text(SCHEMA.to_yaml(), encoding="utf-8")
+    words = [
+        "protect",
+        str(tmp_path / "people.csv"),
+        "--schema",
+        str(tmp_path / "schema.yaml"),
+        "--epsilon",
+        "1",
+    ]
+    words += ["--method", "dp-median", "--k", "5", "--output", str(tmp_path / "out.csv")]
+    assert "dp-median" in all_methods()
+    monkeypatch.setattr("coterie_median.method.in_domain", _raises)
+    monkeypatch.setattr(sys, "argv", ["coterie", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert "in the package 'coterie_median', which adds parts to Coterie (ZeroDivisionError)" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -248,6 +248,6 @@ def test_a_package_that_is_missing_or_does_not_fit_is_told(world: World, left_ou
     assert fewer != settings.read_text()
     settings.write_text(fewer)
     assert world.run() != 0
-    what = "has no program for s3a://" if "hadoop-aws" in left_out else "does not fit Hadoop"
+    what = "has no connector for s3a://" if "hadoop-aws" in left_out else "does not fit Hadoop"
     assert what in world.said, world.said
     assert "org.apache.hadoop:hadoop-aws:" in world.said

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coterie import protect
+from coterie import compare, demo_population, demo_schema, protect
 from coterie.comparison.comparison import Comparison, run_grid
 from coterie.comparison.grid import make_grid
+from coterie.errors import ParameterError
 from coterie.evaluation.evaluation import evaluate
 from coterie.methods.guarantee import Status
 from coterie.report.charts import number
@@ -22,7 +23,7 @@ from coterie.report.charts.svg import text_width
 from coterie.report.comparison_report import write_comparison
 from coterie.report.examples import example_releases, risk_points
 from coterie.report.figures import correlation_matrices, distributions, error_by_k, error_heatmaps
-from coterie.report.ranking import WORDS, best_cells, errors_by, verdict
+from coterie.report.ranking import WORDS, best_cells, errors_by, in_words, verdict
 from coterie.schema.attributes import Attribute, AttributeType, Categories, Domain, Role, Schema, Source
 from coterie.table.checked import check
 
@@ -240,11 +241,21 @@ def test_a_proof_of_something_weaker_is_not_called_a_proof_of_privacy() -> None:
 
 def test_the_map_has_one_measure_for_all(tmp_path: Path) -> None:
     """Synthetic rows are measured by distributions; the others on the same axis must be, too."""
-    found = run_grid(table(), schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    data = table(120)
+    found = run_grid(data, schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
     best = best_cells(found)
-    points = risk_points(found, best, example_releases(found, best, table()), table(), seconds=1)
+    points = risk_points(found, best, example_releases(found, best, data), data, seconds=10)
     matched = errors_by(found, "sse-matched")
     assert [point.loss for point in points] == [float(matched[entry.cell].mean()) for entry in best]
+
+
+def test_a_method_that_nothing_can_be_said_of_is_not_on_the_map() -> None:
+    """Too few people for a control group: synthetic rows would stand at 0 % without having been tried."""
+    data = table(90)
+    found = run_grid(data, schema(), make_grid(["laplace", "dp-sorted"], ["1"], [5], runs=2))
+    best = best_cells(found)
+    points = risk_points(found, best, example_releases(found, best, data), data, seconds=10)
+    assert [point.name for point in points] == ["laplace"]
 
 
 def test_only_k_that_were_run_are_labelled(comparison: Comparison) -> None:
@@ -434,3 +445,27 @@ def test_names_are_drawn_as_they_are() -> None:
         assert figure is not None
         assert figure.png().startswith(b"\x89PNG")
         assert "<b>" not in figure.__html__()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (0.001, "close to the original values"),
+        (1.1, "as inaccurate as replacing every value by the mean"),
+        (465.3, "465 times the error of replacing every value by the mean"),
+    ],
+)
+def test_an_error_is_told_at_its_size(error: float, words: str) -> None:
+    assert in_words("sse", error) == words
+
+
+@pytest.mark.parametrize(("measures", "ranked"), [("jensen-shannon", True), ("relative-error", False)])
+def test_choices_are_ranked_by_what_was_measured(measures: str, ranked: bool) -> None:
+    found = compare(
+        demo_population(60), demo_schema(), methods="laplace", epsilon=1, runs=2, measures=measures
+    )
+    if ranked:
+        assert best_cells(found)[0].measure == "jensen-shannon"
+        return
+    with pytest.raises(ParameterError, match="ranked by"):
+        best_cells(found)

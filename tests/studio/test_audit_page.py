@@ -56,7 +56,8 @@ def test_a_preview_is_attacked(world: World) -> None:
     assert "400 of 600 rows" in page, "the sample is declared"
     assert "severe risk" in page
     assert "status-refuted" in page
-    assert "What was not run, and why" in page, "without a control group some attacks cannot run"
+    assert "200 people as control, held back from the preview" in page, "so every attack has a verdict"
+    assert "What was not run, and why" not in page
     assert "<svg" in page
     assert "older settings" not in page
     report = client.get(f"/p/{project.id}/audit/report")

@@ -28,7 +28,11 @@ from coterie.auditing.attacks.finding import (
     half_width,
     simultaneous,
 )
-from coterie.table.frames import to_kind
+from coterie.errors import CoterieError, counted
+from coterie.methods.guarantee import Statement
+from coterie.promise.posterior import limits_attackers, odds_in_words
+from coterie.registry import failure
+from coterie.schema.frame_kind import to_kind
 
 ALPHA = 1 - CONFIDENCE
 
@@ -55,21 +59,31 @@ def sampled(finding: Finding) -> bool:
     return finding.p_value is not None or any(estimate.low < estimate.high for estimate in drawn)
 
 
+def _risks(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.level in (Level.SOME, Level.SEVERE)]
+
+
+def _judged(findings: Iterable[Finding]) -> list[Finding]:
+    """Those with a verdict: the others are figures, and test nothing."""
+    return [finding for finding in findings if finding.level is not Level.UNKNOWN]
+
+
 def standing(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings of some risk that stand at 5 % in all, in their order."""
+    findings = _judged(findings)
     luck = {place: by_luck(finding) for place, finding in enumerate(findings) if sampled(finding)}
     stands = {place for place in range(len(findings)) if place not in luck}
     for left, place in zip(range(len(luck), 0, -1), sorted(luck, key=luck.__getitem__), strict=True):
         if luck[place] > ALPHA / left:
             break
         stands.add(place)
-    return tuple(findings[place] for place in sorted(stands) if findings[place].level is not Level.NOTHING)
+    return tuple(_risks(findings[place] for place in sorted(stands)))
 
 
 def in_words(findings: Sequence[Finding]) -> str:
     """What the correction changes; empty where there is nothing to correct."""
-    risks = [finding for finding in findings if finding.level is not Level.NOTHING]
-    tried = sum(map(sampled, findings))
+    risks = _risks(findings)
+    tried = sum(map(sampled, _judged(findings)))
     if tried < 2 or not any(map(sampled, risks)):
         return ""
     opening = f"Corrected for {tried} attacks tried (Holm, 5\u00a0% in all)"
@@ -85,6 +99,10 @@ def in_words(findings: Sequence[Finding]) -> str:
 # The result of an audit: every finding, everything that was not run, and the verdict in words.
 
 WARNING = "DO NOT PUBLISH: this audit was computed from the original data."
+NO_CONTROL = (
+    "Without a control group, what the release says about its own people cannot be told from what anybody could infer "
+    "about such people. Give people of the same population who are not in it (`--control FILE`; in Python `control=`)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,12 @@ class QuotedPromise:
     status: str
     label: str
     odds: str
+    limits: bool = False  # proved, and worth something: no attacker, known or not, gets past it
+
+    @classmethod
+    def of(cls, method: str, promise: Statement) -> QuotedPromise:
+        odds = odds_in_words(promise)
+        return cls(method, str(promise.status), promise.label, odds, limits_attackers(promise))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,8 +155,22 @@ class Audit:
     def _highest(self, findings: Sequence[Finding]) -> Level:
         if not self.findings or not self.related:
             return Level.UNKNOWN
-        order = [Level.NOTHING, Level.SOME, Level.SEVERE]
-        return max((f.level for f in findings), key=order.index, default=Level.NOTHING)
+        risks = _risks(findings)
+        if risks:
+            return Level.SEVERE if any(f.level is Level.SEVERE for f in risks) else Level.SOME
+        # A bound that gives nothing away is no comfort where nothing about people could be judged.
+        if self._without_verdict and not self.judged:
+            return Level.UNKNOWN
+        return Level.NOTHING
+
+    @property
+    def judged(self) -> bool:
+        """Whether any attack on people could be judged."""
+        return self.related and any(map(_personal, _judged(self.findings)))
+
+    @property
+    def _without_verdict(self) -> list[str]:
+        return [finding.attack for finding in self.findings if finding.level is Level.UNKNOWN]
 
     @property
     def verdict(self) -> str:
@@ -140,20 +178,29 @@ class Audit:
             return "Nothing can be said: no attack could be run."
         if not self.related:
             return "Nothing can be concluded: the two tables show no relation to each other."
-        worst = [f for f in self.findings if f.level is self.level]
-        count = f"{len(self.findings)} attack{'s' if len(self.findings) > 1 else ''}"
         partial = "" if self.complete else " The time budget ended before all attacks were run."
+        return f"{self._found}{partial}"
+
+    @property
+    def _found(self) -> str:
+        proved = self.promised is not None and self.promised.limits
+        limit = " The promise is proved, and limits what any attacker can learn." if proved else ""
+        if self.level is Level.UNKNOWN:
+            given = "(`--control FILE`; in Python `control=`)"
+            return f"Nothing can be concluded about people without a control group {given}.{limit}"
         if self.level is Level.NOTHING:
-            return (
-                f"{count} did not beat the baseline. "
-                f"That is a measurement, not a proof; a better attacker may find more.{partial}"
-            )
+            tried = counted(len(_judged(self.findings)), "attack")
+            unsure = " That is a measurement, not a proof; a better attacker may find more."
+            missing = self._without_verdict
+            more = f" No verdict without a control group: {', '.join(missing)}." if missing else ""
+            return f"{tried} did not beat the baseline.{limit or unsure}{more}"
+        worst = [f for f in self.findings if f.level is self.level]
         opening = (
             "This does not protect the people in it."
-            if self.level is Level.SEVERE
+            if self.level is Level.SEVERE and not proved
             else "An attacker learns something."
         )
-        return f"{opening} {' '.join(f.words for f in worst[:3])}{partial}"
+        return f"{opening} {' '.join(f.words for f in worst[:3])}{limit}"
 
     def finding(self, attack: str) -> Finding | None:
         return next((f for f in self.findings if f.attack == attack), None)
@@ -165,8 +212,7 @@ class Audit:
         The upper end is the highest of all, which the truth exceeds no more often than one interval misses. The lower
         end would be too high by luck if it were simply the highest: each is lowered for the choice first, as if normal.
         """
-        known = all_attacks()
-        found = [f for f in self.findings if f.attack not in known or known[f.attack].personal]
+        found = [finding for finding in _judged(self.findings) if _personal(finding)]
         if not found:
             return Estimate.exact(0.0)
         best = max((f.gain for f in found), key=lambda gain: gain.value)
@@ -178,7 +224,7 @@ class Audit:
         return Estimate(best.value, max(lows), max(f.gain.high for f in found), best.trials)
 
     def __repr__(self) -> str:
-        tried = f"{len(self.findings)} attacks run, {len(self.not_run)} not run"
+        tried = f"{counted(len(self.findings), 'attack')} run, {len(self.not_run)} not run"
         return f"<Audit of the {self.subject}: {self.people:,} people, {tried}; {self.level.value}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:
@@ -210,6 +256,12 @@ class Audit:
         told = {"verdict": self.verdict, "level": self.level}
         corrected = {"correction": self.correction, "corrected_level": self.corrected_level}
         return {"warning": WARNING, **told, **corrected, **content}
+
+
+def _personal(finding: Finding) -> bool:
+    """Whether it is about people at risk; so are findings of attacks that no registry knows."""
+    attack = all_attacks().get(finding.attack)
+    return attack is None or attack.personal
 
 
 # Run attacks one after another within a time budget; what was not run is named, never dropped.
@@ -255,9 +307,16 @@ def run_attacks(
             not_run.append(NotRun(attack.name, f"{TIME_UP} before it had a result"))
             complete = False
             continue
+        except CoterieError:
+            raise
+        except Exception as error:  # one attack that fails does not take the others with it
+            outcome = attack.not_run(failure(error))
         if isinstance(outcome, NotRun):
             not_run.append(outcome)
         else:
+            if attack.needs_control and isinstance(evidence, ReleaseEvidence) and not evidence.others:
+                words = f"{outcome.words} No verdict without a control group."
+                outcome = replace(outcome, level=Level.UNKNOWN, words=words)
             findings.append(replace(outcome, seconds=time.perf_counter() - start))
             complete = complete and not (clock.up and attack is not attacks[-1])
     return Outcomes(tuple(findings), tuple(not_run), complete)

@@ -21,7 +21,7 @@ from coterie.engines.in_memory import repeated
 from coterie.errors import DataError, ParameterError
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
-from coterie.promise.posterior import odds_in_words
+from coterie.methods.recipe import Method
 from coterie.promise.terms import facts_of  # one place decides what a promise rests on
 from coterie.publication.protect import protect
 from coterie.schema.attributes import Schema
@@ -34,7 +34,7 @@ CONTROL_SHARE = 0.2
 
 
 def audit_method(
-    method: str,
+    method: str | Method,
     *,
     epsilon: Number,
     k: int | None = None,
@@ -55,8 +55,8 @@ def audit_method(
 
     Parameters
     ----------
-    method : str
-        A method's name (`list_methods()`).
+    method : str or Method
+        A method's name (`list_methods()`), or a method of your own.
     epsilon : int, str, float or Fraction
         The total privacy budget.
     k : int, optional
@@ -128,16 +128,15 @@ def audit_method(
         guarantee=guarantee,
     )
     tried = run_attacks(chosen(Subject.METHOD, wanted), evidence, clock, progress)
-    order = np.random.default_rng(seed).permutation(table.num_rows)
-    split = max(round(CONTROL_SHARE * table.num_rows), 1)
-    held_back, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    inside, held_back = hold_back(table, seed)
     # In row order: the auditor shuffles rows itself, and knows whose row is whose.
     once = audit_release(
         inside,
         protect(inside, described, method=method, epsilon=total, k=k, seed=seed).table,
         described,
         control=held_back,
-        in_order=True,
+        in_order=not get_method(method).synthetic,
+        synthetic=get_method(method).synthetic,
         known=known,
         k=get_method(method).fixed_k or k,
         seconds=None if seconds is None else max(seconds - (time.perf_counter() - start), 1e-3),
@@ -145,11 +144,10 @@ def audit_method(
         attacks=wanted,
         progress=progress,
     )
-    promised = QuotedPromise(method, guarantee.status, guarantee.label, odds_in_words(guarantee))
     return replace(
         once,
-        subject=f"method {method}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
-        promised=promised,
+        subject=f"method {get_method(method).name}, ε = {as_text(total)}" + (f", k = {k}" if k else ""),
+        promised=QuotedPromise.of(get_method(method).name, guarantee),
         findings=(*once.findings, *tried.findings),
         not_run=(*once.not_run, *tried.not_run),
         seconds=time.perf_counter() - start,
@@ -157,8 +155,16 @@ def audit_method(
     )
 
 
+def hold_back(table: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Four fifths to release, and a fifth as control group, each in the order of the table."""
+    order = np.random.default_rng(seed).permutation(table.num_rows)
+    split = max(round(CONTROL_SHARE * table.num_rows), 1)
+    others, inside = (table.take(pa.array(np.sort(part))) for part in (order[:split], order[split:]))
+    return inside, others
+
+
 def _guarantee(
-    method: str, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
+    method: str | Method, schema: Schema, epsilon: Fraction, records: int, k: int | None, shuffled: bool
 ) -> Guarantee:
     """What a real release of this population would promise: private noise, the schema's bounds."""
     recipe = get_method(method)

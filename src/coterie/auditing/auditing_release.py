@@ -22,11 +22,11 @@ from coterie.auditing.attacks.evidence import (
     side_by_side,
 )
 from coterie.auditing.attacks.finding import FEWEST_TRIALS
-from coterie.auditing.audit import Audit, QuotedPromise, chosen, run_attacks
+from coterie.auditing.audit import NO_CONTROL, Audit, QuotedPromise, chosen, run_attacks
 from coterie.auditing.relation import DROWNED, OUT_OF_ORDER, UNRELATED, refuse_overlap, relation
 from coterie.errors import CertificateError, DataError, ParameterError
+from coterie.methods import all_methods
 from coterie.promise.certificate import Certificate
-from coterie.promise.posterior import odds_in_words
 from coterie.promise.signing import released_digest
 from coterie.publication.release import Release
 from coterie.schema.arrays import Whole
@@ -39,6 +39,7 @@ SHUFFLED = (
     "The certificate says that rows were shuffled, and ties do not give their order away. Linkage cannot be scored "
     "unless you give the order (--order)."
 )
+SYNTHETIC = "The rows are synthetic: no row stands for a person, so there is nothing to link."
 RECOVERED = (
     "The rows are shuffled, and the auditor put them back into order from shared values alone, knowing nobody's row: all "
     "groups of all attributes fit. An attacker who holds the original table can do the same."
@@ -73,8 +74,8 @@ def audit(
     schema : Schema, str, Path or dict
         The schema of the original.
     control : frame, str or Path, optional
-        People of the same population who are not in the release. Without them nobody can tell what the release says
-        about its own people from what it says about everybody.
+        People of the same population who are not in the release. Without them, what the release says about its own
+        people cannot be told from what anybody could infer about such people: some attacks then give no verdict.
     known : float, default 0.04
         The share of people whose released row the attacker knows already.
     order : sequence of int, str or Path, optional
@@ -132,7 +133,8 @@ def audit(
         control=None if control is None else as_table(control, schema),
         known=known,
         order=_order(Path(order)) if isinstance(order, str | Path) else order,
-        in_order=own is not None and not own.release.shuffled,
+        in_order=own is not None and not own.release.shuffled and not _synthetic(own),
+        synthetic=own is not None and _synthetic(own),
         certificate=_certificate(released, certificate) if own is None else None,
         k=own.k if k is None and own is not None else k,
         seconds=seconds,
@@ -140,7 +142,7 @@ def audit(
         attacks=attacks,
         progress=progress,
     )
-    return found if own is None else replace(found, promised=_promised(own))
+    return found if own is None else replace(found, promised=QuotedPromise.of(own.method, own.guarantee))
 
 
 def _certificate(released: Any, given: Certificate | str | Path | None) -> Certificate | None:
@@ -189,6 +191,7 @@ def audit_release(
     known: float = 0.04,
     order: Sequence[int] | None = None,
     in_order: bool = False,
+    synthetic: bool = False,
     certificate: Certificate | None = None,
     k: int | None = None,
     seconds: float | None = None,
@@ -199,6 +202,7 @@ def audit_release(
     """Attack a release. `control` holds people who are not in it.
 
     Row i is taken for person i where it looks so, or where it is certain: `in_order`, or a certificate without shuffling.
+    Rows that are `synthetic`, or of a method that says so, stand for nobody, unless they look as if they did.
     Otherwise `order[i]` names the original row (from 0, after the schema's policies dropped rows). Attackers never see it.
     """
     start = time.perf_counter()
@@ -215,10 +219,14 @@ def audit_release(
         refuse_overlap(attributes, table, strangers, schema)
     draws = np.random.default_rng(seed)
     found_k = k if k is not None else certificate.k if certificate is not None else None
-    certain = order is not None or in_order or (certificate is not None and not certificate.release.shuffled)
+    synthetic = synthetic or (certificate is not None and _synthetic(certificate))
+    kept = certificate is not None and not certificate.release.shuffled and not synthetic
+    certain = order is not None or in_order or kept
     truth, notes = _truth(people, rows, order, certificate)
     related = relation(attributes, truth, draws)
-    if not certain and not related.in_order:
+    if synthetic and not certain and not related.in_order:
+        truth, notes = None, [SYNTHETIC]
+    elif not certain and not related.in_order:
         truth = order_from_ties(attributes, found_k or commonest_tie(attributes))
         notes = [RECOVERED] if truth is not None else notes or [OUT_OF_ORDER if related.found else UNRELATED]
         related = relation(attributes, truth, draws)
@@ -237,14 +245,20 @@ def audit_release(
         rows=rows.records,
         control=0 if others is None else others.records,
         known=known,
-        promised=None if certificate is None else _promised(certificate),
+        promised=None if certificate is None else QuotedPromise.of(certificate.method, certificate.guarantee),
         findings=outcomes.findings,
         not_run=outcomes.not_run,
         notes=tuple(notes),
         seconds=time.perf_counter() - start,
         complete=outcomes.complete,
-        related=related.found or certain,
+        related=related.found or certain or synthetic,
     )
+
+
+def _synthetic(certificate: Certificate) -> bool:
+    """Of a method that was withdrawn, or is not installed here, the rows themselves must show it."""
+    method = all_methods().get(certificate.method)
+    return method is not None and method.synthetic
 
 
 def _truth(
@@ -279,16 +293,8 @@ def _sizes(people: Side, others: Side | None) -> list[str]:
     if others is not None and others.records < FEWEST_TRIALS:
         notes.append(f"The control group of {others.records} is too small to compare with.")
     if others is None:
-        notes.append(
-            "No control group was given: what the release says about everybody alike cannot be told from what it says "
-            "about its own people. Give people of the same population who are not in it."
-        )
+        notes.append(NO_CONTROL)
     return notes
-
-
-def _promised(certificate: Certificate) -> QuotedPromise:
-    promise = certificate.guarantee
-    return QuotedPromise(certificate.method, promise.status, promise.label, odds_in_words(promise))
 
 
 def positive(seconds: float | None) -> float | None:

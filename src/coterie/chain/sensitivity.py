@@ -21,6 +21,8 @@ from coterie.schema.taxonomy.semantics import path_length
 
 @dataclass(frozen=True, slots=True)
 class Bound:
+    """How far one record can move the centroid of each cluster: what the noise is scaled to."""
+
     formula: str
     compute: Callable[[ClusterSummary, Domain, int], Floats]
     depth: int = 0  # how many of a cluster's outermost values it reads

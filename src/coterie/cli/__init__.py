@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 
 from coterie.cli.app import app
 from coterie.cli.output import print_error, wants_json
@@ -29,6 +30,7 @@ def _app_in_json() -> int:
 def main() -> None:
     # Loading modules makes many objects and no garbage, and what is left at the end goes with the process.
     gc.set_threshold(100_000)
+    warnings.formatwarning = lambda message, *_, **__: f"Warning: {message}\n"
     atexit.register(gc.freeze)
     if sys.argv[1:2] == ["protect"] and not any(word.startswith("--memory") for word in sys.argv):
         # Arrow's pool reads it when it is loaded, which is later. A run that holds the whole table needs what it freed
@@ -51,10 +53,14 @@ def main() -> None:
         if os.environ.get("COTERIE_DEBUG"):
             raise
         # An exception's own text may hold data values: name its kind only.
+        from coterie.registry import raised_by  # loads the metadata of packages, which `--help` does without
+
+        package = raised_by(error)
+        where = f"in the package '{package}', which adds parts to Coterie" if package else "inside Coterie"
         fault = CoterieError(
-            f"Something went wrong inside Coterie ({type(error).__name__}).",
-            "This is a bug: please report it with the command you ran. COTERIE_DEBUG=1 shows where it happened; "
-            "that output may hold data values, so read it before you share it.",
+            f"Something went wrong {where} ({type(error).__name__}).",
+            f"This is a bug: please report it{' there' if package else ''} with the command you ran. COTERIE_DEBUG=1 "
+            "shows where it happened; that output may hold data values, so read it before you share it.",
         )
         print_error(fault, as_json=wants_json(sys.argv))
         sys.exit(fault.exit_code)

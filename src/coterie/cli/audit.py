@@ -73,6 +73,9 @@ def release_command(
     certificate: Annotated[
         Path | None, Option("--certificate", "-c", help="Default: RELEASED.certificate.json, if it exists.")
     ] = None,
+    k: Annotated[
+        int | None, Option("--k", "-k", help="Records per group, where no certificate says so.")
+    ] = None,
     seconds: Seconds = None,
     attacks: Only = None,
     seed: Seed = 1,

@@ -12,6 +12,7 @@ from typer import Argument, Option
 import coterie
 from coterie.cli.options import AsJson
 from coterie.cli.output import console, print_certificate, print_json, say
+from coterie.errors import counted
 from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.verification import read_any, superseded
 from coterie.methods.guarantee import beside_in_words
@@ -78,11 +79,11 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         ("Covers", promise.scope),
         *(("Beside it", line) for line in beside_in_words(promise.beside)),
         ("Neighbours", promise.neighbours),
-        ("Budget", f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"),
+        ("Budget", f"{spent}; {_groups(certificate)}"),
         ("Noise", certificate.sampler),
         ("Dropped", ", ".join(certificate.dropped) or "nothing"),
         ("Untouched", ", ".join(certificate.kept) or "nothing"),
-        ("Release", f"{certificate.release.rows} rows, sha256 {certificate.release.digest.value}"),
+        ("Release", f"{counted(certificate.release.rows, 'row')}, sha256 {certificate.release.digest.value}"),
     ]
     lines += [("Assumes", assumption) for assumption in promise.assumptions]
     lines += [
@@ -93,6 +94,13 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     ]
     lines += [("Note", note) for note in (superseded(certificate), *certificate.notes) if note]
     print_certificate(certificate.issued, promise.status, lines)
+
+
+def _groups(certificate: coterie.Certificate) -> str:
+    if certificate.k == 1:
+        return "nobody is grouped"
+    count = certificate.clusters.count
+    return f"k = {certificate.k:,}, {'some clusters' if count is None else counted(count, 'cluster')}"
 
 
 @app.command("key")
@@ -125,12 +133,9 @@ def _show_joined(certificate: FederatedCertificate, signer: str | None) -> None:
         ("Covers", promise.scope),
         ("Neighbours", promise.neighbours),
         ("Budget", f"ε = {certificate.epsilon} in all; {certificate.rule}"),
-        *(
-            ("Owner", f"{part.owner}: ε = {part.epsilon}{'' if part.rows is None else f', {part.rows} rows'}")
-            for part in certificate.owners
-        ),
+        *(("Owner", f"{part.owner}: ε = {part.epsilon}{_of_rows(part.rows)}") for part in certificate.owners),
         ("Absent", ", ".join(certificate.absent) or "nobody"),
-        ("Release", f"{certificate.rows} rows, sha256 {certificate.digest.value}"),
+        ("Release", f"{counted(certificate.rows, 'row')}, sha256 {certificate.digest.value}"),
         ("Signed by", f"aggregator {signer}"),
         *(("Assumes", assumption) for assumption in promise.assumptions),
         *(("Learned", f"by the aggregator: {learned}") for learned in certificate.aggregator_learned),
@@ -138,3 +143,7 @@ def _show_joined(certificate: FederatedCertificate, signer: str | None) -> None:
         *(("Today", note) for note in [superseded(certificate)] if note),
     ]
     print_certificate(certificate.issued, promise.status, lines)
+
+
+def _of_rows(rows: int | None) -> str:
+    return "" if rows is None else f", {counted(rows, 'row')}"

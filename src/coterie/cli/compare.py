@@ -28,7 +28,7 @@ from coterie.comparison.grid import left_out
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import beside_in_words
 from coterie.report.charts import number
-from coterie.report.ranking import Best, best_cells, key_to_errors, usual_measure
+from coterie.report.ranking import Best, best_cells, key_to_errors, ranking_measures, usual_measure
 
 _BAR = (
     TextColumn("{task.description}"),
@@ -42,7 +42,9 @@ _BAR = (
 
 
 def compare_command(
-    data: Annotated[str, Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file.")],
+    data: Annotated[
+        str, Argument(metavar="INPUT", help="CSV, Parquet, Arrow or Excel file, or database URL.")
+    ],
     schema: Annotated[Path, Option("--schema", "-s", help="Types, roles and public bounds.")],
     methods: Annotated[
         str, Option("--methods", "-m", help="Separated by commas; `coterie methods` lists them.")
@@ -57,6 +59,13 @@ def compare_command(
     query: Query = None,
     runs: Annotated[int, Option(help="Runs per setting; the figures are their mean.")] = 10,
     seed: Annotated[int, Option(help="Run r draws its noise as `protect --seed SEED+r` does.")] = 0,
+    measures: Annotated[
+        str | None,
+        Option(
+            "--measures",
+            help="Only these, separated by commas; one that choices are ranked by must be among them.",
+        ),
+    ] = None,
     bins: Bins = "auto",
     target: Annotated[
         str | None, Option(help="Class column: the example releases are also classified.")
@@ -88,6 +97,7 @@ def compare_command(
         "epsilon": listed(epsilon),
         "k": _whole_numbers(k),
         "folder": output,
+        "measures": ranking_measures(listed(measures)) if measures else None,
     }
     started = time.perf_counter()
     try:

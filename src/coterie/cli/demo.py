@@ -24,7 +24,8 @@ def demo_command(
 ) -> None:
     """Protect an invented population of 5,000 people by every method, and look at the difference.
 
-    Writes the original table, its schema, a release and a certificate for each method, and two figures.
+    Writes the original table, its schema, people who are not in it (the control group of an audit), a release and a
+    certificate for each method, and two figures.
     """
     with Progress(console=console, transient=True, disable=as_json) as bar:
         task = bar.add_task("Protecting", total=None)

@@ -46,6 +46,7 @@ def evaluate_command(
     classifier: Annotated[
         str, Option(help="Any scikit-learn classifier, by its name.")
     ] = "RandomForestClassifier",
+    train_share: Annotated[float, Option(help="Share of records that train the classifier.")] = 0.66,
     queries: Annotated[int, Option(help="How many random range counts to ask.")] = 1000,
     seed: Annotated[int, Option(help="For the queries and the classifier.")] = 0,
     as_json: AsJson = False,

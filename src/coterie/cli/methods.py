@@ -25,7 +25,7 @@ def complete_method(incomplete: str) -> list[str]:
 
 @app.callback()
 def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
-    """List every method with the status of its guarantee and the paper it comes from."""
+    """List every method with the status of its guarantee."""
     if context.invoked_subcommand is not None:
         return
     methods = list(coterie.list_methods().values())
@@ -37,16 +37,14 @@ def list_methods(context: typer.Context, as_json: AsJson = False) -> None:
             f"[bold]{method['name']}[/]",
             method["title"],
             styled_status(method["status"]),
-            "\n".join([method["example_label"], *(f"[dim]{line}[/]" for line in method["beside_in_words"])]),
-            method["papers"],
+            method["model"],
         )
         for method in methods
     )
-    headings = ("method", "what it does", "status", "promise in this example", "paper")
-    caption = "Example promise: 1,000 records, ε = 1, k = 10, declared bounds."
-    console.print(table_of(rows, headings, title="Methods", caption=caption))
+    headings = ("method", "what it does", "status", "of what")  # the name is to be copied
+    console.print(table_of(rows, headings, whole=("method", "status"), title="Methods"))
     console.print(
-        "[dim]coterie methods show NAME explains the formula, the assumptions and the best known attack.[/]"
+        "[dim]coterie methods show NAME explains one: paper, formula, promise, assumptions and the best known attack.[/]"
     )
 
 

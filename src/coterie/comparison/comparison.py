@@ -17,17 +17,18 @@ from coterie.comparison.grid import Cell, Grid, Skipped
 from coterie.comparison.paid_bounds import affordable, pays_for_bounds, run_paid_cells
 from coterie.comparison.results import Checkpoint, Results, gather, open_checkpoint
 from coterie.comparison.shared_work import SortedTable
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.evaluation import all_measures, get_measure, jensen_shannon
 from coterie.evaluation.classification import check_classes
 from coterie.evaluation.jensen_shannon import bin_count
 from coterie.evaluation.measure import Measure, Settings, check_scales
 from coterie.methods import get_method
 from coterie.schema.attributes import Schema
+from coterie.schema.frame_kind import to_kind
 from coterie.table.checked import Checked, check
 from coterie.table.columns.column import Column, NumericColumn
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow, to_kind
+from coterie.table.frames import to_arrow
 
 # done, total: how many cells are finished, of how many
 Progress = Callable[[int, int], None]
@@ -45,6 +46,8 @@ class Comparison:
         The choices that were left out, and why.
     resumed : int
         Cells that were found finished.
+    failed : dict
+        Measures that gave nothing, and why.
     """
 
     grid: Grid
@@ -57,10 +60,12 @@ class Comparison:
     name: str = "a table"
     sample: str | None = None  # what that table is, where it is not the data
     settings: Settings = field(default_factory=Settings)
+    failed: Mapping[str, str] = field(default_factory=dict)  # measures that gave nothing, and why
 
     def __repr__(self) -> str:
-        cells = f"{len(self.results.cells):,} cells × {self.grid.runs} runs"
-        return f"<Comparison: {cells} on {self.records:,} records; methods {', '.join(self.grid.methods)}>"
+        cells = f"{counted(len(self.results.cells), 'cell')} × {counted(self.grid.runs, 'run')}"
+        of = counted(self.records, "record")
+        return f"<Comparison: {cells} on {of}; methods {', '.join(self.grid.methods)}>"
 
     def to_frame(self, kind: str = "arrow", *, by_attribute: bool = False) -> Any:
         """One row per cell and run, with the measures of the whole table; or one per attribute as well.
@@ -149,15 +154,21 @@ def run_grid(
     if progress:
         progress(resumed, len(cells))
     pending: list[Block] = []
+    trials = Trials(grid.runs, grid.seed, chosen, settings)
+
+    def keep() -> None:
+        """A part that lacks a measure is computed again, once that measure is mended."""
+        kept = [block.without(trials.failed) for block in pending]
+        if checkpoint:
+            checkpoint.keep([block for block in kept if block.values])
+
     try:
         # Methods see values clipped to their domain, measures see them as they were, as `evaluate` does.
-        trials = Trials(grid.runs, grid.seed, chosen, settings)
         original = {name: checked.as_they_were(name) for name in checked.columns}
         for block in _work(checked, original, schema, remaining, trials):
             if pending and pending[-1].cells[0].k != block.cells[0].k:
                 blocks += pending
-                if checkpoint:
-                    checkpoint.keep(pending)
+                keep()
                 pending = []
             pending.append(block)
             finished += len(block.cells)
@@ -165,10 +176,17 @@ def run_grid(
                 progress(finished, len(cells))
     finally:  # an interruption keeps what is finished
         blocks += pending
-        if checkpoint:
-            checkpoint.keep(pending)
+        keep()
+    names = tuple(name for name in names if name not in trials.failed)
+    if not names:
+        raise ParameterError(
+            "No measure gave a result: " + "; ".join(f"{n}: {why}" for n, why in trials.failed.items()) + ".",
+            "Mend it, or choose others.",
+        )
     results = gather(blocks, cells, attributes, names)
-    return Comparison(grid, schema, checked.records, results, (*skipped, *too_dear), resumed)
+    return Comparison(
+        grid, schema, checked.records, results, (*skipped, *too_dear), resumed, failed=trials.failed
+    )
 
 
 def _check_bins(checked: Checked, measures: Sequence[Measure], settings: Settings) -> None:

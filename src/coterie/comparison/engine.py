@@ -8,7 +8,7 @@ What remains per cell is the mechanism's own noise for all runs, and the measure
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,15 @@ from coterie.chain.synthesis.whole_table import WholeTable
 from coterie.comparison.grid import Cell
 from coterie.comparison.shared_work import SharedNoise, SortedTable
 from coterie.engines.whole_table import synthesised
+from coterie.errors import CoterieError
 from coterie.evaluation.clustered import ClusteredLabels, ReleasedLabels, ReleasedNumbers
 from coterie.evaluation.measure import Measure, Settings
 from coterie.methods import get_method
 from coterie.methods.grouping import EACH_ALONE, Find
 from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget
-from coterie.schema.arrays import Floats
+from coterie.registry import failure
+from coterie.schema.arrays import Codes, Floats
 from coterie.schema.exact import split
 from coterie.table.columns.column import CategoryColumn, Column, NumericColumn, in_label_order
 from coterie.table.memory_limit import keep_some_of_what_is_freed
@@ -49,15 +51,36 @@ class Block:
     cells: tuple[Cell, ...]
     values: dict[str, Floats]
 
+    def without(self, measures: Collection[str]) -> Block:
+        return replace(self, values={n: found for n, found in self.values.items() if n not in measures})
+
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What is done in every cell: so many runs, run r drawn with `seed + r`, and what is measured of each."""
+    """What is done in every cell: so many runs, run r drawn with `seed + r`, and what is measured of each.
+
+    `failed` fills with the measures that raised, and why: one that fails does not take the others with it.
+    """
 
     runs: int
     seed: int
     measures: Sequence[Measure]
     settings: Settings
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def by_row(
+        self, measure: Measure, shown: ReleasedNumbers | ReleasedLabels, clusters: Sequence[Codes] | None
+    ) -> Floats | None:
+        assert measure.attribute is not None
+        if measure.name in self.failed:
+            return None
+        try:
+            return measure.attribute.by_row(shown, clusters, self.settings)
+        except CoterieError:
+            raise
+        except Exception as error:
+            self.failed[measure.name] = failure(error)
+            return None
 
 
 @dataclass(frozen=True)
@@ -138,8 +161,7 @@ class Section:
                 else ReleasedNumbers(seen, values)
             )
             for measure in self.trials.measures:
-                assert measure.attribute is not None
-                by_row = measure.attribute.by_row(shown, labels, self.trials.settings)
+                by_row = self.trials.by_row(measure, shown, labels)
                 if by_row is not None:
                     self.found[measure.name][into] = by_row.reshape(len(lines), len(places), -1)
 
@@ -249,7 +271,7 @@ def _whole_table(table: SortedTable, cell: Cell, whole: WholeTable, shares: Shar
                 shown = ReleasedNumbers(seen, np.sort(drawn[name])[None, None])
             for measure in trials.measures:
                 if measure.attribute is not None and not measure.needs_linkage:
-                    by_row = measure.attribute.by_row(shown, None, trials.settings)
+                    by_row = trials.by_row(measure, shown, None)
                     if by_row is not None:
                         found[measure.name][0, run, line] = by_row.item()
     return Block((cell,), found)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from coterie.errors import ParameterError
-from coterie.methods import get_method
+from coterie.methods import LISTED, all_methods, get_method
+from coterie.registry import look_up
 from coterie.schema.exact import Number, as_text, parse_epsilon
 
 MOST_LINES = 12  # of choices that were left out
@@ -93,13 +94,11 @@ def make_grid(
     methods: Sequence[str], epsilons: Iterable[Number], ks: Iterable[int], runs: int = 10, seed: int = 0
 ) -> Grid:
     """Check what the user wrote; repeated entries count once."""
-    names = tuple(dict.fromkeys(methods))
+    names = tuple(dict.fromkeys(look_up("method", name, all_methods(), LISTED).name for name in methods))
     if not names:
         raise ParameterError(
             "No method was named.", "Give some, for example dp-synthetic, laplace and dp-ir."
         )
-    for name in names:
-        get_method(name)
     total = tuple(sorted({parse_epsilon(epsilon) for epsilon in epsilons}))
     if not total:
         raise ParameterError("No ε was named.", "Give some, for example 0.1 and 1.")

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from coterie.chain.noise.secure import SecureSampler
 from coterie.comparison.engine import Block
 from coterie.comparison.grid import Cell
-from coterie.errors import OutputError
+from coterie.errors import OutputError, counted
 from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, settle
@@ -30,13 +30,16 @@ from coterie.schema.attributes import Schema
 from coterie.table.hidden_files import write_whole
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """`cells` in order; values[measure] has the axes cell, run, attribute."""
 
     cells: tuple[Cell, ...]
     attributes: tuple[str, ...]
     values: dict[str, Floats]
+
+    def __repr__(self) -> str:
+        return f"<Results: {counted(len(self.cells), 'cell')}, measures {', '.join(self.values)}>"
 
     @property
     def runs(self) -> int:

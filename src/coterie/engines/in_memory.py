@@ -20,7 +20,7 @@ from coterie.chain.noise.secure import SecureSampler
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.private_bounds import pay_for_bounds
 from coterie.engines.whole_table import Synthesised, check_options, measurements_of, synthesised
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
@@ -69,12 +69,18 @@ class AttributeFigures:
     effective_multiplier: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class InternalFigures:
+    """What the steward may know and nobody else: computed from the original data."""
+
     rows_dropped: int
     values_clipped: dict[str, int]
     attributes: dict[str, AttributeFigures]
     row_order: list[int] | None = None  # of a shuffled release: which record (from 0) each released row is of
+
+    def __repr__(self) -> str:
+        told = f"{counted(len(self.attributes), 'attribute')}, {counted(self.rows_dropped, 'row')} dropped"
+        return f"<InternalFigures: {told}; do not publish>"
 
     def to_dict(self) -> dict[str, Any]:
         return {"warning": WARNING, **asdict(self)}
@@ -156,7 +162,7 @@ def protect_table(
     data: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",
@@ -298,7 +304,13 @@ def _uncut(checked: Checked) -> Checked:
 
 
 def repeated(
-    table: pa.Table, schema: Schema, *, method: str, epsilon: Number, k: int | None, shuffle: bool = False
+    table: pa.Table,
+    schema: Schema,
+    *,
+    method: str | Method,
+    epsilon: Number,
+    k: int | None,
+    shuffle: bool = False,
 ) -> Callable[[int], pa.Table]:
     """For a seed, the table that protect_table() releases with it, to the last bit."""
     checked, recipe = check(table, schema), get_method(method)

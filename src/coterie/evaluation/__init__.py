@@ -8,14 +8,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 
 if TYPE_CHECKING:
     from coterie.evaluation.measure import Measure
 
 
 @cache
-def all_measures() -> dict[str, Measure]:
+def all_measures() -> Parts[Measure]:
     """Every measure by name, in the order in which a reader should meet them."""
     from coterie.evaluation.measure import Measure  # with an array library, which `--help` does not wait for
 

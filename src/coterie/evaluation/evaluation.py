@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from coterie.errors import CoterieError
 from coterie.evaluation import all_measures, get_measure
-from coterie.evaluation.measure import MeasureResult, Settings, bring_together
+from coterie.evaluation.measure import Measure, MeasureResult, Pair, Settings, bring_together
 from coterie.methods import get_method
 from coterie.promise.certificate import Certificate
 from coterie.publication.release import Release
+from coterie.registry import failure
 from coterie.schema.attributes import Schema
 from coterie.schema.document import as_schema
-from coterie.table.frames import to_kind
+from coterie.schema.frame_kind import to_kind
 from coterie.table.reading import as_table
 
 WARNING = "DO NOT PUBLISH: these figures are computed from the original data."
@@ -82,7 +83,7 @@ def evaluate(
     released: Any,
     schema: Schema | str | Path | Mapping[str, Any],
     *,
-    measures: str | Sequence[str] | None = None,
+    measures: str | Measure | Sequence[str | Measure] | None = None,
     shuffled: bool | None = None,
     bins: str = "auto",
     queries: int = 1000,
@@ -105,8 +106,8 @@ def evaluate(
         The release of that very table.
     schema : Schema, str, Path or dict
         The schema that the release was made with.
-    measures : str or sequence of str, optional
-        Only these. Default: all.
+    measures : str, Measure or sequence of them, optional
+        Only these, by name or of your own. Default: all.
     shuffled : bool, optional
         Whether row i of the release is not row i of the original. Default: as the release or the certificate beside
         it says. Measures that need linked rows are then not taken.
@@ -153,8 +154,8 @@ def evaluate(
     """
     settings = Settings(bins, queries, target, threshold, classifier, train_share, seed)
     # A misspelt name should not cost the time of reading two tables.
-    names = [measures] if isinstance(measures, str) else measures
-    chosen = [get_measure(name) for name in names] if names else list(all_measures().values())
+    asked = [measures] if isinstance(measures, str | Measure) else measures or list(all_measures().values())
+    chosen = [one if isinstance(one, Measure) else get_measure(one) for one in asked]
     schema = as_schema(schema)
     rows = released.table if isinstance(released, Release) else released
     pair = bring_together(
@@ -168,10 +169,20 @@ def evaluate(
         if measure.needs_linkage and pair.unlinked is not None:
             found[measure.name] = MeasureResult(None, reason=f"needs linked rows: {pair.unlinked}")
         else:
-            found[measure.name] = measure.compute(pair, settings)
+            found[measure.name] = _computed(measure, pair, settings)
         if progress:
             progress(measure.name)
     return Evaluation(found, pair.notes)
+
+
+def _computed(measure: Measure, pair: Pair, settings: Settings) -> MeasureResult:
+    """One measure that fails does not take the others with it."""
+    try:
+        return measure.compute(pair, settings)
+    except CoterieError:
+        raise
+    except Exception as error:
+        return MeasureResult(None, reason=failure(error))
 
 
 def _unlinked(released: Any) -> bool:

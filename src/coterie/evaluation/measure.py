@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from coterie.errors import DataError, ParameterError, SchemaError, nearest, shortened
+from coterie.errors import DataError, ParameterError, SchemaError, counted, nearest, shortened
 from coterie.evaluation.clustered import ReleasedLabels, ReleasedNumbers
 from coterie.schema.arrays import Codes, Floats
 from coterie.schema.attributes import Attribute, AttributeType, Domain, Missing, Role, Schema, Source
@@ -27,9 +27,12 @@ _ENOUGH_ROWS = 50
 _LARGEST, _NARROWEST = 1e140, 1e-140
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Pair:
-    """`unlinked` says why row i of the release is not row i of the original; None when it is."""
+    """Original and release, column by column.
+
+    `unlinked` says why row i of the release is not row i of the original; None when it is.
+    """
 
     original: dict[str, Column]
     released: dict[str, Column]
@@ -37,6 +40,11 @@ class Pair:
     released_kept: dict[str, pa.ChunkedArray]
     unlinked: str | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Pair: {', '.join(self.original)}; rows {'linked' if self.unlinked is None else 'not linked'}>"
+        )
 
     @property
     def numeric(self) -> list[str]:
@@ -227,7 +235,7 @@ class Settings:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MeasureResult:
     """A result, or the reason why there is none."""
 
@@ -235,6 +243,10 @@ class MeasureResult:
     attributes: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     reason: str | None = None
+
+    def __repr__(self) -> str:
+        over = f" over {counted(len(self.attributes), 'attribute')}" if self.attributes else ""
+        return f"<MeasureResult: {self.reason if self.value is None else f'{self.value:.3g}{over}'}>"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -305,9 +317,9 @@ class ByAttribute:
         return MeasureResult(float(self.combine(np.array(list(found.values())))), found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Measure:
-    """Either `attribute` or `table` says how it is computed."""
+    """What a release is worth in one respect. Either `attribute` or `table` says how it is computed."""
 
     name: str
     title: str
@@ -320,6 +332,9 @@ class Measure:
     higher_is_better: bool = False
     # More than all else: a grid takes it only where rows are synthetic, or where it is named.
     costly: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Measure {self.name}: {self.title}>"
 
     def compute(self, pair: Pair, settings: Settings) -> MeasureResult:
         if self.attribute is not None:

@@ -11,21 +11,26 @@ import pyarrow as pa
 
 from coterie.methods.guarantee import Facts, Guarantee, beside_in_words, settle
 from coterie.methods.recipe import Method
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
+from coterie.schema.frame_kind import to_kind
 
 # Methods of earlier versions, whose place dp-synthetic took. Documents that name them still open and verify; nobody can ask
 # for them any more.
 WITHDRAWN = frozenset({"dp-copula", "dp-tree"})
+LISTED = "`coterie methods` lists them with what they promise."
 
 
 @cache
-def all_methods() -> dict[str, Method]:
+def all_methods() -> Parts[Method]:
     """Every method by name, in the order in which a reader should meet them."""
     return discover(__name__, __path__, "METHOD", Method, "coterie.methods", lambda m: (m.rank, m.name))
 
 
-def get_method(name: str) -> Method:
-    return look_up("method", name, all_methods(), "`coterie methods` lists them with what they promise.")
+def get_method(name: str | Method) -> Method:
+    """The method of this name; a method itself passes."""
+    if isinstance(name, Method):
+        return name
+    return look_up("method", name, all_methods(), LISTED)
 
 
 _COLUMNS = ("name", "title", "status", "model", "example_label", "minimum_k", "papers")
@@ -48,8 +53,6 @@ class Methods(Mapping[str, dict[str, Any]]):
 
     def to_frame(self, kind: str = "arrow") -> Any:
         """One row per method, as an Arrow table, a pandas or a polars frame."""
-        from coterie.table.frames import to_kind  # loads frames of all kinds, which most callers do without
-
         rows = list(self.values())
         return to_kind(pa.table({column: [row[column] for row in rows] for column in _COLUMNS}), kind)
 

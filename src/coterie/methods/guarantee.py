@@ -16,6 +16,8 @@ CHOSEN_BLIND = (
 
 
 class Status(StrEnum):
+    """How firmly something is promised."""
+
     PROVED = "proved"  # a proof in docs/guarantees and a test that could fail
     BOUNDED = "bounded"  # a weaker value than the paper's is proved
     CONDITIONAL = "conditional"  # holds only if a named condition outside our control holds
@@ -57,7 +59,7 @@ class Facts:
     released: int = 0  # rows, where they are not one per record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Guarantee:
     """What is promised about the object that is released. What is known of another object stands `beside` it."""
 
@@ -73,6 +75,9 @@ class Guarantee:
     beside: tuple[Guarantee, ...] = ()  # of the list of group means, say, where rows are released
     delta: str | None = None  # exact text; None: pure ε
     rho: str | None = None  # zero-concentrated DP, from which ε and δ follow
+
+    def __repr__(self) -> str:
+        return f"<Guarantee of {self.scope}: {self.status.value}, {self.label}>"
 
 
 class Statement(Protocol):

@@ -26,9 +26,9 @@ ONE_RECORD = "one person is one record"
 FROZEN = "the noise scale is fixed at this table's value, as Soria-Comas et al. assume, although it follows the data"
 
 WHY = (
-    "Which records share a noisy value is a deterministic function of the data; the papers' proof drops repeated "
-    "values as if that assignment were the same for both neighbours. Shuffling rows does not "
-    "help with two or more attributes."
+    "Which records share a noisy value is a deterministic function of the data; a proof about the list of "
+    "group means drops repeated values, as if that assignment were the same for both neighbours. Shuffling rows does "
+    "not help with two or more attributes."
 )
 WITHOUT_FROZEN = (
     "Without the frozen scale the list fails too: of six values 0.5 it is (0.5, 0.5) with certainty, "
@@ -101,6 +101,7 @@ NOTHING_TO_LINK = (
 
 
 def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
+    """ε-DP, or (ε, δ)-DP where there is a δ, of the released table. `rows` says what its rows are."""
     epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
     amount = f"{epsilon}-DP" if delta is None else f"({epsilon}, {delta})-DP"
     return Guarantee(

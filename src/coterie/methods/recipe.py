@@ -20,7 +20,7 @@ from coterie.table.columns.column import Column, NumericColumn
 GROUPINGS = {"equal": INDIVIDUAL_RANKING, "optimal": OPTIMAL_UNIVARIATE}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Method:
     """grouping · (centroid · sensitivity · noise) for numbers and for categories, and what that promises.
 
@@ -46,6 +46,9 @@ class Method:
     public_k: Callable[[int, Fraction], int] | None = None  # n, ε_a → k where the user gives none
     # q clusters → between which multiples of ε the list of centroids costs, where the method counts one
     understated: Callable[[int], tuple[Fraction, Fraction]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Method {self.name}: {self.title}>"
 
     def mechanism(self, column: Column) -> Mechanism:
         # A method for whole tables has no stages for one column, and none are asked for.

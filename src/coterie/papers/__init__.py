@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 
 if TYPE_CHECKING:
     from coterie.papers.experiment import Experiment
 
 
 @cache
-def all_experiments() -> dict[str, Experiment]:
+def all_experiments() -> Parts[Experiment]:
     """Every experiment by name, in the order of papers and figures."""
     # It imports an array library, which `--help` does not wait for.
     from coterie.papers.experiment import Experiment

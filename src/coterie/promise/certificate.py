@@ -11,9 +11,9 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from coterie.errors import CertificateError
+from coterie.errors import CertificateError, counted
 from coterie.schema.attributes import AttributeType, Missing, Order, Outside, Role, Source
 from coterie.schema.domain import Frozen
 
@@ -172,6 +172,34 @@ class Signable(Frozen):
 
 
 class Certificate(Signable):
+    """What a release promises, under which assumptions, and for which bytes. Made with the release; never by hand.
+
+    Attributes
+    ----------
+    guarantee : CertifiedPromise
+        `status`, `label`, `model`, `value` and `assumptions`.
+    method, epsilon, k
+        How the release was made.
+    attributes : tuple
+        What was done to each protected column, and what about it is public.
+    release : CertifiedRelease
+        How many rows, and the digest of their bytes.
+    signature : Signature or None
+        Who vouches for it.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> people, schema = coterie.demo_population(people=100), coterie.demo_schema()
+    >>> certificate = coterie.protect(people, schema, method="laplace", epsilon=1).certificate
+    >>> str(certificate.guarantee.status), certificate.release.rows
+    ('proved', 100)
+    >>> coterie.Certificate.from_json(certificate.to_json().encode()) == certificate
+    True
+    """
+
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema.pop("description", None))
+
     coterie_certificate: Literal[1] = 1
     tool: str
     issued: str
@@ -195,7 +223,7 @@ class Certificate(Signable):
 
     def __repr__(self) -> str:
         promise = self.guarantee
-        return f"<Certificate: {self.release.rows:,} rows, method {self.method}, {promise.status}: {promise.label}>"
+        return f"<Certificate: {counted(self.release.rows, 'row')}, method {self.method}, {promise.status}: {promise.label}>"
 
     __str__ = __repr__
 

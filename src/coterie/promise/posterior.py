@@ -18,6 +18,7 @@ from coterie.methods.recipe import Method
 from coterie.schema.exact import parse_epsilon
 
 DP = "differential privacy"
+_CERTAIN = 0.95  # a promise that lets somebody become surer is practically empty
 
 
 def most_sure(epsilon: float, before: float = 0.5) -> float:
@@ -43,9 +44,18 @@ def odds_in_words(promise: Statement) -> str:
     )
     if status == "conditional":
         words += " This holds only under the condition on the certificate."
-    if after > 0.95:
+    if after > _CERTAIN:
         words += " At this ε the promise is formally true and practically empty."
     return words
+
+
+def limits_attackers(promise: Statement) -> bool:
+    """Whether it is proved how sure an attacker can become, and that is not as good as certain."""
+    return (
+        promise.model == DP
+        and str(promise.status) == "proved"
+        and most_sure(likely_loss(promise)) <= _CERTAIN
+    )
 
 
 def likely_loss(promise: Statement) -> float:
@@ -66,8 +76,8 @@ def _no_bound(promise: Statement) -> str:
     status = str(promise.status)
     if status == "refuted":
         return (
-            f"No limit on what an attacker can become sure of: this release is not private. The published claim of "
-            f"{promise.model} is refuted by a counterexample, so ε says nothing here. See what the attacks measured."
+            f"No limit on what an attacker can become sure of: this release is not private. There is a "
+            f"counterexample to the claim of {promise.model}, so ε says nothing here. See what the attacks measured."
         )
     if promise.model == "none" or status == "none":
         return "No limit on what an attacker can become sure of is promised. See what the attacks measured."

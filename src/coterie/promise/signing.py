@@ -143,12 +143,17 @@ def _load(path: Path, *, private: bool) -> object:
             if private
             else serialization.load_pem_public_key(content)
         )
-    except (OSError, ValueError, TypeError):
+    except OSError as error:
+        raise ParameterError(
+            f"The {kind} key file {path} cannot be read ({error.strerror}).",
+            "Check the path, or make a pair with `coterie certificate key FILE` (in Python `make_key`).",
+        ) from None
+    except (ValueError, TypeError):
         key = None
     if not isinstance(key, Ed25519PrivateKey if private else Ed25519PublicKey):
         raise ParameterError(
-            f"The {kind} key file cannot be read as an Ed25519 key.",
-            "Make a pair with `coterie certificate key FILE`; sign with FILE, verify with FILE.pub.",
+            f"The {kind} key file {path} is no Ed25519 key.",
+            "Make a pair with `coterie certificate key FILE` (in Python `make_key`); sign with FILE, verify with FILE.pub.",
         )
     return key
 

@@ -57,7 +57,7 @@ class ProtectRequest:
 
     data: Any  # a path or an address; or a frame
     schema: Schema
-    method: str
+    method: str | Method
     epsilon: Number | None = None
     k: int | None = None
     grouping: str = "equal"

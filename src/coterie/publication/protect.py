@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from coterie.engines.out_of_core.scratch import forget_scratch, scratch_beside
 from coterie.errors import OutputError
+from coterie.methods.recipe import Method
 from coterie.promise.terms import total_epsilon
 from coterie.publication.engine_runs import OutOfCore, Progress, ProtectRequest, quiet, run_of
 from coterie.publication.ledger import Ledger
@@ -34,7 +35,7 @@ def protect(
     data: Any,
     schema: AnySchema,
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",
@@ -65,8 +66,8 @@ def protect(
         Arrow or Excel file; or the address of a database (`postgresql://…`, `sqlite:///…`).
     schema : Schema, str, Path or dict
         Types, roles and public bounds of the columns: a `Schema`, a schema file, or its content.
-    method : str
-        A method's name, such as "laplace". `list_methods()` lists them. There is no default.
+    method : str or Method
+        A method's name, such as "laplace", or a method of your own. `list_methods()` lists them. There is no default.
     epsilon : int, str, float or Fraction, optional
         The total privacy budget, split over the protected attributes by their weights. Methods without noise need
         none.
@@ -158,7 +159,7 @@ def publish(
     schema: AnySchema,
     output: str | Path,
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     k: int | None = None,
     grouping: str = "equal",

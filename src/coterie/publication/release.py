@@ -12,7 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from coterie.engines.in_memory import InternalFigures
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
@@ -30,8 +30,9 @@ from coterie.publication.publishing import (
 )
 from coterie.publication.spark_staging import check_address
 from coterie.schema.exact import as_text, parse_epsilon
+from coterie.schema.frame_kind import to_kind
 from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow, to_kind
+from coterie.table.frames import to_arrow
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +51,15 @@ class Written:
         The figures that must not be published, where they were asked for.
     warnings : tuple of str
         What the certificate notes about a budget that is too large or too small to be of use.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> people, schema = coterie.demo_population(people=100), coterie.demo_schema()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = coterie.publish(people, schema, f"{folder}/out.csv", method="laplace", epsilon=1)
+    >>> written.certificate_path.name
+    'out.csv.certificate.json'
     """
 
     path: str
@@ -63,7 +73,7 @@ class Written:
 
     def __repr__(self) -> str:
         promise = self.certificate.guarantee
-        return f"<Written: {self.path}, {self.certificate.release.rows:,} rows, {promise.status}: {promise.label}>"
+        return f"<Written: {self.path}, {counted(self.certificate.release.rows, 'row')}, {promise.status}: {promise.label}>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,9 +122,7 @@ class Release:
 
     def __repr__(self) -> str:
         promise = self.guarantee
-        return (
-            f"<Release: {self.records:,} rows, method {self.method}, {promise.status.value}: {promise.label}>"
-        )
+        return f"<Release: {counted(self.records, 'row')}, method {self.method}, {promise.status.value}: {promise.label}>"
 
     @property
     def data(self) -> Any:
@@ -171,13 +179,13 @@ class Release:
         """The certificate over other bytes than those of `table`, such as those of a file."""
         return cast(Certificate, self._made.certify(digest))
 
-    def to_frame(self, kind: str = "arrow") -> Any:
+    def to_frame(self, kind: str | None = None) -> Any:
         """The released rows as a frame of the kind you name.
 
         Parameters
         ----------
-        kind : {"arrow", "pandas", "polars"}, default "arrow"
-            Which library's frame to make.
+        kind : {"arrow", "pandas", "polars"}, optional
+            Which library's frame to make. Default: that of the frame that went in; of a file, "arrow".
 
         Returns
         -------
@@ -199,6 +207,9 @@ class Release:
         (100, 8)
         """
         table = self.table
+        if kind is None:
+            library = type(self.data).__module__.partition(".")[0]
+            kind = library if library in ("pandas", "polars") else "arrow"
         return to_kind(table.read_all() if isinstance(table, pa.RecordBatchReader) else table, kind)
 
     def write(
@@ -354,7 +365,7 @@ def destination_of(
     asked = run.request
     if measurements is not None and asked.recipe.whole_table is None:
         raise ParameterError(
-            f"Method '{asked.method}' does not draw rows from noisy counts.",
+            f"Method '{asked.recipe.name}' does not draw rows from noisy counts.",
             "Leave out the measurements, or choose dp-synthetic.",
         )
     if internal is not None and (run.parts or run.streamed):
@@ -389,7 +400,7 @@ def request_fingerprint(asked: ProtectRequest) -> str:
     source = asked.source
     if source is None:
         source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
-    named = (asked.method, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
+    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
     request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
     options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
     if options != (None, None, None):  # without them, a request of an older version stays the same request

@@ -61,7 +61,7 @@ def file_system(spark: Any, address: str) -> tuple[Any, Any]:
     )
     if "ClassNotFoundException" in said:
         raise MissingExtra(
-            f"This Spark has no program for {scheme}:// addresses.", f"Add its package: {package}"
+            f"This Spark has no connector for {scheme}:// addresses.", f"Add its package: {package}"
         )
     if any(word in said for word in _MISFITS):
         raise MissingExtra(

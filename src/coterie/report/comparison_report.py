@@ -153,9 +153,9 @@ def _risk_map(points: Sequence[RiskPoint], loss: str) -> Figure:
         points,
         loss=f"{loss}: smaller is better",
         title="Risk and utility in one picture",
-        caption="Down and left is better. The height is how much better than guessing the best attack was, with its "
-        "interval; a star is a method whose promise is proved. A low point without a star was only not attacked "
-        "successfully here.",
+        caption="Down and left is better. The height is how far the best attack is above its baseline, with its "
+        "interval; a fifth of the records was held back as control group. A star is a method whose promise is proved. A low "
+        "point without a star was only not attacked successfully here.",
     )
 
 

@@ -20,6 +20,7 @@ from coterie.report.figures import distributions
 from coterie.schema.exact import parse_epsilon
 from coterie.table.demo_population import PEOPLE, demo_population, demo_schema
 
+OTHERS, OTHER_SEED = 2_000, 7
 DRAWN = ("laplace", "dp-ir", "idp-ls", "idp-cbls")
 
 
@@ -41,9 +42,7 @@ def write_demo(
     methods = list(all_methods().values())
     for method in methods:  # nothing is written before every method can run
         method.check_k(None if method.fixed_k else k, population.num_rows)
-    folder.mkdir(parents=True, exist_ok=True)
-    stage(population, folder / "population.csv", force=force).publish()
-    stage_bytes(schema.to_yaml().encode(), folder / "schema.yaml", force=force).publish()
+    write_population(folder, force=force)
     rows: list[dict[str, Any]] = []
     releases: dict[str, Release] = {}
     for done, method in enumerate(methods):
@@ -67,6 +66,15 @@ def write_demo(
     ):
         stage_bytes(figure.png(), folder / name, force=force).publish()
     return rows
+
+
+def write_population(folder: Path, *, force: bool = False) -> None:
+    """The table, its schema, and people who are in no release: the control group of an audit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    others = demo_population(OTHERS, seed=OTHER_SEED).drop_columns(["person"])
+    stage(demo_population(), folder / "population.csv", force=force).publish()
+    stage(others, folder / "others.csv", force=force).publish()
+    stage_bytes(demo_schema().to_yaml().encode(), folder / "schema.yaml", force=force).publish()
 
 
 def caption(epsilon: str, k: int) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 import pyarrow as pa
 
 from coterie.auditing import audit_release
+from coterie.auditing.attacks.finding import FEWEST_TRIALS
 from coterie.auditing.audit import Audit
+from coterie.auditing.auditing_method import hold_back
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.evaluation import all_measures
@@ -24,17 +26,18 @@ def example_releases(comparison: Comparison, best: list[Best], data: pa.Table) -
     """One seeded release of each method: its best k at the largest ε, drawn as run 0 of that cell."""
     largest = comparison.epsilons[-1]
     cells = [entry.cell for entry in best if entry.cell.epsilon == largest]
-    return {
-        cell: protect(
-            data,
-            comparison.schema,
-            method=cell.method,
-            epsilon=cell.epsilon,
-            k=None if get_method(cell.method).fixed_k else cell.k,
-            seed=comparison.grid.seed,
-        )
-        for cell in cells
-    }
+    return {cell: _example(comparison, cell, data) for cell in cells}
+
+
+def _example(comparison: Comparison, cell: Cell, data: pa.Table) -> Release:
+    return protect(
+        data,
+        comparison.schema,
+        method=cell.method,
+        epsilon=cell.epsilon,
+        k=None if get_method(cell.method).fixed_k else cell.k,
+        seed=comparison.grid.seed,
+    )
 
 
 def risk_points(
@@ -45,26 +48,34 @@ def risk_points(
     seconds: float,
     progress: Callable[[int], None] | None = None,
 ) -> list[RiskPoint]:
-    """Every example release attacked, all together for `seconds`: what an attacker gains against what is lost.
+    """Each method attacked, all together for `seconds`: what an attacker gains against what is lost.
 
-    `progress` is told how many are done.
+    What is attacked is a release of four fifths of the records: the others are the control group, without which nobody
+    could tell a leak from what anybody can infer. Of a table too small for that, the example itself is attacked, and a
+    method that nothing could then be said of is left out. `progress` is told how many are done.
     """
     points: list[RiskPoint] = []
     errors = errors_by(comparison, common_yardstick(comparison))
-    for entry in best:
-        if entry.cell not in examples:
-            continue
+    inside, others = hold_back(data, comparison.grid.seed)
+    attacked = [entry for entry in best if entry.cell in examples]
+    for done, entry in enumerate(attacked, 1):
+        synthetic, apart = is_synthetic(entry.cell.method), entry.cell.k <= inside.num_rows
+        apart = apart and others.num_rows >= FEWEST_TRIALS
         audit = audit_release(
-            data,
-            examples[entry.cell].table,
+            inside if apart else data,
+            (_example(comparison, entry.cell, inside) if apart else examples[entry.cell]).table,
             comparison.schema,
-            in_order=not is_synthetic(entry.cell.method),
+            control=others if apart else None,
+            in_order=not synthetic,
+            synthetic=synthetic,
             seconds=seconds / len(examples),
             seed=comparison.grid.seed,
         )
-        points.append(risk_point(shown(entry.cell), entry.guarantee, float(errors[entry.cell].mean()), audit))
+        if audit.judged:
+            loss = float(errors[entry.cell].mean())
+            points.append(risk_point(shown(entry.cell), entry.guarantee, loss, audit))
         if progress:
-            progress(len(points))
+            progress(done)
     return points
 
 

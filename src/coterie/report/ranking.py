@@ -10,6 +10,8 @@ import numpy as np
 from coterie.comparison.comparison import Comparison
 from coterie.comparison.grid import Cell
 from coterie.comparison.results import cell_warnings, promise
+from coterie.errors import ParameterError
+from coterie.evaluation import get_measure
 from coterie.methods import get_method
 from coterie.methods.guarantee import Guarantee, Status
 from coterie.report.charts import RiskPoint, number
@@ -17,10 +19,11 @@ from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
 
 _NEAR_BEST = 1.1
+# Measures that choices are ranked by, the first that was taken and applies.
 UNITS = {
     "sse": "mean squared error (variances per attribute)",
-    "sse-matched": "squared error of the distributions (variances per attribute)",
     "semantic-distance": "mean semantic distance",
+    "sse-matched": "squared error of the distributions (variances per attribute)",
     "jensen-shannon": "Jensen–Shannon divergence",
 }
 MEAN_LEVEL = (1.0, "1: as inaccurate as replacing every value by the mean")
@@ -33,6 +36,7 @@ SCALES = {
 # From which value on each sentence holds; the first that fits is said.
 WORDS = {
     "sse": (
+        (1.5, "{times} times the error of replacing every value by the mean"),
         (1.0, "as inaccurate as replacing every value by the mean"),
         (0.25, "averages of large groups survive, single values do not"),
         (0.02, "distributions and averages survive"),
@@ -58,7 +62,7 @@ WORDS = {
 
 
 def in_words(measure: str, error: float) -> str:
-    return next(said for least, said in WORDS[measure] if error >= least)
+    return next(said for least, said in WORDS[measure] if error >= least).format(times=number(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +126,23 @@ def is_synthetic(method: str) -> bool:
 
 def yardstick(comparison: Comparison, method: str) -> str:
     """What a method's choices are ranked by. Synthetic rows have no original to be compared with, only distributions."""
-    numeric = "sse" in comparison.results.values
-    if is_synthetic(method):
-        return "sse-matched" if numeric else "jensen-shannon"
-    return "sse" if numeric else "semantic-distance"
+    able = [name for name in UNITS if not (is_synthetic(method) and get_measure(name).needs_linkage)]
+    found = next((name for name in able if name in comparison.results.values), None)
+    if found is None:
+        raise ParameterError(
+            "No measure was taken that choices can be ranked by.",
+            f"Take one of these too: {', '.join(able)}.",
+        )
+    return found
+
+
+def ranking_measures(names: list[str]) -> list[str]:
+    """The same names, refused before the work where nothing among them could rank the choices."""
+    if not set(names) & set(UNITS):
+        raise ParameterError(
+            "Choices cannot be ranked by these measures.", f"Take one of these too: {', '.join(UNITS)}."
+        )
+    return names
 
 
 def common_yardstick(comparison: Comparison) -> str:
@@ -237,8 +254,8 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
     refuted = [entry.cell.method for entry in at_largest if entry.guarantee.status is Status.REFUTED]
     if refuted:
         points.append(
-            f"Not a guarantee: {', '.join(refuted)}. The papers claim one, and there is a counterexample: see what "
-            "each method promises."
+            f"Not a guarantee: {', '.join(refuted)}. There is a counterexample to what was claimed: see what each "
+            "method promises."
         )
         if top.guarantee.status is Status.REFUTED:
             points.insert(0, "No compared method that keeps rows has a promise that holds for them.")
@@ -247,6 +264,8 @@ def verdict(comparison: Comparison, best: list[Best], sample: str | None = None)
             f"Tuned on {comparison.records:,} records that are not those to be released: the best k moves with how many "
             "there are and how their values lie."
         )
+    for measure, why in comparison.failed.items():
+        points.append(f"No figures of the measure '{measure}': {why}.")
     if comparison.skipped:
         points.append("Some choices were impossible and left out; they are listed below, with the reason.")
     return Verdict(headline, tuple(points), top)

@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
+    """What happens to a column: it goes through the method, is always dropped, or is released untouched.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> [role.value for role in coterie.Role]
+    ['protect', 'identifier', 'keep']
+    """
+
     PROTECT = "protect"  # goes through the method
     IDENTIFIER = "identifier"  # always dropped
     KEEP = "keep"  # released untouched, and named on the certificate
@@ -58,7 +67,29 @@ def _texts(value: object) -> object:
 
 
 class Attribute(Frozen):
-    """One column: its type, what happens to it, and what about it is public."""
+    """One column: its type, what happens to it, and what about it is public.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    type : str, default "continuous"
+        continuous, integer, date, timestamp, ordinal, categorical or boolean.
+    role : Role or str
+        protect, identifier or keep.
+    domain : Domain or dict, optional
+        The public range of numbers, dates and timestamps.
+    categories : dict, optional
+        The public labels, or the taxonomy that has them.
+    unit, decimals, weight, missing, missing_marks, impute, outside : optional
+        As in a schema file: see the page Describe a table.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.Attribute(name="age", type="integer", role="protect", domain={"lower": 0, "upper": 120})
+    Attribute(name='age', type='integer', role='protect', domain=Domain(lower=0.0, upper=120.0))
+    """
 
     name: str = Field(min_length=1)
     type: AttributeType = AttributeType.CONTINUOUS
@@ -185,7 +216,23 @@ class Attribute(Frozen):
 
 
 class Schema(Frozen):
-    """All attributes, in the order of the release."""
+    """All attributes, in the order of the release: what the data are, and what about them is public.
+
+    Mostly it is read from a file (`Schema.load`) that began as a draft (`Schema.draft`).
+
+    Parameters
+    ----------
+    attributes : sequence of Attribute
+        The columns. `schema["age"]` is one of them.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> age = coterie.Attribute(name="age", type="integer", role="protect", domain={"lower": 0, "upper": 120})
+    >>> schema = coterie.Schema(attributes=[age, coterie.Attribute(name="id", role="identifier")])
+    >>> schema
+    <Schema: age (protect); id (identifier)>
+    """
 
     attributes: tuple[Attribute, ...] = Field(min_length=1)
     parameters: Parameters | None = None

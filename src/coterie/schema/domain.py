@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
@@ -141,6 +141,13 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What was said, not what was left at its default."""
+        for name, value in super().__repr_args__():
+            usual = type(self).model_fields.get(name or "")
+            if usual is None or value != usual.default:
+                yield name, value.value if isinstance(value, Enum) else value
+
 
 class Public(Frozen):
     """What should be public knowledge. Where a value came from the data, it stays so through every edit.
@@ -218,7 +225,27 @@ SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
 class Domain(Public):
-    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds)."""
+    """The public range of an attribute, as numbers (dates: days since 1970, timestamps: seconds).
+
+    Parameters
+    ----------
+    lower, upper : number, date or datetime
+        The smallest and largest value that anybody could name without having seen the table.
+    source : {"declared", "dp", "data"}, default "declared"
+        Whether somebody said so, private quantiles found it, or it was taken from the data. The last leaks the data.
+    public_because : str, optional
+        Why the bounds are public, such as "the form allows 0 to 120".
+    search : optional
+        Where private quantiles look, with `source="dp"`.
+    share : optional
+        The part of the attribute's ε that they cost.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> coterie.Domain(lower=0, upper=120)
+    Domain(lower=0.0, upper=120.0)
+    """
 
     lower: Annotated[float, BeforeValidator(as_number)]
     upper: Annotated[float, BeforeValidator(as_number)]

@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from coterie.errors import DataError, ParameterError
+from coterie.errors import DataError, ParameterError, counted
 from coterie.schema.attributes import AttributeType, Schema, check_names
 from coterie.schema.dialect import Dialect
 from coterie.schema.document import SCHEMA_VERSION, read_schema
 from coterie.schema.domain import LARGEST_BOUND
+from coterie.schema.frame_kind import to_kind
 
 _MOST_LABELS = 100
 _EXACT = 2**53  # integers beyond it are not exact as doubles
@@ -76,7 +77,25 @@ class Draft:
         return [attribute.name for attribute in self.schema.protected if not attribute.is_public]
 
     def __repr__(self) -> str:
-        return f"<Draft: {len(self.schema.attributes)} attributes, {len(self.to_fill)} to fill in>"
+        return f"<Draft: {counted(len(self.schema.attributes), 'attribute')}, {len(self.to_fill)} to fill in>"
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row per column of the table: what the draft says of it, and whether something is left to fill in.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        found, left = self.schema.attributes, self.to_fill
+        columns = {
+            "attribute": [attribute.name for attribute in found],
+            "type": [attribute.type.value for attribute in found],
+            "role": [attribute.role.value for attribute in found],
+            "missing": [attribute.missing.value for attribute in found],
+            "to_fill": [attribute.name in left for attribute in found],
+        }
+        return to_kind(pa.table(columns), kind)
 
 
 # How a file or an address becomes a table, and in which dialect a text file is written. Set by coterie.table.reading,

@@ -175,12 +175,17 @@ def audit_lines(project: Project, made: dict[str, Any]) -> list[tuple[str, str]]
     lines = ["import coterie", schema, table]
     if made["control"]:
         call.append(f"control={made['control']!r}")
+    elif entry is None:
+        call.append("control=control")
     if entry is None:
         preview = [*protect_words(project, choice), "--seed", str(SEED), "--output", PREVIEW]
         commands.append(wrapped(preview))
         released = PREVIEW
-        lines.insert(1, "from coterie.studio.sampling import sample_rows")
-        lines.append(f"table = sample_rows(table, {made['rows']})")
+        chosen, name = "table", "sample_rows"
+        if not made["control"]:
+            chosen, name = "table, control", "sample_and_control"
+        lines.insert(1, f"from coterie.studio.sampling import {name}")
+        lines.append(f"{chosen} = {name}(table, {made['rows']})")
         lines.append(f"released = coterie.protect(table, schema, {arguments(choice)}, seed={SEED})")
     else:
         released = entry.data

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from coterie.auditing.attacks.finding import FEWEST_TRIALS
+from coterie.auditing.auditing_method import CONTROL_SHARE
 from coterie.comparison.compare import sample_schema, synthetic_sample
+from coterie.schema.arrays import Whole
 from coterie.schema.attributes import Schema
 from coterie.studio.project import Project
 
@@ -35,7 +38,24 @@ def sample_rows(table: pa.Table, rows: int, seed: int = SEED) -> pa.Table:
     if rows >= table.num_rows:
         return table
     draw = np.random.Generator(np.random.PCG64(seed))
-    chosen = np.sort(draw.choice(table.num_rows, rows, replace=False))
+    return _taken(table, np.sort(draw.choice(table.num_rows, rows, replace=False)))
+
+
+def sample_and_control(table: pa.Table, rows: int) -> tuple[pa.Table, pa.Table | None]:
+    """`rows` random rows to attack, and as control group others that are not among them: as many, if there are.
+
+    At least a fifth of the table is held back. None where that is too few people for any interval.
+    """
+    kept = min(rows, table.num_rows - round(CONTROL_SHARE * table.num_rows))
+    held_back = min(rows, table.num_rows - kept)
+    if held_back < FEWEST_TRIALS:
+        return sample_rows(table, rows), None
+    draw = np.random.Generator(np.random.PCG64(SEED))
+    drawn = draw.choice(table.num_rows, kept + held_back, replace=False)
+    return _taken(table, np.sort(drawn[:kept])), _taken(table, np.sort(drawn[kept:]))
+
+
+def _taken(table: pa.Table, chosen: Whole) -> pa.Table:
     taken, first = [], 0
     for batch in table.to_batches():
         low, high = np.searchsorted(chosen, (first, first + batch.num_rows))

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container
-from typing import Any, cast
+from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
 
-from coterie.errors import DataError, MissingExtra, ParameterError
+from coterie.errors import DataError, ParameterError
 from coterie.schema.attributes import Role, Schema, check_names
 from coterie.table.columns.cells import stored
 
@@ -52,18 +52,6 @@ def to_arrow(frame: Any, schema: Schema | None = None) -> tuple[pa.Table, Restor
             "The table is a lazy frame.", "Call its .collect() first, or give a file's path."
         )
     raise ParameterError(f"A {type(frame).__name__} is not a table that Coterie knows.", _ACCEPTED)
-
-
-def to_kind(table: pa.Table, kind: str) -> Any:
-    """A result as a frame of the library that is named: arrow, pandas or polars."""
-    if kind == "arrow":
-        return table
-    if kind not in ("pandas", "polars"):
-        raise ParameterError(f"There is no kind of frame '{kind}'.", "Choose arrow, pandas or polars.")
-    try:
-        return nw.from_arrow(table, backend=cast(Any, kind)).to_native()
-    except ImportError:
-        raise MissingExtra.named("frames", f"A {kind} frame") from None
 
 
 def _from_dict(columns: dict[Any, Any], schema: Schema | None) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -32,11 +32,15 @@ def room_for_work(limit: int) -> int:
     used = resident() + _READING
     if limit - used < _LEAST:
         raise ParameterError(
-            f"The memory limit of {limit / 10**6:.0f} MB is too small: the program itself needs {used / 10**6:.0f} MB.",
+            f"The memory limit of {_in_words(limit)} is too small: the program itself needs {used / 10**6:.0f} MB.",
             # Enough when it is tried, the next ten but one: the next process may be a little larger.
             f"Allow at least {((used + _LEAST) // 10**7 + 2) * 10} MB.",
         )
     return limit - used
+
+
+def _in_words(limit: int) -> str:
+    return f"{limit / 10**6:,.0f} MB" if limit >= 10**6 else counted(limit, "byte")
 
 
 def resident() -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie.auditing.attacks import Attack, Outcome, Subject
-from coterie.auditing.attacks.evidence import ReleaseEvidence
-from coterie.auditing.attacks.finding import Estimate, Finding, Level, NotRun, percent
+from coterie.extend import Attack, Estimate, Finding, Level, NotRun, ReleaseEvidence, Subject, percent
 
 NAME = "exact-values"
 
 
-def _run(evidence: ReleaseEvidence) -> Outcome:
+def _run(evidence: ReleaseEvidence) -> Finding | NotRun:
     numbers = [a for a in evidence.attributes if a.protected and a.is_number]
     if evidence.truth is None or not numbers:
         return NotRun(NAME, "no row is known to stand for a person, or no protected attribute is a number")

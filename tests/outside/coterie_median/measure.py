@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.evaluation.measure import ByAttribute, Measure, Settings
-from coterie.table.columns.column import NumericColumn
+from coterie.extend import ByAttribute, Floats, Measure, NumericColumn, Settings
 
 
-def _numbers(column: NumericColumn, released: NDArray[np.float64], settings: Settings) -> float:
+def _numbers(column: NumericColumn, released: Floats, settings: Settings) -> float:
     moved = abs(float(np.median(released)) - float(np.median(column.values)))
     return moved / float(column.domain.width)
 

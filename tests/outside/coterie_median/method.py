@@ -5,21 +5,26 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.chain.mechanism import Mechanism
-from coterie.chain.mechanism.categorical import WHOLE_LIST
-from coterie.chain.mechanism.numeric import in_domain
-from coterie.chain.noise.sampler import Sampler, laplace_scales
-from coterie.chain.partition.clustering import Clustering
-from coterie.methods.grouping import INDIVIDUAL_RANKING
-from coterie.methods.guarantee import Facts, Guarantee
-from coterie.methods.promises import TIE_LINKAGE, WHY, dp_list, on_rows
-from coterie.methods.recipe import Method
-from coterie.schema.exact import float_up
-from coterie.table.columns.column import NumericColumn
-
-Floats = NDArray[np.float64]
+from coterie.extend import (
+    INDIVIDUAL_RANKING,
+    TIE_LINKAGE,
+    WHOLE_LIST,
+    WHY,
+    Clustering,
+    Facts,
+    Floats,
+    Guarantee,
+    Mechanism,
+    Method,
+    NumericColumn,
+    Sampler,
+    dp_list,
+    float_up,
+    in_domain,
+    laplace_scales,
+    on_rows,
+)
 
 
 class NoisyMedian(Mechanism):

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from coterie.auditing.attacks.finding import Details, Estimate, Finding, Level, NotRun, Worst
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 
 
 class OutOfTime(Exception):
@@ -45,16 +45,19 @@ Outcome = Finding | NotRun
 
 
 class Subject(StrEnum):
+    """What an attack is run on."""
+
     RELEASE = "release"  # one released table beside the original: run(ReleaseEvidence)
     METHOD = "method"  # a method that can be run again and again: run(MethodEvidence)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Attack:
-    """A module in coterie.auditing.attacks that defines ATTACK = Attack(…) is found by the registry; nobody edits a list.
+    """Who the attacker is, what they hold and do, and how often that works compared with a baseline.
 
-    `run` gets a ReleaseEvidence or a MethodEvidence (coterie.auditing.attacks.evidence) and returns a Finding, or a
-    NotRun with the reason. `rank` is the order in which attacks run and are shown: cheap and telling ones first.
+    A module in coterie.auditing.attacks that defines ATTACK = Attack(…) is found by the registry; nobody edits a list.
+    `run` gets a ReleaseEvidence or a MethodEvidence and returns a Finding, or a NotRun with the reason.
+    `rank` is the order in which attacks run and are shown: cheap and telling ones first.
     """
 
     name: str
@@ -67,7 +70,11 @@ class Attack:
     cost: str  # how the time grows
     run: Callable[[Any], Outcome]
     rank: int
+    needs_control: bool = False  # True: without a control group there is a figure, and no verdict
     personal: bool = True  # False: a fact about a method or a bound, not a share of people at risk
+
+    def __repr__(self) -> str:
+        return f"<Attack {self.name} on a {self.subject.value}: {self.statistic}>"
 
     def not_run(self, reason: str) -> NotRun:
         return NotRun(self.name, reason)
@@ -92,7 +99,7 @@ class Attack:
 
 
 @cache
-def all_attacks() -> dict[str, Attack]:
+def all_attacks() -> Parts[Attack]:
     """Every attack by name, in the order in which they run."""
     return discover(__name__, __path__, "ATTACK", Attack, "coterie.attacks", lambda a: (a.rank, a.name))
 

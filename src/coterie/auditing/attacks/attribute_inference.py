@@ -112,9 +112,10 @@ ATTACK = Attack(
     story="A colleague knows all but one attribute of a person, finds the released row nearest in those, and reads the "
     "missing one there.",
     inputs=("all other attributes of the person", "the released rows"),
-    statistic="share of secrets given away beyond general knowledge (worst attribute)",
+    statistic="share of secrets guessed beyond the baseline (worst attribute)",
     baseline="the same guesses about people who are not in the release (or, without a control group, one constant guess)",
     cost="targets × rows × attributes; at most 1,000 targets on each side",
     run=_run,
     rank=30,
+    needs_control=True,
 )

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coterie.auditing.attacks import Clock
-from coterie.errors import DataError, SchemaError, nearest
+from coterie.errors import DataError, SchemaError, counted, nearest
+from coterie.methods.recipe import Method
 from coterie.schema.arrays import Floats, Whole
 from coterie.schema.attributes import Attribute, AttributeType, Missing, Role, Schema
 from coterie.table.checked import category_column, check, numeric_column, ordinal_column
@@ -21,7 +22,7 @@ from coterie.table.columns.column import CategoryColumn, Column, NumericColumn
 NO_ORDER = "which released row belongs to which person is not known (give the order of rows)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Seen:
     """One released attribute. Numbers are doubles; labels are codes, the same codes in all tables.
 
@@ -48,6 +49,9 @@ class Seen:
         assert self.control is not None
         return self.control
 
+    def __repr__(self) -> str:
+        return f"<Seen {self.name}: {'numbers' if self.is_number else 'labels'}>"
+
 
 class Repeatable:
     """Everything random in an attack follows from the seed of its evidence."""
@@ -60,9 +64,11 @@ class Repeatable:
         return np.random.default_rng([self.seed, *purpose.encode()])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReleaseEvidence(Repeatable):
-    """The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
+    """Original, release and control group, attribute by attribute.
+
+    The auditor shuffles the release before any attack sees it: `truth[i]` is where person i went, for the score only.
 
     `truth` is None when rows have no known person (synthetic rows, unknown order). `known` is the share of people whose
     row the attacker knows already. `k` is public: it stands on the certificate; None when it is not known.
@@ -74,6 +80,10 @@ class ReleaseEvidence(Repeatable):
     k: int | None = None
     seed: int = 1
     clock: Clock = field(default_factory=Clock)
+
+    def __repr__(self) -> str:
+        names = ", ".join(attribute.name for attribute in self.attributes)
+        return f"<ReleaseEvidence: {self.people:,} people, {counted(self.rows, 'row')}, {self.others:,} others; {names}>"
 
     @property
     def people(self) -> int:
@@ -100,11 +110,11 @@ def hidden_order(
     return tuple(replace(a, released=a.released[shuffled]) for a in attributes), place[truth]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MethodEvidence(Repeatable):
     """A method with its parameters, and a population to try it on. `releases(table)(seed)` runs it once."""
 
-    method: str
+    method: str | Method
     epsilon: str
     k: int | None
     population: pa.Table
@@ -117,6 +127,10 @@ class MethodEvidence(Repeatable):
     runs: int = 1000  # repetitions on each neighbour
     known: float = 0.04
     guarantee: Any = None  # coterie.methods.guarantee.Guarantee of such a release, settled
+
+    def __repr__(self) -> str:
+        method = self.method if isinstance(self.method, str) else self.method.name
+        return f"<MethodEvidence: {method}, ε = {self.epsilon}, k = {self.k}, {self.population.num_rows:,} people>"
 
 
 # Original, release and control, read by one schema into the shape that attacks work on.

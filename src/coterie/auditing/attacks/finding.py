@@ -126,6 +126,8 @@ SEVERE_FROM = 0.1  # one in ten of those whom chance would have spared
 
 
 class Level(StrEnum):
+    """What an attack says of a release, once its estimate is compared with the baseline."""
+
     NOTHING = "nothing found"  # not told apart from the baseline; a better attacker may find more
     SOME = "some risk"
     SEVERE = "severe risk"
@@ -133,16 +135,19 @@ class Level(StrEnum):
 
 
 class Unit(StrEnum):
+    """What the number of a finding is."""
+
     SHARE = "share"  # 0 to 1
     AREA = "area"  # under the curve: 0.5 is blind
     EPSILON = "epsilon"  # privacy loss
     TIMES = "times"  # a multiple of what is claimed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """`baseline` is what the same attacker gets without the release, or on people who are not in it.
+    """What an attack found: an estimate beside its baseline, a level, and the sentence to print.
 
+    `baseline` is what the same attacker gets without the release, or on people who are not in it.
     `looked_at` is how many attributes, styles … the worst was taken from: the interval holds for all of them together.
     `p_value` is the chance that luck alone would clear the baseline so far, that choice counted; None: nothing was drawn,
     or the attack leaves it to the interval.
@@ -160,6 +165,12 @@ class Finding:
     unit: Unit = Unit.SHARE
     looked_at: int = 1
     p_value: float | None = None
+
+    def __repr__(self) -> str:
+        measured = f"{self.estimate.value:.3g} ({self.estimate.low:.3g} to {self.estimate.high:.3g})"
+        return (
+            f"<Finding of {self.attack}: {self.level.value}; {measured}, baseline {self.baseline.value:.3g}>"
+        )
 
     @property
     def gain(self) -> Estimate:
@@ -199,6 +210,7 @@ def percent(share: float) -> str:
 
 
 def interval_words(estimate: Estimate, looked_at: int = 1) -> str:
+    """A share with its interval, as a sentence has it."""
     # Luck can leave a risk below 0.
     value, low = (percent(max(end, 0.0)) for end in (estimate.value, estimate.low))
     if estimate.low == estimate.high:

@@ -73,4 +73,5 @@ ATTACK = Attack(
     cost="targets × rows × attributes; at most 2,000 targets on each side",
     run=_run,
     rank=40,
+    needs_control=True,
 )

@@ -197,9 +197,10 @@ ATTACK = Attack(
     subject=Subject.RELEASE,
     story="Someone has nothing but the release and writes a description that exactly one person of the original fits.",
     inputs=("the released rows",),
-    statistic="share of descriptions that fit one person, beyond chance",
+    statistic="share of descriptions that fit one person, beyond the baseline",
     baseline="the same descriptions on people who are not in the release (or descriptions that mix different rows)",
     cost="descriptions × people; at most 500 descriptions in each style and 20,000 people",
     run=_run,
     rank=50,
+    needs_control=True,
 )

@@ -30,12 +30,13 @@ from coterie.chain.noise.sampler import laplace_scales
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.errors import ParameterError
 from coterie.methods import get_method
+from coterie.methods.recipe import Method
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import parse_epsilon, split
 from coterie.table.checked import check
 
 
-def can_be_unclipped(method: str, schema: Schema) -> bool:
+def can_be_unclipped(method: str | Method, schema: Schema) -> bool:
     """Whether the method is Laplace noise on group values that go back on their rows, and all attributes are numbers."""
     recipe = get_method(method)
     numbers = all(attribute.type.ranged and attribute.domain for attribute in schema.protected)
@@ -43,13 +44,13 @@ def can_be_unclipped(method: str, schema: Schema) -> bool:
 
 
 def release_unclipped(
-    table: pa.Table, schema: Schema, *, method: str, epsilon: Fraction, k: int | None, seed: int
+    table: pa.Table, schema: Schema, *, method: str | Method, epsilon: Fraction, k: int | None, seed: int
 ) -> pa.Table:
     """What protect() does with numbers and a seed, without the cut and the rounding; rows in their order."""
     recipe = get_method(method)
     if not can_be_unclipped(method, schema):
         raise ParameterError(
-            f"Method '{method}' on these attributes is more than Laplace noise on group values.",
+            f"Method '{recipe.name}' on these attributes is more than Laplace noise on group values.",
             "Choose a method that adds Laplace noise, and numeric attributes.",
         )
     checked = check(table, schema)

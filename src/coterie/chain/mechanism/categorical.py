@@ -157,6 +157,8 @@ _NOBODY = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class RankedCategories(Mechanism):
+    """Ordered labels as numbers: their ranks, with the noise of `numeric`, and back to the nearest rank."""
+
     numeric: LaplaceOnCentroids
     many_runs: ClassVar[bool] = True
 

@@ -42,7 +42,7 @@ class Centroids:
 
 @dataclass(frozen=True, slots=True)
 class LaplaceOnCentroids(Mechanism):
-    """No bound means no noise."""
+    """A centroid per cluster plus Laplace noise for what `bound` says one record can move it. No bound, no noise."""
 
     centroid: Centroid
     bound: Bound | None

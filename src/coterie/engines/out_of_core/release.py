@@ -27,6 +27,7 @@ from coterie.engines.out_of_core.whole_table import StreamedRows
 from coterie.engines.whole_table import check_options, measurements_of
 from coterie.errors import ParameterError
 from coterie.methods import get_method
+from coterie.methods.recipe import Method
 from coterie.promise.terms import Budget, Promise, promise, whole_seed
 from coterie.schema.attributes import Role, Schema, Source
 from coterie.schema.exact import Number, as_text
@@ -82,7 +83,7 @@ def protect_file(
     source: str | Path,
     schema: Schema,
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     memory: int | str,
     scratch: str | Path | Scratch,
@@ -130,7 +131,7 @@ def protect_file(
             _drawn=drawn,
         )
     chain = LargeChain(table, place, recipe, k, budget.shares, room // 2, length)
-    finished = _Finished.resume(place, _request(source, schema, method, budget.total, k, seed, length))
+    finished = _Finished.resume(place, _request(source, schema, recipe.name, budget.total, k, seed, length))
     sampler = sampler_from(seed)
     for group in chain.groups():
         names = [attribute.name for attribute in group]

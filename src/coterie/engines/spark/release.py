@@ -129,7 +129,7 @@ def protect_frame(
     frame: Any,
     schema: Schema,
     *,
-    method: str,
+    method: str | Method,
     epsilon: Number | None = None,
     k: int | None = None,
     seed: int | None = None,

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+
 from coterie.errors import CertificateError
 from coterie.federation.documents.certificate import MEMBERSHIP, FederatedCertificate, is_federated, verified
 from coterie.federation.documents.signed import signed_from
@@ -14,6 +16,7 @@ from coterie.federation.errors import FederationError
 from coterie.federation.secrets.keys import fingerprint
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.signing import check_signature, released_digest, require_signer
+from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate
 
 AnyCertificate = Certificate | StatisticsCertificate | FederatedCertificate
@@ -45,6 +48,23 @@ class Verification:
         trusted = ", the key you trust" if self.signer_trusted else ""
         note = f"; but {self.outdated}" if self.outdated else ""
         return f"<Verification: the release has the bytes that were certified; {told}{trusted}{note}>"
+
+    def to_frame(self, kind: str = "arrow") -> Any:
+        """One row: what was promised, and who signed it.
+
+        Parameters
+        ----------
+        kind : {"arrow", "pandas", "polars"}, default "arrow"
+            Which library's frame to make.
+        """
+        promise = self.certificate.guarantee
+        row: dict[str, str | bool | None] = {
+            "status": str(promise.status),
+            "promise": promise.label,
+            "signer": self.signer,
+        }
+        row |= {"signer_trusted": self.signer_trusted, "outdated": self.outdated}
+        return to_kind(pa.table({name: [value] for name, value in row.items()}), kind)
 
 
 def verify(

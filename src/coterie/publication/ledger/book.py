@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from coterie.errors import LedgerError, ParameterError, nearest
+from coterie.errors import LedgerError, ParameterError, counted, nearest
 from coterie.methods.guarantee import Status
 from coterie.promise.loss import ROW, Loss, LossModel, NeighbourRelation
 from coterie.publication.ledger.account import Balance, Counted, LedgerAccount, Terms
@@ -146,6 +146,10 @@ class Entry(NamedTuple):
     temporaries: tuple[str, ...] = ()
     staged: tuple[StagedRecord, ...] = ()
 
+    def __repr__(self) -> str:
+        what = f"{self.purpose.method} for {self.purpose.population}"
+        return f"<Entry {self.release[:8]}: {what}, {self.state.value} at {self.changed_at}>"
+
 
 class Book:
     """Everything the ledger says, entered event by event.
@@ -160,6 +164,13 @@ class Book:
         self._refusing: set[str] = set()  # populations that take no release without a proof
         # What each release under way counts in each account of its population.
         self._unfinished: dict[str, list[Counted]] = {}
+
+    def __repr__(self) -> str:
+        held = (
+            f"{counted(self.events, 'event')}, {counted(len(self.entries), 'release')}, "
+            f"{counted(len(self._accounts), 'population')}"
+        )
+        return f"<Book: {held}>"
 
     @property
     def seal(self) -> str:
@@ -216,7 +227,7 @@ class Book:
             raise LedgerError(
                 f"The ledger has no population '{population}'.",
                 f"{nearest(population, self._accounts)} A new one is made by "
-                "`coterie ledger init LEDGER --population NAME --lifetime EPSILON`.",
+                "`coterie ledger init LEDGER --population NAME --lifetime EPSILON` (in Python `Ledger.add_population`).",
             )
         return self._accounts[population]
 

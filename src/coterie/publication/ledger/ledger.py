@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from coterie.errors import LedgerError, ParameterError
+from coterie.errors import LedgerError, ParameterError, counted
 from coterie.promise.loss import ROW, NeighbourRelation, epsilon_of
 from coterie.publication.ledger.account import Balance, Terms
 from coterie.publication.ledger.book import (
@@ -27,8 +27,8 @@ from coterie.publication.ledger.book import (
 from coterie.publication.ledger.charge import Charge, Recovered, own, recover
 from coterie.publication.ledger.storage import Storage
 from coterie.schema.exact import Number, parse_epsilon
+from coterie.schema.frame_kind import to_kind
 from coterie.table.address import without_credentials
-from coterie.table.frames import to_kind
 from coterie.table.hidden_files import FileLock
 
 
@@ -39,6 +39,24 @@ class Ledger:
     ----------
     recovered : tuple
         What earlier, interrupted releases came to when the ledger was opened.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     account = coterie.Ledger.add_population(f"{folder}/ledger", "patients", 3)
+    ...     with coterie.Ledger.open(f"{folder}/ledger") as ledger:
+    ...         written = coterie.publish(
+    ...             coterie.demo_population(people=100),
+    ...             coterie.demo_schema(),
+    ...             f"{folder}/out.csv",
+    ...             method="laplace",
+    ...             epsilon=1,
+    ...             ledger=ledger,
+    ...             population="patients",
+    ...         )
+    ...         ledger.balance("patients")
+    <Balance of patients: ε 1 spent of 3>
     """
 
     def __init__(self, storage: Storage, recovered: tuple[Recovered, ...]) -> None:
@@ -204,7 +222,7 @@ class Ledger:
     def __repr__(self) -> str:
         book = self._storage.book()
         held = [(len(book.lifetimes), "population"), (len(book.entries), "release")]
-        words = ", ".join(f"{count:,} {what}{'' if count == 1 else 's'}" for count, what in held)
+        words = ", ".join(counted(count, what) for count, what in held)
         return f"<Ledger: {self._storage.path}, {words}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:

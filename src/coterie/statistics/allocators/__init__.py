@@ -12,7 +12,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.registry import discover, look_up
+from coterie.registry import Parts, discover, look_up
 from coterie.schema.arrays import Floats
 from coterie.statistics.planning.composition import Feasible
 from coterie.statistics.prediction.metric import Metric
@@ -94,18 +94,35 @@ class Problem:
         return Feasible(rows, total, floors + (wanted - floors) * min(ratio, 1.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Allocator:
+    """One way to split a budget: `allocate` gives each measurement its share."""
+
     name: str
     title: str
     source: str
     allocate: Callable[[Problem], Floats]
     order: int = 50  # where it stands in tables
 
+    def __repr__(self) -> str:
+        return f"<Allocator {self.name}: {self.title}>"
+
 
 @cache
-def allocators() -> dict[str, Allocator]:
-    """All allocators by name, the default first."""
+def allocators() -> Parts[Allocator]:
+    """List the ways of splitting a budget.
+
+    Returns
+    -------
+    dict
+        Every `Allocator` by name, the default first. Other packages may have added some.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> list(coterie.statistics.allocators())[:2]
+    ['gradient', 'robust']
+    """
     return discover(
         __name__,
         __path__,

@@ -117,9 +117,46 @@ _GRID = 10**12
 
 
 def resplit(chosen: Plan, split: Mapping[str, Number]) -> Plan:
-    """The same plan with these budgets, by the names of `Plan.split`.
+    """The same plan with these budgets.
 
-    Measurements that are not named share what is left, in the proportion they have now.
+    Parameters
+    ----------
+    chosen : Plan
+        The plan to change.
+    split : dict
+        Budgets by the names of `Plan.split`. Measurements that are not named share what is left, in the proportion
+        they have now.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name, a budget below the floor, or more than there is.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {
+    ...         "average": {"kind": "mean", "of": "wage", "expected": 20},
+    ...         "young": {"kind": "count", "where": {"wage": [0, 50]}, "expected": 800},
+    ...     },
+    ... }
+    >>> chosen = coterie.statistics.plan(specification)
+    >>> first, second = chosen.split
+    >>> {name: float(budget) for name, budget in coterie.statistics.resplit(chosen, {second: "0.25"}).split.items()}
+    {'sum((wage − 50) | all records)': 0.75, 'count | wage in (0, 50)': 0.25}
     """
     design, now = chosen.design, chosen.split
     for name in split:

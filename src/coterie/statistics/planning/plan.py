@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from coterie.errors import ParameterError
+from coterie.errors import ParameterError, counted
 from coterie.schema.exact import as_text, parse_epsilon
+from coterie.schema.frame_kind import to_kind
 from coterie.statistics.planning.design import Design
 from coterie.statistics.prediction.target_error import PredictedError
 from coterie.statistics.specification.specification import Specification
-from coterie.table.frames import to_kind
 
 _ADVICE = (
     "Write one line for each thing measured, as `coterie stats plan --json` names it: 'count | all': 0.5"
@@ -80,6 +80,26 @@ class Plan:
         For each target: mean, median and 95 % point of |released − true|.
     score : float
         The weighted mean of the errors, each divided by its unit. Smaller is better.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> chosen = coterie.statistics.plan(specification)
+    >>> chosen.split
+    {'sum((wage − 50) | all records)': Fraction(1, 1)}
+    >>> chosen.errors[0].mean < 1
+    True
     """
 
     design: Design
@@ -122,9 +142,8 @@ class Plan:
         return {source.name: source.law.noise_scale(float(budget)) for source, budget in pairs}
 
     def __repr__(self) -> str:
-        count = len(self.budgets)
         budget = self.specification.budget
-        measured = f"{count} measurement{'s' if count > 1 else ''} by {self.allocator}"
+        measured = f"{counted(len(self.budgets), 'measurement')} by {self.allocator}"
         return f"<Plan of {self.specification.release}: {budget}, {measured}>"
 
     def to_frame(self, kind: str = "arrow") -> Any:

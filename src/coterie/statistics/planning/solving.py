@@ -35,6 +35,38 @@ def solve_budget(specification: Specification) -> Plan:
 
     The search runs on few points; what it finds is then checked at the precision that is printed, with a
     margin for the standard error, and raised until it holds there.
+
+    Parameters
+    ----------
+    specification : Specification
+        At least one statistic or equation has a `tolerance`. Its own budget plays no part.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ParameterError
+        Where no tolerance is stated.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20, "tolerance": 0.5}},
+    ... }
+    >>> asked = coterie.statistics.read_specification(specification)
+    >>> coterie.statistics.solve_budget(asked).errors[0].mean <= 0.5
+    True
     """
     stated = [s.tolerance for s in specification.statistics] + [e.tolerance for e in specification.equations]
     if all(tolerance is None for tolerance in stated):

@@ -24,10 +24,10 @@ from coterie._version import __version__
 from coterie.errors import CertificateError, LedgerError, OutputError, ParameterError
 from coterie.publication.ledger import Ledger, Purpose, ReleaseState
 from coterie.publication.staging import stage_bytes
+from coterie.schema.frame_kind import to_kind
 from coterie.statistics.releasing.certificate import StatisticsCertificate, promise
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.specification.specification import Specification
-from coterie.table.frames import to_kind
 from coterie.table.hidden_files import FileLock
 
 
@@ -71,6 +71,27 @@ class Published:
         For the publisher; the certificate is about this release alone.
     outdated : str
         What today's version would say of a release that an earlier one drew; empty where there is nothing to say.
+
+    Examples
+    --------
+    >>> import coterie, tempfile
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 4,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = coterie.statistics.release(
+    ...         specification, {"wage": [10, 20, 20, 30]}, f"{folder}/wages.csv", seed=1
+    ...     )
+    >>> [figure["name"] for figure in done.values]
+    ['average']
     """
 
     path: Path

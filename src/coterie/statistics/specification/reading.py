@@ -54,7 +54,41 @@ _EQUATION = ("formula", "ready", "of", "weight", "tolerance", "summary", "guard"
 
 
 def read_specification(source: str | Path | Mapping[str, Any], schema: Schema | None = None) -> Specification:
-    """Read a YAML file (a path), YAML text (with a line break), or the mapping itself."""
+    """Read what is to be published.
+
+    Parameters
+    ----------
+    source : str, Path or dict
+        A YAML file (a path), YAML text (with a line break), or the mapping itself.
+    schema : Schema, optional
+        In place of the one that the specification names.
+
+    Returns
+    -------
+    Specification
+
+    Raises
+    ------
+    ParameterError
+        Where an entry is missing, unknown or impossible.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> coterie.statistics.read_specification(specification)["average"].kind.value
+    'mean'
+    """
     folder = Path()
     if isinstance(source, Mapping):
         document: Any = dict(source)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from coterie.errors import ParameterError, nearest
+from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
@@ -166,8 +166,43 @@ class Total:
     whole: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Specification:
+    """What goes out, what analysts will compute from it, and the budget. `read_specification` makes one.
+
+    Attributes
+    ----------
+    release, population : str
+        Names of the release and of the people it is about.
+    schema : Schema
+        What is public about the columns.
+    neighbours : str
+        Which tables count as neighbours: replace-one or add-remove.
+    budget : PrivacyBudget
+        The whole ε, with δ where there is one.
+    statistics, equations : tuple
+        What is published, and what people compute from it. `specification["average"]` is one statistic.
+    records : int or None
+        How many records there are, or are planned for.
+
+    Examples
+    --------
+    >>> import coterie
+    >>> specification = {
+    ...     "release": "wages",
+    ...     "population": "people",
+    ...     "schema": {
+    ...         "attributes": {"wage": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    ...     },
+    ...     "records": 1000,
+    ...     "neighbours": "replace-one",
+    ...     "budget": {"epsilon": 1},
+    ...     "statistics": {"average": {"kind": "mean", "of": "wage", "expected": 20}},
+    ... }
+    >>> coterie.statistics.read_specification(specification)
+    <Specification of wages: ε = 1, 1 statistic, 0 equations; population people>
+    """
+
     release: str
     population: str
     schema: Schema
@@ -186,6 +221,10 @@ class Specification:
     expected_from: str = "the publisher's expectation"
     samples: tuple[str, ...] = ()  # digests of the public samples that shapes were taken from
     document: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        asked = f"{counted(len(self.statistics), 'statistic')}, {counted(len(self.equations), 'equation')}"
+        return f"<Specification of {self.release}: {self.budget}, {asked}; population {self.population}>"
 
     def __getitem__(self, name: str) -> Statistic:
         for statistic in self.statistics:

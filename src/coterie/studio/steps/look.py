@@ -295,7 +295,7 @@ def _map(found: dict[str, Any]) -> charts.Figure:
     return charts.risk_utility_map(
         points,
         loss="error (smaller is better)",
-        caption="Down and left is better. The height is how much better than guessing the best attack was, with "
+        caption="Down and left is better. The height is how far the best attack is above its baseline, with "
         "its interval. A star is a proof; a low point without one was only not attacked successfully here. Rows that stand "
         "for people are measured by their squared error, synthetic ones by the error of their distributions.",
     )

@@ -20,7 +20,7 @@ from coterie.promise.signing import released_digest
 from coterie.report.audit_page import audit_page, shown
 from coterie.studio.project import Choice, PastRelease, Project, store
 from coterie.studio.promise import promised, usable_records
-from coterie.studio.sampling import SEED, sample_rows
+from coterie.studio.sampling import SEED, sample_and_control, sample_rows
 from coterie.studio.work import Tell
 from coterie.table.reading import read_table
 
@@ -52,12 +52,15 @@ def _of_preview(project: Project, rows: int, choice: Choice, shared: dict[str, A
     """In row order: the auditor hides it from the attackers itself, and knows whose row is whose."""
     schema = project.schema()
     expected = promised(choice, schema, usable_records(project))
-    sample = sample_rows(project.typed_table(), rows)
+    table, control = project.typed_table(), shared["control"]
+    if control:
+        sample = sample_rows(table, rows)
+    else:
+        sample, control = sample_and_control(table, rows)
     tell(None, "Making a preview with seeded noise")
     preview = coterie.protect(sample, schema, **{**choice.settings, "shuffle": False}, seed=SEED)
-    found = coterie.audit(sample, preview, schema, k=expected.k, **shared)
-    guarantee = expected.guarantee
-    promise = QuotedPromise(choice.method, guarantee.status, guarantee.label, expected.odds)
+    found = coterie.audit(sample, preview, schema, k=expected.k, **{**shared, "control": control})
+    promise = QuotedPromise.of(choice.method, expected.guarantee)
     return replace(found, subject="preview with seeded noise", promised=promise)
 
 
