@@ -70,8 +70,5 @@ def _shown(coded: CodedColumn, column: Column, cell_of: Whole) -> list[Shown]:
 
 
 def _ends(cells: NumberCells, column: Column, fine: Whole) -> Shown:
-    low, high = cells.lows[fine[0]], cells.highs[fine[-1]]
-    if cells.step is not None:
-        low, high = cells.lower + low * cells.step, cells.lower + high * cells.step
-    both = column.restore(np.array([low, high]))
+    both = column.restore(cells.at(np.array([cells.lows[fine[0]], cells.highs[fine[-1]]])))
     return str(both[0].as_py()), str(both[1].as_py())
