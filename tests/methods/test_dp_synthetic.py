@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from coterie import protect
 from coterie.chain.noise.seeded import SeededSampler
 from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.cli.app import app
 from coterie.engines.whole_table import synthesised
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import get_method
@@ -112,10 +115,43 @@ def test_real_noise_differs_each_time_and_the_certificate_says_what_it_promises(
     promise = first.certificate.guarantee
     assert (promise.status, promise.value, promise.delta) == ("proved", "1", "0.00001")
     assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) <= Fraction(1000001, 1000000)
-    assert "77 %" in odds_in_words(promise)
-    assert "except with probability 0.00001" in odds_in_words(promise)
+    assert "78 %" in odds_in_words(promise)
+    assert "with probability at least 1 − 0.00001 over the noise" in odds_in_words(promise)
+    assert "except" not in odds_in_words(promise)
     assert (first.loss.epsilon, first.loss.delta) == (1, Fraction(1, 100_000))
     assert first.certificate.from_json(first.certificate.to_json()) == first.certificate
+
+
+def test_the_certificate_names_the_noise_that_was_drawn_and_its_parts_make_the_whole() -> None:
+    """Was: discrete Laplace, whatever was drawn, and no part of ρ at all."""
+    pure, mixed = (
+        protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, delta=delta).certificate
+        for delta in (None, "1e-5")
+    )
+    assert "discrete Laplace" in pure.sampler
+    assert "discrete Gaussian" in mixed.sampler
+    assert "Laplace" not in mixed.sampler
+    assert "discrete" not in released(delta="1e-5").certificate.sampler  # seeded: NumPy's
+    parts = [Fraction(attribute.rho or 0) for attribute in mixed.attributes]
+    assert min(parts) > 0
+    assert mixed.dependence is not None
+    assert sum(parts) + Fraction(mixed.dependence.rho or 0) == Fraction(mixed.guarantee.rho or 0)
+    assert mixed.dependence.epsilon is None
+    for certificate in (pure, mixed):  # signed bytes of those that were written before stay as they are
+        assert ("rho" in certificate.attributes[0].model_dump()) is (certificate is mixed)
+        assert certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_show_prints_delta_and_rho_and_no_groups_that_are_not_there(tmp_path: Path) -> None:
+    def shown(**options: Any) -> str:
+        path = tmp_path / "certificate.json"
+        release = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, **options)
+        path.write_text(release.certificate.to_json())
+        return " ".join(CliRunner().invoke(app, ["certificate", "show", str(path)]).output.split())
+
+    assert "ε = 1, δ = 1e-6 in all; noise for ρ = 0.02436" in shown(delta="0.000001")
+    assert "δ = 1e-300 in all" in shown(delta="1e-300")
+    assert "clusters" not in shown()
 
 
 def test_pure_epsilon_is_shared_out_to_the_last_digit() -> None:

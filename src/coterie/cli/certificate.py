@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from coterie.cli.output import console, print_certificate, print_json, say
 from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.verification import read_any, superseded
 from coterie.methods.guarantee import beside_in_words
+from coterie.schema.exact import brief
 
 app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",
@@ -71,14 +73,13 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
-    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
     lines = [
         ("Method", f"{certificate.method}: {certificate.method_title} ({certificate.papers})"),
         ("Promise", promise.label),
         ("Covers", promise.scope),
         *(("Beside it", line) for line in beside_in_words(promise.beside)),
         ("Neighbours", promise.neighbours),
-        ("Budget", f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"),
+        ("Budget", _budget(certificate)),
         ("Noise", certificate.sampler),
         ("Dropped", ", ".join(certificate.dropped) or "nothing"),
         ("Untouched", ", ".join(certificate.kept) or "nothing"),
@@ -93,6 +94,18 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     ]
     lines += [("Note", note) for note in (superseded(certificate), *certificate.notes) if note]
     print_certificate(certificate.issued, promise.status, lines)
+
+
+def _budget(certificate: coterie.Certificate) -> str:
+    """ε, with δ and ρ where there is a δ; and the groups, where there are any."""
+    promise = certificate.guarantee
+    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
+    if promise.delta is not None and promise.rho is not None:
+        delta, rho = (brief(Fraction(text)) for text in (promise.delta, promise.rho))
+        spent = f"ε = {certificate.epsilon}, δ = {delta} in all; noise for ρ = {rho}"
+    if certificate.k == 1:
+        return spent
+    return f"{spent}; k = {certificate.k}, {certificate.clusters.count or 'some'} clusters"
 
 
 @app.command("key")
