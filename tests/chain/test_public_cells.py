@@ -89,6 +89,22 @@ def test_a_step_without_a_multiple_inside_the_bounds_leaves_numbers_as_they_are(
     assert np.all((back >= 0.2) & (back <= 0.8))
 
 
+@pytest.mark.parametrize(("lower", "upper", "step"), [*DOMAINS[:8], *DOMAINS[11:14]])
+@pytest.mark.parametrize("powers", [1, 6])
+def test_what_a_cell_is_said_to_include_is_what_it_includes(
+    lower: float, upper: float, step: float | None, powers: int
+) -> None:
+    cells = number_cells(lower, upper, step, missing=False, powers=powers)
+    for level in cells.levels:
+        for number in range(int(level.max()) + 1):
+            fine = np.flatnonzero(level == number)
+            low, high, includes = cells.ends(int(fine[0]), int(fine[-1]))
+            inside = level[cells.encode(np.array([low, high]))] == number
+            assert inside.tolist() == [includes in ("both", "from"), includes in ("both", "to")]
+            if high > low and step is None:
+                assert (level[cells.encode(np.nextafter([low, high], [high, low]))] == number).all()
+
+
 def test_zero_has_a_cell_of_its_own() -> None:
     cells = number_cells(-5, 5, None, missing=False)
     assert len(set(cells.encode(np.array([-1e-9, 0.0, 1e-9])).tolist())) == 3

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from coterie import protect
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
 from coterie.cli.app import app
 from coterie.engines.whole_table import synthesised
 from coterie.errors import CoterieError, ParameterError
@@ -194,6 +194,32 @@ def test_measurements_are_the_noisy_counts() -> None:
     assert all(abs(counts[town] - truth[town]) < 8 * last[0]["standard_deviation"] for town in truth)
     assert any(line["reading"] == "table" for line in found)
     assert any(line["from"] == "(missing)" for line in found if line["attribute"] == "income")
+
+
+@pytest.mark.parametrize("delta", [None, "1e-5"])
+def test_everything_that_was_paid_for_is_among_the_measurements(
+    delta: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Was: neither the decimal places nor the correlations. (A choice of tables shows in which tables there are.)"""
+    drawn: dict[str, Reading] = {}
+    noisy = Accountant._noisy
+
+    def noted(self: Accountant, *values: Any) -> Reading:
+        drawn[values[-1]] = noisy(self, *values)
+        return drawn[values[-1]]
+
+    monkeypatch.setattr(Accountant, "_noisy", noted)
+    found = released(epsilon=30, delta=delta).measurements.to_pylist()
+    scores = drawn.pop("coterie: scores of all pairs")
+    assert "attribute 6: decimal places" in drawn
+    counts = np.concatenate([reading.values.ravel() for reading in drawn.values()])
+    told = [line["noisy_count"] for line in found if line["noisy_count"] is not None]
+    assert sorted(told) == sorted(counts)
+    correlations = [line for line in found if line["noisy_count"] is None]
+    assert len(correlations) == len(scores.values)
+    assert np.corrcoef([line["noisy_correlation"] for line in correlations], scores.values)[0, 1] > 0.999999
+    (age,) = [c for c in correlations if {c["attribute"], c["second_attribute"]} == {"age", "insured"}]
+    assert abs(age["noisy_correlation"] - 0.8) < 0.2 + 4 * age["standard_deviation"]
 
 
 @pytest.mark.parametrize(

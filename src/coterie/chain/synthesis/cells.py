@@ -123,6 +123,16 @@ class NumberCells:
             values = low + uniform * (high - low)
         return np.where(gaps, np.nan, np.clip(values, self.lower, self.upper))
 
+    def ends(self, first: int, last: int) -> tuple[float, float, str]:
+        """From which value to which the cells first … last reach, and which of the two they include."""
+        low, high = self.at(np.array([self.lows[first], self.highs[last]])).tolist()
+        if self.step is not None:
+            return low, high, "both"
+        # A single value has its own cell, before the one that starts there.
+        taken = first > 0 and self.lows[first - 1] == self.highs[first - 1] == self.lows[first]
+        ends = last == len(self.lows) - 1 or self.lows[last] == self.highs[last]
+        return low, high, {(0, 0): "from", (0, 1): "both", (1, 0): "neither", (1, 1): "to"}[taken, ends]
+
     def at(self, ends: Floats) -> Floats:
         """Ends of cells as values."""
         return ends if self.step is None else (self.first + ends) / round(1 / self.step)

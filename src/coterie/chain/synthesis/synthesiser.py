@@ -90,6 +90,8 @@ class Model:
     distributions: list[Distribution]
     binning: Binning
     readings: dict[Pair, Reading]  # of the tables that were chosen
+    correlations: Reading | None = None  # of the scores of all pairs of these attributes:
+    scored: tuple[int, ...] = ()
 
 
 def synthesise(
@@ -122,10 +124,10 @@ def synthesise(
     gram, counts = (
         measures.dependence(scores, bins) if len(cells) > 1 else (np.zeros((0, 0), dtype=np.int64), [])
     )
-    correlation = (
+    correlation, correlations = (
         noisy_correlation(gram, scores, float(n), plan.matrix, accountant)
         if plan.matrix > 0
-        else np.eye(len(scores.tables))
+        else (np.eye(len(scores.tables)), None)
     )
     pool = max(rows, min(_POOL, _POOL_PER_ROW * rows)) if len(cells) > 1 else rows
     state = _Rows(cells, distributions, bins, n, pool, sampler)
@@ -148,7 +150,7 @@ def synthesise(
             state.release(_with_margins(cells, distributions, bins, readings, float(n)))
         state.repair(measured, 2 * plan.sweeps if last else plan.sweeps)
     state.quotas()
-    return Model(_thinned(state, rows), state.distributions, bins, readings)
+    return Model(_thinned(state, rows), state.distributions, bins, readings, correlations, scores.columns)
 
 
 def _with_margins(
