@@ -163,7 +163,9 @@ def test_pure_epsilon_is_shared_out_to_the_last_digit() -> None:
 
 
 @pytest.mark.parametrize("delta", [None, Fraction(1, 100_000)])
-def test_never_more_than_the_whole_is_spent(delta: Fraction | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_of_the_whole_is_spent_and_never_more(
+    delta: Fraction | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     books: list[Accountant] = []
     made = Accountant.__init__
 
@@ -175,12 +177,16 @@ def test_never_more_than_the_whole_is_spent(delta: Fraction | None, monkeypatch:
     whole = get_method("dp-synthetic").whole_table
     assert whole is not None
     schema = as_schema(SCHEMA)
-    checked = check(TABLE, schema)
-    for target in (None, "insured"):
-        budget = Budget.of(1, schema, get_method("dp-synthetic"), delta)
-        synthesised(whole, checked.columns, N, budget, SeededSampler(2), None, target)
+    columns = check(TABLE, schema).columns
+    for names in (list(columns), ["age", "town", "insured"], ["town", "insured"], ["rate"]):
+        some = {name: columns[name] for name in names}
+        for epsilon in ("0.01", "1", "100"):
+            for target in (None, names[-1]):
+                few = schema.model_copy(update={"attributes": tuple(schema[name] for name in names)})
+                budget = Budget.of(epsilon, few, get_method("dp-synthetic"), delta)
+                synthesised(whole, some, N, budget, SeededSampler(2), 5, target)
     for book in books:
-        assert 0 <= book.left < Fraction(1, 50)
+        assert book.left == 0
         assert book.currency is (Currency.EPSILON if delta is None else Currency.RHO)
 
 
