@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -104,8 +104,12 @@ def synthesise(
     accountant: Accountant,
     *,
     target: int | None = None,
+    built: Callable[[float], None] = lambda share: None,
 ) -> Model:
-    """`rows` model rows. `plan` is public; the records are read through `measures` and `accountant` alone."""
+    """`rows` model rows. `plan` is public; the records are read through `measures` and `accountant` alone.
+
+    `built` hears how much of the model is there: about a quarter by distributions, the rest round by round.
+    """
     sampler = accountant.sampler
     exact = measures.histograms()
     distributions = [
@@ -136,6 +140,7 @@ def synthesise(
     measured: dict[Pair, Floats] = {}
     readings: dict[Pair, Reading] = {}
     exact_tables = dict(zip(bins.pairs, counts, strict=True))
+    built(0.25)
     price = _price(plan, accountant, len(cells) - 1 if target is not None else 0)
     for number, size in enumerate(plan.rounds):
         chosen = _chosen(exact_tables, measured, state, plan, size, accountant, number, target)
@@ -151,6 +156,7 @@ def synthesise(
         if last:
             state.release(_with_margins(cells, distributions, bins, readings, float(n)))
         state.repair(measured, 2 * plan.sweeps if last else plan.sweeps)
+        built(0.25 + 0.75 * (number + 1) / (len(plan.rounds) + 1))
     state.quotas()
     return Model(_thinned(state, rows), state.distributions, bins, readings, correlations, scores.columns)
 

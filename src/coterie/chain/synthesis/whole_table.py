@@ -166,6 +166,7 @@ class WholeTable:
         parts: Sequence[Fraction],
         accountant: Accountant,
         target: int | None = None,
+        built: Callable[[float], None] = lambda share: None,
     ) -> Drawn:
         """`parts`: of the whole budget, for the distribution of each attribute; less what `columns` spent of them."""
         cells = [column.cells for column in columns]
@@ -173,7 +174,7 @@ class WholeTable:
         parts = [part - read.get(f"attribute {i}: decimal places", 0) for i, part in enumerate(parts)]
         plan = plan_for(records, cells, parts, accountant, target=target is not None, rule=self.rule)
         size = min(MOST_MODEL_ROWS, max(records, rows))
-        model = synthesise(measures, cells, records, size, plan, accountant, target=target)
+        model = synthesise(measures, cells, records, size, plan, accountant, target=target, built=built)
         order = shuffled_order(accountant.sampler, size, "coterie: order of the model rows")
         return Drawn(model, order, tuple(columns))
 
