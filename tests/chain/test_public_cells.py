@@ -20,6 +20,8 @@ DOMAINS = [
     (-(2.0**53), 2.0**53, 1.0),
     (1e-300, 2e-300, None),
     (-1e289, 1e289, None),
+    (-1e9, 1e9, 1.0),
+    (-1e9, 0.0, 1.0),
     (0.5, 100.5, 1.0),
     (0.05, 10.05, 0.1),
     (-0.125, 110, 0.01),
@@ -89,7 +91,7 @@ def test_a_step_without_a_multiple_inside_the_bounds_leaves_numbers_as_they_are(
     assert np.all((back >= 0.2) & (back <= 0.8))
 
 
-@pytest.mark.parametrize(("lower", "upper", "step"), [*DOMAINS[:8], *DOMAINS[11:14]])
+@pytest.mark.parametrize(("lower", "upper", "step"), [*DOMAINS[:8], *DOMAINS[13:16]])
 @pytest.mark.parametrize("powers", [1, 6])
 def test_what_a_cell_is_said_to_include_is_what_it_includes(
     lower: float, upper: float, step: float | None, powers: int
@@ -114,6 +116,18 @@ def test_cells_are_smallest_where_the_domain_is_nearest_to_zero() -> None:
     for step in (None, 1.0):
         cells = number_cells(-100_000, -1, step, missing=False)
         assert cells.widths[-2] < cells.widths[1]
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-1e9, 1e9), (0.0, 1e9), (-1e9, 0.0)])
+def test_small_numbers_stay_small_in_bounds_that_are_far_too_wide(lower: float, upper: float) -> None:
+    """Was: the finest cell beside zero was about a thousand wide, and numbers from 0 to 4 had the median 360."""
+    sign = 1.0 if upper > 0 else -1.0
+    for step in (1.0, None):
+        cells = number_cells(lower, upper, step, missing=False)
+        widths = cells.widths[cells.encode(sign * np.arange(5.0))]
+        assert widths[0] <= 1  # zero itself
+        assert widths.max() <= 4
+        assert cells.size < 5000
 
 
 def test_few_values_are_counted_one_by_one() -> None:

@@ -5,7 +5,7 @@ cell, so that a chunk of records adds up with any other chunk.
 
 Numbers: single cells for zero and, where noise is small, the two bounds (spikes stand there), cells of equal width, and
 cells that grow by powers of four from zero (long tails). Each is cut into four, four times over, down to the step between
-values.
+values: into equal parts, but small cells beside zero into parts that grow again, so that bounds may be far too wide.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ POWERS = 6  # powers of four below the larger bound, at most …
 FEWEST = (
     1  # … and at least: then bounds have no cells of their own either, unless they are zero or nearest to it
 )
+NEAR = (
+    4.0**-3
+)  # of the larger bound: cells beside zero up to there are cut into parts that grow by powers of four
 FEW = 24  # possible values that are counted one by one from the start
 
 
@@ -172,11 +175,12 @@ def _nested(
     """The fine cells from the lower bound to the upper, and the cell of each on every grid; zero lies nearest `centre`."""
     cells = _coarse(lower, upper, centre, powers, whole=whole)
     levels = [np.arange(len(cells))]
+    near = NEAR * max(upper - centre, centre - lower)
     for _ in range(LEVELS):
         finer: list[tuple[float, float]] = []
         parents: list[int] = []
         for number, cell in enumerate(cells):
-            parts = _cut(*cell, whole=whole)
+            parts = _cut(*cell, centre, near, whole=whole)
             finer.extend(parts)
             parents.extend([number] * len(parts))
         levels = [level[parents] for level in levels] + [np.arange(len(finer))]
@@ -218,17 +222,23 @@ def _coarse(
     return cells
 
 
-def _cut(low: float, high: float, *, whole: bool) -> list[tuple[float, float]]:
-    if whole:
-        values = int(high - low) + 1
-        parts = min(SPLIT, values)
-        starts = [low + values * i // parts for i in range(parts)]
-        ends = [*(start - 1 for start in starts[1:]), high]
-        return list(zip(starts, ends, strict=True))
-    if high <= low:
+def _cut(low: float, high: float, centre: float, near: float, *, whole: bool) -> list[tuple[float, float]]:
+    """Into four: equal parts, or growing by powers of four beside `centre` where the cell is small but long in steps."""
+    values = int(high - low) + 1 if whole else 0
+    if whole and values <= SPLIT**3:
+        shares = [i / min(SPLIT, values) for i in range(min(SPLIT, values))]
+    elif high <= low:
         return [(low, high)]
-    edges = [low + (high - low) * i / SPLIT for i in range(SPLIT)] + [high]
-    return list(pairwise(edges))
+    elif high - low > near or min(abs(low - centre), abs(high - centre)) > whole:
+        shares = [i / SPLIT for i in range(SPLIT)]
+    elif low >= centre:
+        shares = [0.0, *(float(SPLIT) ** (i - SPLIT) for i in range(1, SPLIT))]
+    else:
+        shares = [0.0, *(1 - float(SPLIT) ** -i for i in range(1, SPLIT))]
+    if whole:
+        starts = [low + int(values * share) for share in shares]
+        return list(zip(starts, [*(start - 1 for start in starts[1:]), high], strict=True))
+    return list(pairwise([*(low + (high - low) * share for share in shares), high]))
 
 
 def _with_gap(level: Whole, missing: bool) -> Whole:
