@@ -21,6 +21,7 @@ from coterie.methods import get_method
 from coterie.promise.loss import epsilon_at
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import Budget
+from coterie.publication.ledger.account import LedgerAccount, Terms
 from coterie.schema.document import as_schema
 from coterie.table.checked import check
 
@@ -114,12 +115,26 @@ def test_real_noise_differs_each_time_and_the_certificate_says_what_it_promises(
     assert not first.table.equals(second.table)
     promise = first.certificate.guarantee
     assert (promise.status, promise.value, promise.delta) == ("proved", "1", "0.00001")
-    assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) <= Fraction(1000001, 1000000)
+    assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) == 1
     assert "78 %" in odds_in_words(promise)
     assert "with probability at least 1 − 0.00001 over the noise" in odds_in_words(promise)
     assert "except" not in odds_in_words(promise)
-    assert (first.loss.epsilon, first.loss.delta) == (1, Fraction(1, 100_000))
+    assert (first.loss.epsilon, first.loss.delta, first.loss.rho) == (None, None, Fraction(promise.rho or 0))
     assert first.certificate.from_json(first.certificate.to_json()) == first.certificate
+
+
+def test_a_ledger_counts_rho_so_that_many_releases_cost_less_and_one_no_more() -> None:
+    """Was: two releases at (1, 0.000001) cost ε = 2, whatever the lifetime δ."""
+    release = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, delta="0.000001")
+    one = LedgerAccount(Terms("people", Fraction(1), Fraction(1, 10**6)))
+    assert one.afford(release.loss).remaining == 0
+    two = LedgerAccount(Terms("people", Fraction(2), Fraction(1, 10**4)))
+    for _ in range(2):
+        two.hold(two.terms.counted(release.loss))
+    assert two.balance().held < Fraction(112, 100)
+    # An ε with more decimals than the account rounds to is counted as it is stated.
+    odd = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon="0.1000001", delta="0.000001").loss
+    assert (odd.rho, odd.epsilon, odd.delta) == (None, Fraction(1000001, 10**7), Fraction(1, 10**6))
 
 
 def test_the_certificate_names_the_noise_that_was_drawn_and_its_parts_make_the_whole() -> None:
