@@ -150,24 +150,16 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
         model = _MODELS.get(statement.model)
         if model is not None and statement.status.proof:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
-            epsilon: Fraction | None = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
+            epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             delta = None if statement.delta is None else Fraction(statement.delta)
             rho = None if statement.rho is None else Fraction(statement.rho)
-            if rho is not None and delta is not None and epsilon_at(rho, delta) <= epsilon:
-                epsilon = delta = (
-                    None  # many releases in ρ cost less together than in (ε, δ), and one no more
-                )
-            else:
-                rho = None
-            return Loss(
-                model,
-                NeighbourRelation.REPLACE_ONE,
-                statement.status,
-                epsilon,
-                delta,
-                rho,
-                scope=statement.scope,
+            loss = Loss(
+                model, NeighbourRelation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope
             )
+            if rho is not None and delta is not None and epsilon_at(rho, delta) <= epsilon:
+                # Many releases in ρ cost less together than in (ε, δ), and one no more.
+                return replace(loss, epsilon=None, delta=None, rho=rho)
+            return loss
     return Loss(LossModel.NONE, NeighbourRelation.REPLACE_ONE, guarantee.status, calibrated)
 
 
