@@ -146,7 +146,7 @@ def chain() -> None:
         picture.text(x + 19, y + 25, f"{value:.0f}", size=18, fill=AFTER, bold=True, at="middle")
     picture.text(left, 6 * stage + 34, "Proved: ε = 1", size=20, bold=True, fill="#0b6a50")
     picture.text(left, 6 * stage + 60, "50 % sure before,", size=18)
-    picture.text(left, 6 * stage + 84, "73 % after, at most", size=18)
+    picture.text(left, 6 * stage + 84, "74 % after, at most", size=18)
     picture.write("chain")
 
 

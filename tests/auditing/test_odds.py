@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import NOTHING, Guarantee, Status
-from coterie.promise.posterior import most_sure, odds_in_words
+from coterie.promise.posterior import most_sure, odds_in_words, share_in_words
 
 PROVED = Guarantee("differential privacy", "1", Status.PROVED, "the released rows", "1-DP", (), "")
 
 
-def test_half_sure_becomes_at_most_73_percent_at_one() -> None:
+def test_half_sure_becomes_at_most_74_percent_at_one() -> None:
     assert "50 % sure before" in odds_in_words(PROVED)
-    assert "at most 73 % sure" in odds_in_words(PROVED)
+    assert "at most 74 % sure" in odds_in_words(PROVED)
+
+
+@given(st.floats(0, 12))
+def test_a_limit_is_never_rounded_down(epsilon: float) -> None:
+    """Was: "at most 73 %" for 73.1 %."""
+    sure = most_sure(epsilon)
+    shown = float(share_in_words(sure).removesuffix(" %"))
+    assert sure * 100 - 1e-6 <= shown < 100
+    assert shown - sure * 100 < 1
 
 
 @given(st.floats(0, 30), st.floats(0.001, 0.999))

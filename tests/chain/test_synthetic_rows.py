@@ -26,7 +26,11 @@ def _model(n: int, epsilon: int, *, rows: int) -> tuple[np.ndarray, Model]:
     share = distribution_share(n, 4, accountant, rule=Rule())
     plan = plan_for(n, CELLS, [share / 4] * 4, accountant, rule=Rule())
     records = CodedRecords(codes, tuple(cell.size for cell in CELLS))
-    return codes, synthesise(records, CELLS, n, rows, plan, accountant)
+    told: list[float] = []
+    model = synthesise(records, CELLS, n, rows, plan, accountant, built=told.append)
+    assert told == sorted(told)  # a progress bar moves while the model is built
+    assert len(told) == 1 + len(plan.rounds)
+    return codes, model
 
 
 def test_few_rows_have_the_distributions_and_the_tables_of_many() -> None:

@@ -225,6 +225,15 @@ def test_the_last_digit_of_a_mean_is_no_change_of_a_constant() -> None:
         assert value(measure, before, after, schema(x=9, y=9)) == 0
 
 
+def test_whole_numbers_have_a_bin_each_wherever_the_bounds_lie() -> None:
+    """Was: between 0.5 and 9.5 two neighbours shared a bin, and moving from one to the other was no change."""
+    domain = Domain(lower=0.5, upper=9.5)
+    public = Schema(attributes=(Attribute(name="x", role=Role.PROTECT, domain=domain, decimals=0),))
+    for one in range(1, 9):
+        before, after = {"x": [float(one)] * 4}, {"x": [one + 1.0] * 4}
+        assert value("jensen-shannon", before, after, public) == pytest.approx(1)
+
+
 def test_every_measure_says_how_to_read_it() -> None:
     for measure in all_measures().values():
         assert measure.title

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from coterie import protect
 from coterie.chain.noise.seeded import SeededSampler
-from coterie.chain.synthesis.accountant import Accountant, Currency
+from coterie.chain.synthesis.accountant import Accountant, Currency, Reading
+from coterie.cli.app import app
 from coterie.engines.whole_table import synthesised
 from coterie.errors import CoterieError, ParameterError
 from coterie.methods import get_method
 from coterie.promise.loss import epsilon_at
 from coterie.promise.posterior import odds_in_words
 from coterie.promise.terms import Budget
+from coterie.publication.ledger.account import LedgerAccount, Terms
 from coterie.schema.document import as_schema
 from coterie.table.checked import check
 
@@ -111,11 +115,58 @@ def test_real_noise_differs_each_time_and_the_certificate_says_what_it_promises(
     assert not first.table.equals(second.table)
     promise = first.certificate.guarantee
     assert (promise.status, promise.value, promise.delta) == ("proved", "1", "0.00001")
-    assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) <= Fraction(1000001, 1000000)
-    assert "77 %" in odds_in_words(promise)
-    assert "except with probability 0.00001" in odds_in_words(promise)
-    assert (first.loss.epsilon, first.loss.delta) == (1, Fraction(1, 100_000))
+    assert epsilon_at(Fraction(promise.rho or 0), Fraction(1, 100_000)) == 1
+    assert "78 %" in odds_in_words(promise)
+    assert "with probability at least 1 − 0.00001 over the noise" in odds_in_words(promise)
+    assert "except" not in odds_in_words(promise)
+    assert (first.loss.epsilon, first.loss.delta, first.loss.rho) == (None, None, Fraction(promise.rho or 0))
     assert first.certificate.from_json(first.certificate.to_json()) == first.certificate
+
+
+def test_a_ledger_counts_rho_so_that_many_releases_cost_less_and_one_no_more() -> None:
+    """Was: two releases at (1, 0.000001) cost ε = 2, whatever the lifetime δ."""
+    release = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, delta="0.000001")
+    one = LedgerAccount(Terms("people", Fraction(1), Fraction(1, 10**6)))
+    assert one.afford(release.loss).remaining == 0
+    two = LedgerAccount(Terms("people", Fraction(2), Fraction(1, 10**4)))
+    for _ in range(2):
+        two.hold(two.terms.counted(release.loss))
+    assert two.balance().held < Fraction(112, 100)
+    # An ε with more decimals than the account rounds to is counted as it is stated.
+    odd = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon="0.1000001", delta="0.000001").loss
+    assert (odd.rho, odd.epsilon, odd.delta) == (None, Fraction(1000001, 10**7), Fraction(1, 10**6))
+
+
+def test_the_certificate_names_the_noise_that_was_drawn_and_its_parts_make_the_whole() -> None:
+    """Was: discrete Laplace, whatever was drawn, and no part of ρ at all."""
+    pure, mixed = (
+        protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, delta=delta).certificate
+        for delta in (None, "1e-5")
+    )
+    assert "discrete Laplace" in pure.sampler
+    assert "discrete Gaussian" in mixed.sampler
+    assert "Laplace" not in mixed.sampler
+    assert "discrete" not in released(delta="1e-5").certificate.sampler  # seeded: NumPy's
+    parts = [Fraction(attribute.rho or 0) for attribute in mixed.attributes]
+    assert min(parts) > 0
+    assert mixed.dependence is not None
+    assert sum(parts) + Fraction(mixed.dependence.rho or 0) == Fraction(mixed.guarantee.rho or 0)
+    assert mixed.dependence.epsilon is None
+    for certificate in (pure, mixed):  # signed bytes of those that were written before stay as they are
+        assert ("rho" in certificate.attributes[0].model_dump()) is (certificate is mixed)
+        assert certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_show_prints_delta_and_rho_and_no_groups_that_are_not_there(tmp_path: Path) -> None:
+    def shown(**options: Any) -> str:
+        path = tmp_path / "certificate.json"
+        release = protect(TABLE, SCHEMA, method="dp-synthetic", epsilon=1, **options)
+        path.write_text(release.certificate.to_json())
+        return " ".join(CliRunner().invoke(app, ["certificate", "show", str(path)]).output.split())
+
+    assert "ε = 1, δ = 1e-6 in all; noise for ρ = 0.02436" in shown(delta="0.000001")
+    assert "δ = 1e-300 in all" in shown(delta="1e-300")
+    assert "clusters" not in shown()
 
 
 def test_pure_epsilon_is_shared_out_to_the_last_digit() -> None:
@@ -127,7 +178,9 @@ def test_pure_epsilon_is_shared_out_to_the_last_digit() -> None:
 
 
 @pytest.mark.parametrize("delta", [None, Fraction(1, 100_000)])
-def test_never_more_than_the_whole_is_spent(delta: Fraction | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_of_the_whole_is_spent_and_never_more(
+    delta: Fraction | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     books: list[Accountant] = []
     made = Accountant.__init__
 
@@ -139,12 +192,16 @@ def test_never_more_than_the_whole_is_spent(delta: Fraction | None, monkeypatch:
     whole = get_method("dp-synthetic").whole_table
     assert whole is not None
     schema = as_schema(SCHEMA)
-    checked = check(TABLE, schema)
-    for target in (None, "insured"):
-        budget = Budget.of(1, schema, get_method("dp-synthetic"), delta)
-        synthesised(whole, checked.columns, N, budget, SeededSampler(2), None, target)
+    columns = check(TABLE, schema).columns
+    for names in (list(columns), ["age", "town", "insured"], ["town", "insured"], ["rate"]):
+        some = {name: columns[name] for name in names}
+        for epsilon in ("0.01", "1", "100"):
+            for target in (None, names[-1]):
+                few = schema.model_copy(update={"attributes": tuple(schema[name] for name in names)})
+                budget = Budget.of(epsilon, few, get_method("dp-synthetic"), delta)
+                synthesised(whole, some, N, budget, SeededSampler(2), 5, target)
     for book in books:
-        assert 0 <= book.left < Fraction(1, 50)
+        assert book.left == 0
         assert book.currency is (Currency.EPSILON if delta is None else Currency.RHO)
 
 
@@ -158,6 +215,32 @@ def test_measurements_are_the_noisy_counts() -> None:
     assert all(abs(counts[town] - truth[town]) < 8 * last[0]["standard_deviation"] for town in truth)
     assert any(line["reading"] == "table" for line in found)
     assert any(line["from"] == "(missing)" for line in found if line["attribute"] == "income")
+
+
+@pytest.mark.parametrize("delta", [None, "1e-5"])
+def test_everything_that_was_paid_for_is_among_the_measurements(
+    delta: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Was: neither the decimal places nor the correlations. (A choice of tables shows in which tables there are.)"""
+    drawn: dict[str, Reading] = {}
+    noisy = Accountant._noisy
+
+    def noted(self: Accountant, *values: Any) -> Reading:
+        drawn[values[-1]] = noisy(self, *values)
+        return drawn[values[-1]]
+
+    monkeypatch.setattr(Accountant, "_noisy", noted)
+    found = released(epsilon=30, delta=delta).measurements.to_pylist()
+    scores = drawn.pop("coterie: scores of all pairs")
+    assert "attribute 6: decimal places" in drawn
+    counts = np.concatenate([reading.values.ravel() for reading in drawn.values()])
+    told = [line["noisy_count"] for line in found if line["noisy_count"] is not None]
+    assert sorted(told) == sorted(counts)
+    correlations = [line for line in found if line["noisy_count"] is None]
+    assert len(correlations) == len(scores.values)
+    assert np.corrcoef([line["noisy_correlation"] for line in correlations], scores.values)[0, 1] > 0.999999
+    (age,) = [c for c in correlations if {c["attribute"], c["second_attribute"]} == {"age", "insured"}]
+    assert abs(age["noisy_correlation"] - 0.8) < 0.2 + 4 * age["standard_deviation"]
 
 
 @pytest.mark.parametrize(

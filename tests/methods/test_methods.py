@@ -18,6 +18,7 @@ from coterie.errors import ParameterError
 from coterie.methods import all_methods
 from coterie.methods.guarantee import Status
 from coterie.methods.recipe import Method
+from coterie.schema.document import as_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = list(all_methods().values())
@@ -212,3 +213,15 @@ def test_internal_figures_are_marked_and_apart(
     certificate = release.certificate.to_json()
     for name in ("mean_squared_error", "variance_change", "zero_noise", "rows_dropped", "values_clipped"):
         assert name not in certificate
+
+
+@every_method
+def test_declared_places_hold_where_bounds_have_more(method: Method) -> None:
+    """Was: values beyond the bounds came out as the bound itself, 0.5 among whole numbers."""
+    domain = {"lower": 0.5, "upper": 9.5}
+    schema = {"attributes": {"x": {"type": "continuous", "role": "protect", "decimals": 0, "domain": domain}}}
+    released = _protect(method, {"x": [1.0, 2, 9] * 20}, as_schema(schema), seed=3).table["x"]
+    values = np.array(released)
+    assert np.array_equal(values, np.rint(values))
+    assert values.min() >= 1
+    assert values.max() <= 9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from fractions import Fraction
 
 import pyarrow as pa
@@ -69,7 +71,7 @@ def test_an_epsilon_above_ten_is_told_with_its_odds() -> None:
     assert warnings("dp-ir", "10", 50, 10_000) == ()
     (said,) = warnings("dp-ir", "12", 50, 10_000)
     assert said == too_large(Fraction(12))
-    assert "someone 50 % sure before may be 99.999 % sure after" in said
+    assert "someone 50 % sure before may be 99.9994 % sure after" in said
     assert warnings("dp-ir", "12", 50, 10_000) == (said,)
 
 
@@ -90,6 +92,22 @@ def test_the_certificate_notes_it_and_tells_it_from_other_notes() -> None:
     assert said in small.notes
     assert warnings_on(Certificate.from_json(small.to_json())) == (said,)
     assert warnings_on(protect(table, SCHEMA, method="laplace", epsilon="2").certificate) == ()
+
+
+def test_with_a_delta_the_noise_is_that_of_rho() -> None:
+    """Was: the formula of pure ε, 2e+18 instead of 10,100; and it was a note, not a warning."""
+    table = pa.table({"x": [0.1, 0.2, 0.3, 0.4] * 25})
+    release = protect(table, SCHEMA, method="dp-synthetic", epsilon="1e-20", delta="1e-6", rows=7)
+    (said,) = warnings_on(release.certificate)
+    noise = 1 / math.sqrt(float(Fraction(release.certificate.guarantee.rho or 0)))
+    assert f"the noise on a count is {noise / 100:,.0f} times as large as the number of records" in said
+    near = protect(table, SCHEMA, method="dp-synthetic", epsilon="0.012", delta="1e-6").certificate
+    (said,) = warnings_on(near)
+    offered = re.search(r"ε = ([0-9.]+) would make it about a tenth", said)
+    assert offered is not None
+    then = protect(table, SCHEMA, method="dp-synthetic", epsilon=offered[1], delta="1e-6").certificate
+    assert 8 < 1 / math.sqrt(float(Fraction(then.guarantee.rho or 0))) <= 10
+    assert warnings_on(then) == ()
 
 
 def test_a_warning_does_not_depend_on_the_data() -> None:

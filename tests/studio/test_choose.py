@@ -98,7 +98,7 @@ def test_nothing_is_chosen_at_first(studio: tuple[httpx.Client, StudioHome]) -> 
         assert f'id="method-{method.name}"' in text
     assert " checked" not in re.sub(r"<input type=\"checkbox\"[^>]*>", "", text)
     assert "No method chosen yet" in text
-    assert "73 %" in text
+    assert "74 %" in text
     answer = sent(client, project, method="")
     assert answer.status_code == 400
     assert "No method is chosen." in answer.text
@@ -176,9 +176,9 @@ def test_the_page_follows_the_sliders(studio: tuple[httpx.Client, StudioHome]) -
         return unescape(client.get(f"/p/{project.id}/choose/live", params=asked).text)
 
     assert "1-DP" in live()
-    assert "73 %" in live()
+    assert "74 %" in live()
     assert "0.1-DP" in live(epsilon="0.1")
-    assert "52 %" in live(epsilon="0.1")
+    assert "53 %" in live(epsilon="0.1")
     assert "practically empty" in live(epsilon="10")
     assert "q = 500" in live()
     assert "q = 50)" in live(k="100")

@@ -67,7 +67,7 @@ class Noisy:
         """Rank r of n reads the distribution at (r + ½)/n: every list entry appears as often as its weight says."""
         values: NDArray[Any] = self.released.at((ranks + 0.5) / len(ranks))
         if isinstance(self.column, NumericColumn):
-            values = np.clip(values, self.column.domain.lower, self.column.domain.upper)
+            values = np.clip(values, *self.column.limits)
         return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from coterie.errors import counted
 from coterie.federation.documents.certificate import FederatedCertificate
 from coterie.federation.documents.verification import read_any, superseded
 from coterie.methods.guarantee import beside_in_words
+from coterie.schema.exact import brief
 
 app = typer.Typer(
     help="A certificate says what was promised, under which assumptions, over which bytes.",
@@ -72,14 +74,13 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
         print_json(certificate.model_dump(mode="json"))
         return
     promise = certificate.guarantee
-    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
     lines = [
         ("Method", f"{certificate.method}: {certificate.method_title} ({certificate.papers})"),
         ("Promise", promise.label),
         ("Covers", promise.scope),
         *(("Beside it", line) for line in beside_in_words(promise.beside)),
         ("Neighbours", promise.neighbours),
-        ("Budget", f"{spent}; {_groups(certificate)}"),
+        ("Budget", _budget(certificate)),
         ("Noise", certificate.sampler),
         ("Dropped", ", ".join(certificate.dropped) or "nothing"),
         ("Untouched", ", ".join(certificate.kept) or "nothing"),
@@ -96,11 +97,19 @@ def show(certificate_file: CertificateFile, as_json: AsJson = False) -> None:
     print_certificate(certificate.issued, promise.status, lines)
 
 
-def _groups(certificate: coterie.Certificate) -> str:
+def _budget(certificate: coterie.Certificate) -> str:
+    """ε, with δ and ρ where there is a δ; and the groups, where there are any."""
+    promise = certificate.guarantee
+    spent = f"ε = {certificate.epsilon} in all" if certificate.epsilon else "no noise, so no ε"
+    if promise.delta is not None and promise.rho is not None:
+        delta, rho = (brief(Fraction(text)) for text in (promise.delta, promise.rho))
+        spent = f"ε = {certificate.epsilon}, δ = {delta} in all; noise for ρ = {rho}"
     if certificate.k == 1:
-        return "nobody is grouped"
+        return f"{spent}; nobody is grouped"
     count = certificate.clusters.count
-    return f"k = {certificate.k:,}, {'some clusters' if count is None else counted(count, 'cluster')}"
+    return (
+        f"{spent}; k = {certificate.k:,}, {'some clusters' if count is None else counted(count, 'cluster')}"
+    )
 
 
 @app.command("key")

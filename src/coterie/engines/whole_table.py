@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -109,6 +110,7 @@ def drawn_from(
     sampler: Sampler,
     rows: int | None,
     target: str | None,
+    built: Callable[[float], None] = lambda share: None,
 ) -> tuple[Drawn, Budget]:
     """The model of `count` records, and how the budget was shared out. `columns` are read for what they declare."""
     budget.check_records(count)
@@ -118,8 +120,9 @@ def drawn_from(
     coded = whole.columns(described, records.decimals, count, parts, accountant)
     wanted = count if rows is None else rows
     drawn = whole.draw(
-        records.measures(coded), coded, count, wanted, parts, accountant, target_number(names, target)
+        records.measures(coded), coded, count, wanted, parts, accountant, target_number(names, target), built
     )
+    built(1.0)
     return drawn, shared_out(budget, parts)
 
 
@@ -151,10 +154,21 @@ def synthesised(
     target: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Synthesised, Budget]:
-    """Over columns in memory; and how the budget was shared out. `progress` hears of every column twice."""
+    """Over columns in memory; and how the budget was shared out.
+
+    `progress` hears of every column three times: read, modelled, drawn.
+    """
     told = progress or (lambda name: None)
+    names, done = list(columns), 0
+
+    def built(share: float) -> None:
+        nonlocal done
+        for name in names[done : math.ceil(share * len(names))]:
+            told(name)
+            done += 1
+
     here = _InMemory(list(columns.values()), records, told)
-    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target)
+    drawn, shared = drawn_from(whole, here, columns, records, budget, sampler, rows, target, built)
     values = {}
     for number, name in enumerate(columns):
         values[name] = drawn.values(number, 0, records if rows is None else rows, sampler)

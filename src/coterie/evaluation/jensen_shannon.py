@@ -22,7 +22,7 @@ MOST_BINS = 1_000_000
 
 def bin_count(column: NumericColumn, kind: str) -> int:
     """How many bins; one per value only where released values are whole numbers (integers, dates, ranks)."""
-    possible = int(column.domain.width) + 1 if column.step == 1 else 0
+    possible = _possible(column)
     if kind == "value" and possible:
         if possible > MOST_BINS:
             raise ParameterError(
@@ -31,6 +31,12 @@ def bin_count(column: NumericColumn, kind: str) -> int:
             )
         return possible
     return possible if kind == "auto" and 0 < possible <= MOST_VALUES else STRIPES
+
+
+def _possible(column: NumericColumn) -> int:
+    """How many whole numbers lie inside the domain; 0 where values are not whole."""
+    first, last = column.limits
+    return int(last - first) + 1 if column.step == 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +60,10 @@ class Edges:
 
 def edges_of(sources: Sequence[NumericColumn], bins: Whole) -> Edges:
     lower, upper = np.array([(source.domain.lower, source.domain.upper) for source in sources]).T
-    values = [int(source.domain.width) + 1 if source.step == 1 else 0 for source in sources]
-    whole = np.flatnonzero(bins == values).tolist()
+    whole = np.flatnonzero(bins == [_possible(source) for source in sources]).tolist()
     per_unit = bins / (upper - lower)
     per_unit[whole] = 1.0
+    lower[whole] = [sources[line].limits[0] for line in whole]
     # One limit is quicker than many.
     last = (bins[:1] if (bins == bins[0]).all() else bins).astype(np.float64) - 1.0
     return Edges(lower[:, None, None], per_unit[:, None, None], last[:, None, None], whole)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import isqrt
 
 from coterie.methods.guarantee import Facts, Guarantee, Status
-from coterie.schema.exact import as_text
+from coterie.schema.exact import as_text, brief
 
 # The promise shared by releases that put noisy centroids back on the rows: refuted, whatever is proved of the list.
 #
@@ -103,7 +103,7 @@ NOTHING_TO_LINK = (
 def proved_dp(facts: Facts, rows: str, citation: str) -> Guarantee:
     """ε-DP, or (ε, δ)-DP where there is a δ, of the released table. `rows` says what its rows are."""
     epsilon, delta = as_text(facts.epsilon), None if facts.delta is None else as_text(facts.delta)
-    amount = f"{epsilon}-DP" if delta is None else f"({epsilon}, {delta})-DP"
+    amount = f"{epsilon}-DP" if facts.delta is None else f"({epsilon}, {brief(facts.delta)})-DP"
     return Guarantee(
         model=DP,
         value=epsilon,

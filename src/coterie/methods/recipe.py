@@ -82,8 +82,8 @@ class Method:
         if gaps and self.whole_table is None:
             raise ParameterError(
                 f"Method '{self.name}' has no answer for missing values of '{gaps[0]}'.",
-                "`missing: own category` of numbers, dates and ordered labels is for dp-synthetic; "
-                "write `missing: drop row` or `missing: impute`, or choose that method.",
+                "`missing: own category` of numbers, dates and ordered labels is for dp-synthetic: choose that method, or "
+                "write `missing: impute`. `drop row` makes a proof conditional.",
             )
 
     def dependence(self, epsilon: Fraction, attributes: int) -> Fraction:

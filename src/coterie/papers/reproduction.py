@@ -14,7 +14,7 @@ from coterie.errors import OutputError
 from coterie.papers import all_experiments, get_experiment
 from coterie.papers.data import available
 from coterie.papers.experiment import PaperFinding
-from coterie.table.frames import to_kind
+from coterie.schema.frame_kind import to_kind
 
 
 @dataclass(frozen=True, repr=False)

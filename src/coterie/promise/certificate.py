@@ -95,6 +95,7 @@ class CertifiedAttribute(Frozen):
     type: AttributeType
     unit: str | None
     epsilon: str | None = None
+    rho: str | None = None  # instead of ε, where noise is counted in ρ
     mechanism: str | None = None
     caution: str | None = None
     domain: Bounds | None = None
@@ -104,15 +105,29 @@ class CertifiedAttribute(Frozen):
     imputed: str | None = None  # the public value that stands in for a missing one, where the schema names it
     outside: Outside | None = None
 
+    @model_serializer(mode="wrap")
+    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_rho(write(self))
+
 
 class Dependence(Frozen):
-    """Synthetic rows: how the attributes hang together, and what ε that cost. With the attributes' ε it makes the whole.
+    """Synthetic rows: how the attributes hang together, and what that cost. With the attributes' parts it makes the whole.
 
-    Null where noise is counted in ρ: parts of ρ add up, parts of ε do not.
+    In ρ where noise is counted in it: parts of ρ add up, parts of ε do not.
     """
 
     mechanism: str
     epsilon: str | None
+    rho: str | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_signed(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_rho(write(self))
+
+
+def _without_rho(content: dict[str, Any]) -> dict[str, Any]:
+    """Certificates from before parts of ρ were named keep their canonical form, and so their signature."""
+    return {name: value for name, value in content.items() if name != "rho" or value is not None}
 
 
 class CertifiedPromise(Frozen):

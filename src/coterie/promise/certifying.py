@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from coterie._version import __version__
 from coterie.chain.noise.sampler import Sampler
+from coterie.chain.noise.secure import GAUSSIAN
 from coterie.methods import all_methods
 from coterie.methods.grouping import Grouping
 from coterie.methods.guarantee import Facts, Guarantee
@@ -64,7 +65,7 @@ def certify(
         dependence=_dependence(method, dependence, facts),
         dropped=tuple(attribute.name for attribute in schema.with_role(Role.IDENTIFIER)),
         kept=facts.kept,
-        sampler=sampler.name if method.adds_noise else "none: no noise was added",
+        sampler=_noise(method, sampler, facts),
         reproducible=not facts.private_noise,
         notes=(
             *_notes(facts, method),
@@ -85,11 +86,22 @@ def certify(
     )
 
 
+def _noise(method: Method, sampler: Sampler, facts: Facts) -> str:
+    if not method.adds_noise:
+        return "none: no noise was added"
+    return GAUSSIAN if facts.rho is not None and sampler.private else sampler.name
+
+
 def _dependence(method: Method, epsilon: Fraction, facts: Facts) -> Dependence | None:
     part = method.whole_table or method.synthesis
-    if part is None:
-        return None
-    return Dependence(mechanism=part.stages, epsilon=as_text(epsilon) if facts.rho is None else None)
+    return None if part is None else Dependence(mechanism=part.stages, **_part(epsilon, facts))
+
+
+def _part(epsilon: Fraction, facts: Facts) -> dict[str, str | None]:
+    """A part of the budget in the currency that adds up."""
+    if facts.rho is None:
+        return {"epsilon": as_text(epsilon)}
+    return {"epsilon": None, "rho": as_text(facts.rho * epsilon / facts.epsilon)}
 
 
 def _clusters(grouping: Grouping, facts: Facts) -> CertifiedClusters:
@@ -124,7 +136,7 @@ def _attribute(
     mechanism = method.categorical if attribute.type.labelled else method.numeric
     return CertifiedAttribute(
         **known,
-        epsilon=as_text(shares[attribute.name]) if method.adds_noise and facts.rho is None else None,
+        **(_part(shares[attribute.name], facts) if method.adds_noise else {}),
         mechanism=f"{method.grouping.name} · {mechanism.stages}",
         caution=mechanism.caution,
         domain=_bounds(attribute, bounds.get(attribute.name)),
@@ -206,15 +218,22 @@ def _notes(facts: Facts, method: Method) -> tuple[str, ...]:
 
 def warnings_on(certificate: Certificate) -> tuple[str, ...]:
     """The notes of a certificate that warn of its budget, told from the others."""
-    protected = [a for a in certificate.attributes if a.epsilon is not None]
     if certificate.epsilon is None or certificate.method not in all_methods():
         return ()
+    whole, sizes = Fraction(certificate.epsilon), certificate.clusters.sizes
+    per_rho = whole / Fraction(certificate.guarantee.rho or 1)
+    shares = {
+        a.name: Fraction(a.epsilon) if a.epsilon is not None else Fraction(a.rho or 0) * per_rho
+        for a in certificate.attributes
+        if a.epsilon is not None or a.rho is not None
+    }
     found = release_warnings(
         all_methods()[certificate.method],
-        Fraction(certificate.epsilon),
-        {a.name: Fraction(a.epsilon or 0) for a in protected},
-        frozenset(a.name for a in protected if a.type.labelled),
-        certificate.release.rows,
+        whole,
+        shares,
+        frozenset(a.name for a in certificate.attributes if a.type.labelled),
+        # Synthetic rows may be more or fewer than the records were.
+        sum(entry.size * entry.clusters for entry in sizes) if sizes else certificate.release.rows,
         certificate.k,
         certificate.guarantee,
     )

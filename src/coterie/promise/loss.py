@@ -133,7 +133,7 @@ def epsilon_of(rho: float, delta: float) -> float:
 
 
 _HALVINGS = 200  # of the interval that ρ lies in
-_ROUNDED = 1 + 1e-12  # the conversion is some roundings of doubles, 1e-15 each
+_ROUNDED = 1 + 2e-9  # so that `epsilon_at`, which allows for rounding, comes back to ε with six decimals
 
 
 @lru_cache(maxsize=128)

@@ -15,7 +15,7 @@ from fractions import Fraction
 from coterie.errors import ParameterError
 from coterie.methods.guarantee import Statement, Status
 from coterie.methods.recipe import Method
-from coterie.schema.exact import parse_epsilon
+from coterie.schema.exact import brief, parse_epsilon
 
 DP = "differential privacy"
 _CERTAIN = 0.95  # a promise that lets somebody become surer is practically empty
@@ -37,7 +37,9 @@ def odds_in_words(promise: Statement) -> str:
     if promise.model != DP or status not in ("proved", "conditional"):
         return _no_bound(promise)
     after = most_sure(likely_loss(promise))
-    but = "" if promise.delta is None else f", except with probability {promise.delta}"
+    but = ""
+    if promise.delta is not None:
+        but = f", with probability at least 1 − {brief(Fraction(promise.delta))} over the noise"
     words = (
         f"Someone who was 50 % sure before of a fact about one person is at most "
         f"{share_in_words(after)} sure after seeing {promise.scope}{but}."
@@ -69,6 +71,10 @@ def likely_loss(promise: Statement) -> float:
     if promise.rho is None:
         raise ParameterError("(ε, δ) alone does not limit an attacker's odds.", "Give the ρ of the release.")
     rho, delta = (float(parse_epsilon(text)) for text in (promise.rho, promise.delta))
+    return _loss_at(rho, delta)
+
+
+def _loss_at(rho: float, delta: float) -> float:
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
 
@@ -88,13 +94,13 @@ def _no_bound(promise: Statement) -> str:
 
 
 def share_in_words(value: float) -> str:
-    """Never rounded to certainty, nor a gain to none: 73 %, 99.97 %, 50.3 %."""
+    """Rounded up, as a limit is, and never to certainty: 74 %, 99.97 %, 50.3 %."""
     for digits in range(6):
-        shown = f"{100 * value:.{digits}f}"
-        if shown == "50" and value != 0.5:
+        shown = math.ceil(round(value * 10 ** (2 + digits), 6)) / 10**digits
+        if not digits and shown == 51:
             continue
-        if float(shown) < 99 or (digits and float(shown) < 100):
-            return f"{shown} %"
+        if shown < 99 or (digits and shown < 100):
+            return f"{shown:.{digits}f} %"
     return "as good as 100 %"
 
 
@@ -117,28 +123,43 @@ def release_warnings(
 ) -> tuple[str, ...]:
     """What to think of before releasing rows. `cost` is the whole ε, `shares` each attribute's part of it.
 
-    `promise` may state more than the ε of the noise (`idp-ls`: 2ε).
+    `promise` may state more than the ε of the noise (`idp-ls`: 2ε). With a δ, shares are parts of its ρ, pro rata.
     """
     if not method.adds_noise:
         return ()
 
     def width(name: str, size: int) -> Fraction | None:
         """Of the noise, in domains; None where it follows the spread inside groups, which is not public."""
+        if promise.rho is not None:  # σ = 1/√ρ on a count
+            return Fraction(1 / math.sqrt(Fraction(promise.rho) * shares[name] / cost)) / records
         reach = (method.categorical if name in labelled else method.numeric).reach(records, size)
         return None if reach is None else reach / shares[name]
+
+    def larger(times: Fraction) -> Fraction:
+        """The ε that makes noise so many times smaller."""
+        if promise.rho is None or promise.delta is None:
+            return cost * times
+        rho = float(Fraction(promise.rho) * times**2)
+        return Fraction(_loss_at(rho, float(Fraction(promise.delta))))
 
     found = []
     drowned = {name: size for name in shares if (size := width(name, k)) is not None and size >= 1}
     if drowned:
         worst = max(drowned, key=lambda name: drowned[name])
         help_ = []
-        if cost * drowned[worst] / _USEFUL <= _OFFERED:
-            help_.append(f"ε = {_short(cost * drowned[worst] / _USEFUL)}")
+        enough_epsilon = larger(drowned[worst] / _USEFUL)
+        if enough_epsilon <= _OFFERED:
+            help_.append(f"ε = {_short(enough_epsilon)}")
         if method.fixed_k is None:
             # The noise falls as k rises.
             enough = [size for size in _sizes(k, records // 2) if (width(worst, size) or 0) <= _USEFUL]
             help_ += [f"k = {enough[0]:,}"] if enough else []
-        found.append(_too_small(cost, list(drowned), drowned[worst], records, help_))
+        ratio = f"the noise is {_short(drowned[worst])} times as wide as the domain"
+        if method.whole_table is not None:
+            ratio = (
+                f"the noise on a count is {_short(drowned[worst])} times as large as the number of records"
+            )
+        found.append(_too_small(cost, list(drowned), ratio, records, help_))
     # Such noise is about Δ/(nε) where values are spread evenly.
     hidden = [name for name, share in shares.items() if width(name, k) is None and share * records <= 1]
     if hidden:
@@ -166,7 +187,7 @@ def too_large(epsilon: Fraction) -> str:
     )
 
 
-def _too_small(cost: Fraction, names: list[str], ratio: Fraction, records: int, help_: list[str]) -> str:
+def _too_small(cost: Fraction, names: list[str], ratio: str, records: int, help_: list[str]) -> str:
     """Noise as wide as the domain, or wider: what ε or k would leave something to read?"""
     opening, nothing = f"ε = {_short(cost)} is so small here that", f"no ε up to {_OFFERED} and no k"
     if cost > _OFFERED:
@@ -177,10 +198,7 @@ def _too_small(cost: Fraction, names: list[str], ratio: Fraction, records: int, 
         else f"{nothing} would make it a tenth with {records:,} records: protect fewer attributes, or publish statistics "
         "instead"
     )
-    return (
-        f"{opening} no single value of {_named(names)} survives: the noise is {_short(ratio)} times as wide as the "
-        f"domain; {advice}"
-    )
+    return f"{opening} no single value of {_named(names)} survives: {ratio}; {advice}"
 
 
 def _named(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from coterie.methods.guarantee import REPLACE_ONE, Facts, Guarantee, settle
 from coterie.methods.recipe import Method
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import certify
-from coterie.promise.loss import Loss, LossModel, NeighbourRelation, rho_for
+from coterie.promise.loss import Loss, LossModel, NeighbourRelation, epsilon_at, rho_for
 from coterie.schema.attributes import Missing, Role, Schema, Source
 from coterie.schema.exact import Number, parse_epsilon, split
 from coterie.table.columns.column import CategoryColumn, Column
@@ -152,9 +152,14 @@ def loss_of(guarantee: Guarantee, calibrated: Fraction | None) -> Loss:
             assert statement.neighbours == REPLACE_ONE  # all methods for rows
             epsilon = Fraction(statement.value)  # 2ε of the largest ε is accepted, too
             delta = None if statement.delta is None else Fraction(statement.delta)
-            return Loss(
+            rho = None if statement.rho is None else Fraction(statement.rho)
+            loss = Loss(
                 model, NeighbourRelation.REPLACE_ONE, statement.status, epsilon, delta, scope=statement.scope
             )
+            if rho is not None and delta is not None and epsilon_at(rho, delta) <= epsilon:
+                # Many releases in ρ cost less together than in (ε, δ), and one no more.
+                return replace(loss, epsilon=None, delta=None, rho=rho)
+            return loss
     return Loss(LossModel.NONE, NeighbourRelation.REPLACE_ONE, guarantee.status, calibrated)
 
 

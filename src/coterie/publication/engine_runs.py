@@ -108,7 +108,7 @@ class Run:
         if source is not None or asked.table or asked.query:
             table = [as_table(asked.data, asked.schema, table=asked.table, query=asked.query)]
         whole = get_method(asked.method).whole_table is not None
-        done, total = count(1), len(asked.schema.protected) * (2 if whole else 1)  # read, then drawn
+        done, total = count(1), len(asked.schema.protected) * (3 if whole else 1)  # read, modelled, drawn
         return protect_table(
             table.pop(),
             asked.schema,

@@ -314,7 +314,7 @@ def put_out(
             raise ParameterError(
                 "A release is counted by a ledger or noted in a journal.", "Give one of the two."
             )
-        noted = journal_purpose(run.request.method, where.shown, fingerprint)
+        noted = journal_purpose(run.request.recipe.name, where.shown, fingerprint)
         with open_journal(Path(journal)) as book:
             return _written(publish_charged(make, where, book, noted, run.stage, run.again), where)
     assert ledger is not None

@@ -296,6 +296,25 @@ class Domain(Public):
         """Δ, exactly: the difference of the two doubles."""
         return _width(self.lower, self.upper)
 
+    def limits(self, step: float | None) -> tuple[float, float]:
+        """The smallest and the largest value that may be released: whole multiples of the step, where any lie inside."""
+        found = None if step is None else multiples(self.lower, self.upper, step)
+        if step is None or found is None:
+            return self.lower, self.upper
+        return found[0] / round(1 / step), found[1] / round(1 / step)
+
+
+def multiples(lower: float, upper: float, step: float) -> tuple[float, float] | None:
+    """The first and the last whole multiple of `step` (1, 0.1, 0.01 …) from `lower` to `upper`; None where there is none.
+
+    A decimal such as 1.1 is the double nearest to 11/10, so that division, not multiplication, decides what lies inside.
+    """
+    per_unit = round(1 / step)
+    first, last = float(round(lower * per_unit)), float(round(upper * per_unit))
+    first += first / per_unit < lower
+    last -= last / per_unit > upper
+    return (first, last) if first <= last else None
+
 
 @lru_cache(maxsize=4096)
 def _width(lower: float, upper: float) -> Fraction:

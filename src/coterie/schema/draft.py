@@ -35,7 +35,8 @@ _OPENING = f"""\
 # What the draft found by looking at the data says so: confirm it from a form, a law or a codebook.
 # domain: the range that anybody may know (a law, a scale, a form), never what happens to be in the data.
 # categories: the labels that anybody may know (a list, or a taxonomy: hierarchy CSV, YAML, SKOS, WordNet).
-# missing: error, drop row, impute (a public value stands in; `impute:` names it) or own category (categories only).
+# missing: error, own category (an outcome of its own; numbers, dates and ordinal: dp-synthetic only),
+#   impute (a public value stands in; `impute:` names it) or drop row (makes a proof conditional).
 #   missing_marks: ["?"] names texts that mean 'missing'; an empty cell always does.
 # outside (a value beyond the domain): error or clip.
 # Optional: unit (text), weight (share of the budget, 1 if absent), decimals (released numbers are rounded).
@@ -148,7 +149,7 @@ def _attribute(column: pa.ChunkedArray, factor: Fraction | None) -> str:
         return _text(column, factor)
     lines = f"    type: {kind}  # {_FOUND}\n    role: protect\n"
     if column.null_count:
-        lines += "    # It has empty cells: `missing: drop row` leaves such rows out.\n"
+        lines += "    # It has empty cells: `missing: own category` counts them as an outcome (numbers: dp-synthetic).\n"
     lines += "    missing: error\n"
     if kind is AttributeType.BOOLEAN:
         return lines

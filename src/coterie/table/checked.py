@@ -203,7 +203,8 @@ def stand_in(attribute: Attribute, domain: Domain, step: float | None) -> float:
     """The middle of the domain unless the schema names another value."""
     middle = domain.lower + (domain.upper - domain.lower) / 2
     value = middle if attribute.impute is None else _imputed(attribute, domain)
-    return value if step is None else round(value / step) * step
+    first, last = domain.limits(step)
+    return value if step is None else min(max(round(value / step) * step, first), last)
 
 
 def inside(column: NumericColumn) -> tuple[NumericColumn, int]:

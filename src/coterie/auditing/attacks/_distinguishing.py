@@ -311,4 +311,4 @@ def _values(column: NumericColumn | CategoryColumn, shares: Floats) -> pa.Array:
     values = column.domain.lower + shares * (column.domain.upper - column.domain.lower)
     if column.step is not None:
         values = np.rint(values / column.step) * column.step
-    return column.restore(np.clip(values, column.domain.lower, column.domain.upper))
+    return column.restore(np.clip(values, *column.limits))

@@ -100,8 +100,7 @@ class LaplaceOnCentroids(Mechanism):
 
 def in_domain(noisy: Floats, column: NumericColumn) -> Floats:
     """Clipped to the domain and rounded to the column's step, in place: post-processing, which costs no ε."""
-    domain = column.domain
-    limits = (domain.lower, domain.upper) if column.clip else (-_FARTHEST, _FARTHEST)
+    limits = column.limits if column.clip else (-_FARTHEST, _FARTHEST)
     np.clip(noisy, *limits, out=noisy)
     if column.step is not None:
         # np.rint keeps whole numbers exact; a step such as 0.01 is a division away from them.
@@ -153,5 +152,5 @@ class SortedCentroids(Mechanism):
         grid = public_grid(0.0, width, epsilon, shape) if sampler.private else None
         noisy = sampler.laplace(centroids.values, scales, column.attribute.name, grid) + domain.lower
         weights = centroids.summary.size.astype(np.float64)
-        noisy = rounded(np.clip(noisy, domain.lower, domain.upper), column.step)
-        return Steps(np.clip(noisy, domain.lower, domain.upper), weights)
+        noisy = rounded(np.clip(noisy, *column.limits), column.step)
+        return Steps(np.clip(noisy, *column.limits), weights)

@@ -14,7 +14,9 @@ from coterie.chain.noise.sampler import NoiseGrid, grids_of_public_scales
 from coterie.errors import ParameterError
 from coterie.schema.arrays import Flags, Floats, Whole, Words
 
-NAME = "exact discrete Laplace on a public grid, AES-256-CTR keyed by the operating system"
+_KEYED = "AES-256-CTR keyed by the operating system"
+NAME = f"exact discrete Laplace on a public grid, {_KEYED}"
+GAUSSIAN = f"exact discrete Gaussian on whole numbers, {_KEYED}"  # where the whole is counted in ρ
 _FARTHEST = 1 << 61  # steps
 _NEAR = 1 << 60  # steps: a whole number of 64 bits holds such a centre and any noise
 _PIECE = 1 << 14  # clusters at a time: what is worked on stays in the cache, and no memory is mapped anew

@@ -5,7 +5,7 @@ cell, so that a chunk of records adds up with any other chunk.
 
 Numbers: single cells for zero and, where noise is small, the two bounds (spikes stand there), cells of equal width, and
 cells that grow by powers of four from zero (long tails). Each is cut into four, four times over, down to the step between
-values.
+values: into equal parts, but small cells beside zero into parts that grow again, so that bounds may be far too wide.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats, Whole
+from coterie.schema.domain import multiples
 
 LINEAR = 8  # cells of equal width on the coarsest grid
 SPLIT = 4  # parts of a cell on the next finer grid
@@ -26,6 +27,9 @@ POWERS = 6  # powers of four below the larger bound, at most …
 FEWEST = (
     1  # … and at least: then bounds have no cells of their own either, unless they are zero or nearest to it
 )
+NEAR = (
+    4.0**-3
+)  # of the larger bound: cells beside zero up to there are cut into parts that grow by powers of four
 FEW = 24  # possible values that are counted one by one from the start
 
 
@@ -66,7 +70,8 @@ class LabelCells:
 class NumberCells:
     """Cell i holds the values from `lows[i]` to `highs[i]`: both ends equal for a single value, else the upper one excluded.
 
-    With a step, ends are whole multiples of it, counted from the lower bound, and `highs` are included.
+    With a step, values are whole multiples of it. Ends are counted in steps from the first one inside the bounds, and
+    `highs` are included.
     """
 
     lows: Floats
@@ -76,8 +81,9 @@ class NumberCells:
     ]  # fine cell → cell of each grid, coarsest first; missing is the last cell of each
     missing: bool
     step: float | None
-    lower: float
+    lower: float  # the smallest and the largest value that is released
     upper: float
+    first: float = 0.0  # the lower one in steps
     ordered: bool = True
 
     @property
@@ -100,7 +106,7 @@ class NumberCells:
         gaps = np.isnan(values)
         inside = np.clip(np.where(gaps, self.lower, values), self.lower, self.upper)
         if self.step is not None:
-            inside = np.rint((inside - self.lower) / self.step)
+            inside = np.rint(inside * round(1 / self.step)) - self.first
         found = np.searchsorted(self.lows, inside, side="right") - 1
         if (
             self.step is None
@@ -115,16 +121,24 @@ class NumberCells:
         place = np.where(gaps, 0, cells)
         low, high = self.lows[place], self.highs[place]
         if self.step is not None:
-            whole = low + np.floor(uniform * (high - low + 1))
-            per_unit = 1 / self.step
-            values = (
-                np.rint((self.lower + whole * self.step) * per_unit) / per_unit
-                if self.step < 1
-                else self.lower + whole * self.step
-            )
+            values = self.at(low + np.floor(uniform * (high - low + 1)))
         else:
             values = low + uniform * (high - low)
         return np.where(gaps, np.nan, np.clip(values, self.lower, self.upper))
+
+    def ends(self, first: int, last: int) -> tuple[float, float, str]:
+        """From which value to which the cells first … last reach, and which of the two they include."""
+        low, high = self.at(np.array([self.lows[first], self.highs[last]])).tolist()
+        if self.step is not None:
+            return low, high, "both"
+        # A single value has its own cell, before the one that starts there.
+        taken = first > 0 and self.lows[first - 1] == self.highs[first - 1] == self.lows[first]
+        ends = last == len(self.lows) - 1 or self.lows[last] == self.highs[last]
+        return low, high, {(0, 0): "from", (0, 1): "both", (1, 0): "neither", (1, 1): "to"}[taken, ends]
+
+    def at(self, ends: Floats) -> Floats:
+        """Ends of cells as values."""
+        return ends if self.step is None else (self.first + ends) / round(1 / self.step)
 
 
 Cells = LabelCells | NumberCells
@@ -139,32 +153,34 @@ def powers_for(signal: float) -> int:
 def number_cells(
     lower: float, upper: float, step: float | None, missing: bool, powers: int = POWERS
 ) -> NumberCells:
-    if step is not None:
-        steps = int(np.floor((upper - lower) / step + 1e-9))
-        if steps + 1 <= FEW:
-            ends = np.arange(steps + 1, dtype=np.float64)
-            return NumberCells(
-                ends, ends, (_with_gap(np.arange(steps + 1), missing),), missing, step, lower, upper
-            )
-        zero: float | None = float(round(-lower / step)) if lower < 0 < upper else None
-        lows, highs, levels = _nested(0.0, float(steps), zero, powers, whole=True)
-        return NumberCells(lows, highs, _gapped(levels, missing), missing, step, lower, upper)
-    zero = 0.0 if lower < 0 < upper else None
-    lows, highs, levels = _nested(lower, upper, zero, powers, whole=False)
+    found = None if step is None else multiples(lower, upper, step)
+    if step is not None and found is not None:
+        first, last = found
+        steps = last - first
+        ends = (first / round(1 / step), last / round(1 / step), first)
+        if steps < FEW:
+            alone = np.arange(steps + 1)
+            level = _with_gap(np.arange(len(alone)), missing)
+            return NumberCells(alone, alone, (level,), missing, step, *ends)
+        centre = min(max(-first, 0.0), steps)
+        lows, highs, levels = _nested(0.0, steps, centre, powers, whole=True)
+        return NumberCells(lows, highs, _gapped(levels, missing), missing, step, *ends)
+    lows, highs, levels = _nested(lower, upper, min(max(0.0, lower), upper), powers, whole=False)
     return NumberCells(lows, highs, _gapped(levels, missing), missing, None, lower, upper)
 
 
 def _nested(
-    lower: float, upper: float, zero: float | None, powers: int, *, whole: bool
+    lower: float, upper: float, centre: float, powers: int, *, whole: bool
 ) -> tuple[Floats, Floats, list[Whole]]:
-    """The fine cells from the lower bound to the upper, and the cell of each on every grid."""
-    cells = _coarse(lower, upper, zero, powers, whole=whole)
+    """The fine cells from the lower bound to the upper, and the cell of each on every grid; zero lies nearest `centre`."""
+    cells = _coarse(lower, upper, centre, powers, whole=whole)
     levels = [np.arange(len(cells))]
+    near = NEAR * max(upper - centre, centre - lower)
     for _ in range(LEVELS):
         finer: list[tuple[float, float]] = []
         parents: list[int] = []
         for number, cell in enumerate(cells):
-            parts = _cut(*cell, whole=whole)
+            parts = _cut(*cell, centre, near, whole=whole)
             finer.extend(parts)
             parents.extend([number] * len(parts))
         levels = [level[parents] for level in levels] + [np.arange(len(finer))]
@@ -174,10 +190,9 @@ def _nested(
 
 
 def _coarse(
-    lower: float, upper: float, zero: float | None, powers: int, *, whole: bool
+    lower: float, upper: float, centre: float, powers: int, *, whole: bool
 ) -> list[tuple[float, float]]:
     width = upper - lower
-    centre = zero if zero is not None else (lower if lower >= 0 or whole else upper)
     edges = {lower, upper}
     edges |= {lower + width * i / LINEAR for i in range(1, LINEAR)}
     reach = max(upper - centre, centre - lower)
@@ -207,17 +222,23 @@ def _coarse(
     return cells
 
 
-def _cut(low: float, high: float, *, whole: bool) -> list[tuple[float, float]]:
-    if whole:
-        values = int(high - low) + 1
-        parts = min(SPLIT, values)
-        starts = [low + values * i // parts for i in range(parts)]
-        ends = [*(start - 1 for start in starts[1:]), high]
-        return list(zip(starts, ends, strict=True))
-    if high <= low:
+def _cut(low: float, high: float, centre: float, near: float, *, whole: bool) -> list[tuple[float, float]]:
+    """Into four: equal parts, or growing by powers of four beside `centre` where the cell is small but long in steps."""
+    values = int(high - low) + 1 if whole else 0
+    if whole and values <= SPLIT**3:
+        shares = [i / min(SPLIT, values) for i in range(min(SPLIT, values))]
+    elif high <= low:
         return [(low, high)]
-    edges = [low + (high - low) * i / SPLIT for i in range(SPLIT)] + [high]
-    return list(pairwise(edges))
+    elif high - low > near or min(abs(low - centre), abs(high - centre)) > whole:
+        shares = [i / SPLIT for i in range(SPLIT)]
+    elif low >= centre:
+        shares = [0.0, *(float(SPLIT) ** (i - SPLIT) for i in range(1, SPLIT))]
+    else:
+        shares = [0.0, *(1 - float(SPLIT) ** -i for i in range(1, SPLIT))]
+    if whole:
+        starts = [low + int(values * share) for share in shares]
+        return list(zip(starts, [*(start - 1 for start in starts[1:]), high], strict=True))
+    return list(pairwise([*(low + (high - low) * share for share in shares), high]))
 
 
 def _with_gap(level: Whole, missing: bool) -> Whole:

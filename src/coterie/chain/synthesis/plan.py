@@ -22,7 +22,7 @@ class MeasurementPlan:
     levels: tuple[tuple[Fraction, ...], ...]  # of that, for each histogram but the last
     matrix: Fraction
     table: Fraction  # for each table
-    choice: Fraction  # for each choice of a table
+    choice: Fraction  # for each choice of a table; 0 where all are read
     rounds: tuple[int, ...]  # tables in each round
     bins: int  # per attribute of a table, at most
     sweeps: int
@@ -88,6 +88,8 @@ def plan_for(
     rest = left - matrix
     tables = _tables(n, attributes, rest, accountant, rule, target)
     chosen = tables - (attributes - 1 if target else 0)
+    if tables == attributes * (attributes - 1) // 2:
+        chosen = 0  # all of them: there is nothing to choose
     choosing = rest * _part(rule.choosing) if chosen else Fraction(0)
     table = (rest - choosing) / tables
     noise = accountant.deviation(table)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.noise.discrete_gaussian import LARGEST_DEVIATION
-from coterie.chain.synthesis.accountant import Accountant
+from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells
 from coterie.chain.synthesis.distributions import DROWNED, Distribution
 from coterie.schema.arrays import Floats, Whole
@@ -108,20 +108,21 @@ def correlation_noise(n: int, scored: int, part: Fraction, accountant: Accountan
 
 def noisy_correlation(
     gram: Whole, scores: Scores, n: float, part: Fraction, accountant: Accountant
-) -> Floats:
-    """The correlation matrix of the Gaussian copula behind all scored columns."""
+) -> tuple[Floats, Reading | None]:
+    """The correlation matrix of the Gaussian copula behind all scored columns, and what was read of them, pair by pair."""
     q = len(scores.tables)
     if q < 2:
-        return np.eye(q)
+        return np.eye(q), None
     upper = np.triu_indices(q, 1)
     limit, widest = scores.limit, _widest(q)
     if accountant.deviation(part, widest, limit**2) > LARGEST_DEVIATION / 2:
-        return np.eye(q)  # not read at all: the sampler has no such noise, and nothing would be left
+        return np.eye(q), None  # not read at all: the sampler has no such noise, and nothing would be left
     reading = accountant.noisy_vector(gram[upper], widest, limit**2, part, "coterie: scores of all pairs")
     scale = n * 4**SCALE * _UNIFORM
     noisy, deviation = reading.values / scale, reading.deviation / scale
+    found = Reading(noisy, deviation)
     if deviation > DROWNED:
-        return np.eye(q)
+        return np.eye(q), found
     matrix = np.eye(q)
     matrix[upper] = noisy
     matrix.T[upper] = noisy
@@ -131,7 +132,7 @@ def noisy_correlation(
     normal = 2 * np.sin(np.pi / 6 * ranks)
     normal = np.clip(normal, -_STRONGEST, _STRONGEST)
     np.fill_diagonal(normal, 1.0)
-    return nearest_correlation(normal)
+    return nearest_correlation(normal), found
 
 
 def _shrunk(matrix: Floats, deviation: float) -> Floats:

@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -89,6 +90,8 @@ class Model:
     distributions: list[Distribution]
     binning: Binning
     readings: dict[Pair, Reading]  # of the tables that were chosen
+    correlations: Reading | None = None  # of the scores of all pairs of these attributes:
+    scored: tuple[int, ...] = ()
 
 
 def synthesise(
@@ -100,8 +103,12 @@ def synthesise(
     accountant: Accountant,
     *,
     target: int | None = None,
+    built: Callable[[float], None] = lambda share: None,
 ) -> Model:
-    """`rows` model rows. `plan` is public; the records are read through `measures` and `accountant` alone."""
+    """`rows` model rows. `plan` is public; the records are read through `measures` and `accountant` alone.
+
+    `built` hears how much of the model is there: about a quarter by distributions, the rest round by round.
+    """
     sampler = accountant.sampler
     exact = measures.histograms()
     distributions = [
@@ -121,10 +128,10 @@ def synthesise(
     gram, counts = (
         measures.dependence(scores, bins) if len(cells) > 1 else (np.zeros((0, 0), dtype=np.int64), [])
     )
-    correlation = (
+    correlation, correlations = (
         noisy_correlation(gram, scores, float(n), plan.matrix, accountant)
         if plan.matrix > 0
-        else np.eye(len(scores.tables))
+        else (np.eye(len(scores.tables)), None)
     )
     pool = max(rows, min(_POOL, _POOL_PER_ROW * rows)) if len(cells) > 1 else rows
     state = _Rows(cells, distributions, bins, n, pool, sampler)
@@ -132,12 +139,14 @@ def synthesise(
     measured: dict[Pair, Floats] = {}
     readings: dict[Pair, Reading] = {}
     exact_tables = dict(zip(bins.pairs, counts, strict=True))
+    built(0.25)
+    price = _price(plan, accountant, len(cells) - 1 if target is not None else 0)
     for number, size in enumerate(plan.rounds):
         chosen = _chosen(exact_tables, measured, state, plan, size, accountant, number, target)
         model = state.tables()
         for pair in chosen:
             reading = accountant.noisy_histogram(
-                exact_tables[pair].ravel(), plan.table, f"table {pair[0]}×{pair[1]}"
+                exact_tables[pair].ravel(), price, f"table {pair[0]}×{pair[1]}"
             )
             readings[pair] = reading
             noisy = reading.values.reshape(exact_tables[pair].shape)
@@ -146,8 +155,15 @@ def synthesise(
         if last:
             state.release(_with_margins(cells, distributions, bins, readings, float(n)))
         state.repair(measured, 2 * plan.sweeps if last else plan.sweeps)
+        built(0.25 + 0.75 * (number + 1) / (len(plan.rounds) + 1))
     state.quotas()
-    return Model(_thinned(state, rows), state.distributions, bins, readings)
+    return Model(_thinned(state, rows), state.distributions, bins, readings, correlations, scores.columns)
+
+
+def _price(plan: MeasurementPlan, accountant: Accountant, given: int) -> Fraction:
+    """Of each table: as planned, and its part of what was left over until now. `given` tables are not chosen."""
+    tables = sum(plan.rounds)
+    return (accountant.left - plan.choice * (tables - given)) / tables if tables else Fraction(0)
 
 
 def _with_margins(
@@ -195,19 +211,18 @@ def _chosen(
     """The next pairs: those of a declared target first and for nothing, then where the rows so far are farthest off."""
     if target is not None and number == 0:
         return [pair for pair in exact if target in pair]
-    model = state.tables()
     noise = min(accountant.deviation(plan.table) * np.sqrt(2 / np.pi), float(state.n))  # public
     open_ = [pair for pair in exact if pair not in measured]
+    if plan.choice == 0:
+        return open_[:size]
+    model = state.tables()
     scores = {
         pair: int(np.abs(exact[pair] - np.rint(model[pair]).astype(np.int64)).sum())
         - int(noise * exact[pair].size)
         for pair in open_
     }
     chosen: list[Pair] = []
-    for place in range(min(size, len(open_))):
-        if len(open_) == 1:
-            chosen.append(open_.pop())
-            continue
+    for place in range(size):
         what = f"choice {number}.{place}"
         found = accountant.noisy_choice([scores[pair] for pair in open_], 2, plan.choice, what)
         chosen.append(open_.pop(found))

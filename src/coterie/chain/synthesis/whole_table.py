@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.chain.noise.sampler import Sampler, shuffled_order
-from coterie.chain.synthesis.accountant import Accountant
+from coterie.chain.synthesis.accountant import Accountant, Reading
 from coterie.chain.synthesis.cells import Cells, LabelCells, number_cells, powers_for
-from coterie.chain.synthesis.decimals import noisy_step, worth_reading
+from coterie.chain.synthesis.decimals import noisy_step, price
 from coterie.chain.synthesis.plan import Rule, distribution_share, plan_for
 from coterie.chain.synthesis.synthesiser import Measures, Model, synthesise
 from coterie.errors import ParameterError
@@ -36,9 +36,12 @@ class CodedColumn:
 
     cells: Cells
     gap: int | None = None  # the code that stands for missing among the labels of a category
+    places: Reading | None = None  # how many records have 0, 1, … decimal places, where that was read
 
     @classmethod
-    def of(cls, column: Column, step: float | None, powers: int) -> CodedColumn:
+    def of(
+        cls, column: Column, step: float | None, powers: int, places: Reading | None = None
+    ) -> CodedColumn:
         """From what is declared about the column; its values are not looked at. `step` was read, where none is declared."""
         gaps = column.attribute.missing is Missing.OWN_CATEGORY
         if isinstance(column, CategoryColumn):
@@ -46,7 +49,9 @@ class CodedColumn:
             gap = labels.index(MISSING_LABEL) if gaps else None
             return cls(LabelCells(len(labels) - gaps, gaps), gap)
         lower, upper = column.domain.lower, column.domain.upper
-        return cls(number_cells(lower, upper, column.step if column.step is not None else step, gaps, powers))
+        if column.step is not None:
+            step = column.step
+        return cls(number_cells(lower, upper, step, gaps, powers), places=places)
 
     def encode(self, column: Column) -> Whole:
         """Piece by piece: what is computed on the way stays small."""
@@ -132,23 +137,24 @@ class WholeTable:
 
         Where the schema says nothing of decimal places, they are read for a small part of the attribute's budget.
         """
-        asked = [
-            number
+        prices = [
+            Fraction(0)
+            if isinstance(column, CategoryColumn) or column.step is not None
+            else price(records, parts[number], accountant)
             for number, column in enumerate(columns)
-            if not isinstance(column, CategoryColumn)
-            and column.step is None
-            and worth_reading(records, parts[number], accountant)
         ]
-        steps: dict[int, float | None] = {}
+        asked = [number for number, cost in enumerate(prices) if cost > 0]
+        steps: dict[int, tuple[float | None, Reading]] = {}
         for number, counts in zip(asked, decimals(asked) if asked else (), strict=True):
             column = columns[number]
             assert not isinstance(column, CategoryColumn)
             lower, upper, name = column.domain.lower, column.domain.upper, f"attribute {number}"
-            steps[number] = noisy_step(counts, records, parts[number], lower, upper, accountant, name)
+            steps[number] = noisy_step(counts, records, prices[number], lower, upper, accountant, name)
         signals = [records / accountant.deviation(part) for part in parts]
         return tuple(
-            CodedColumn.of(column, steps.get(number), powers_for(signals[number]))
+            CodedColumn.of(column, step, powers_for(signals[number]), places)
             for number, column in enumerate(columns)
+            for step, places in (steps.get(number, (None, None)),)
         )
 
     def draw(
@@ -160,6 +166,7 @@ class WholeTable:
         parts: Sequence[Fraction],
         accountant: Accountant,
         target: int | None = None,
+        built: Callable[[float], None] = lambda share: None,
     ) -> Drawn:
         """`parts`: of the whole budget, for the distribution of each attribute; less what `columns` spent of them."""
         cells = [column.cells for column in columns]
@@ -167,7 +174,7 @@ class WholeTable:
         parts = [part - read.get(f"attribute {i}: decimal places", 0) for i, part in enumerate(parts)]
         plan = plan_for(records, cells, parts, accountant, target=target is not None, rule=self.rule)
         size = min(MOST_MODEL_ROWS, max(records, rows))
-        model = synthesise(measures, cells, records, size, plan, accountant, target=target)
+        model = synthesise(measures, cells, records, size, plan, accountant, target=target, built=built)
         order = shuffled_order(accountant.sampler, size, "coterie: order of the model rows")
         return Drawn(model, order, tuple(columns))
 

@@ -132,7 +132,7 @@ def typed(found: pa.Table, schema: Schema, numeric: set[str], asked: dict[str, s
         elif (name in numeric or attribute.role is Role.PROTECT) and absent.any():
             raise DataError(
                 f"Column '{name}' has missing values.",
-                "Fill them, or set `missing: drop row` or `impute` for it in the schema.",
+                "Fill them, or set `missing: impute` for it in the schema. `drop row` makes a proof conditional.",
             )
         columns[name] = column
     if drop.any():

@@ -357,7 +357,9 @@ def first(mask: NDArray[np.bool_]) -> int:
 def missing_values(name: str, absent: NDArray[np.bool_]) -> DataError:
     return DataError(
         f"Column '{name}' has missing values.",
-        f"Fill them, or write another policy for '{name}' in the schema, such as `missing: drop row`.",
+        f"Fill them, or write another policy for '{name}' in the schema: `missing: own category` counts them as an "
+        "outcome (numbers and dates: dp-synthetic), `impute` puts a public value in their place. `drop row` makes a proof "
+        "conditional.",
         detail=_at(first(absent)),
     )
 

@@ -38,6 +38,11 @@ class NumericColumn:
         """By what individual ranking sorts the records."""
         return self.values
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The smallest and the largest value that may be released."""
+        return self.domain.limits(self.step)
+
     def rows(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> NumericColumn:
         return replace(self, values=self.values[keep])
 
