@@ -41,7 +41,8 @@ def neighbour_rows(
     kinds = reachable(distinct, declared)
     if kinds is None:
         return np.ones((1, len(filters)))
-    member = np.array([[bool(kind >> place[f] & 1) for f in filters] for kind in kinds])
+    places = [place[f] for f in filters]
+    member = np.array([[bool(kind >> at & 1) for at in places] for kind in kinds])
     nominal = np.array([b.nominal(neighbours, f.everyone) for b, f in zip(bounds, filters, strict=True)])
     enter = np.array([bound.enter for bound in bounds])
     swap = np.array([bound.swap for bound in bounds])

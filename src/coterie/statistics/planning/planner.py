@@ -17,7 +17,7 @@ from coterie.statistics.planning.composition import as_floats, exact_budgets, mi
 from coterie.statistics.planning.design import Design, build_design, metric_at
 from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
-from coterie.statistics.planning.selection import choose_routes, choose_strategies
+from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.prediction.joint import JointMeasurement
@@ -90,8 +90,7 @@ def design_for(
     def build(routes: Mapping[str, Route], strategies: Mapping[Key, Strategy]) -> Design:
         return build_design(specification, routes, expectations, share, strategies)
 
-    routes = choose_routes(specification, build)
-    return build(routes, choose_strategies(specification, routes, build)), expectations
+    return best_design(specification, build), expectations
 
 
 def scenarios(

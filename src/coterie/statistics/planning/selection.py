@@ -74,6 +74,23 @@ def _quick_score(design: Design) -> float:
     return found.value
 
 
+def best_design(specification: Specification, build: Build) -> Design:
+    """The design with the least predicted score: routes, strategies for them, and sums where a strategy makes them pay."""
+    routes = choose_routes(specification, build)
+    chosen = build(routes, choose_strategies(specification, routes, build))
+    free = [s.name for s in specification.statistics if s.route is Route.AUTO and can_use_sums(s)]
+    summed = {**routes, **dict.fromkeys(free, Route.SUMS)}
+    if summed == routes:
+        return chosen
+    try:
+        strategies_of_sums = choose_strategies(specification, summed, build)
+        other = build(summed, strategies_of_sums)
+        better = bool(strategies_of_sums) and _quick_score(other) < (1 - _BETTER) * _quick_score(chosen)
+    except ParameterError:  # more measurements may not fit above the floors
+        return chosen
+    return other if better else chosen
+
+
 # --- strategies ---------------------------------------------------------------------------------------------------
 
 MOST_SINGLES = 64  # numbers that get a budget each; more are measured together

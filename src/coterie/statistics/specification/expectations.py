@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.specification.filters import Condition, Filter, OneOf
@@ -55,12 +56,11 @@ class Expectations:
         stated = self.stated_size(where)
         if stated is not None:
             return stated
-        declared = [s.at_least for s in self.specification.statistics if s.where == where and s.at_least]
+        declared = [s.at_least for s in self._about_group(where) if s.at_least]
         if declared:
             return float(max(declared))
-        for s in self.specification.statistics:
-            if self._is_part(s, where):  # of a group whose size is assumed: no larger than the group
-                return self.size(s.where) * self.given[s.name]
+        for s in self._parts(where):  # of a group whose size is assumed: no larger than the group
+            return self.size(s.where) * self.given[s.name]
         shares = [self._public_share(column, condition) for column, condition in where.conditions]
         return float(self.specification.records or 1000) * max(math.prod(shares), 1 / 32)
 
@@ -81,18 +81,35 @@ class Expectations:
             return max(self.given[statistic.name], 0.0)
         if where.everyone and self.specification.records is not None:
             return float(self.specification.records)
-        for statistic in self.specification.statistics:
-            if statistic.where == where and statistic.about.size is not None:
+        for statistic in self._about_group(where):
+            if statistic.about.size is not None:
                 return statistic.about.size
-        for statistic in self.specification.statistics:
-            if self._is_part(statistic, where):
-                whole = self.stated_size(statistic.where)
-                return None if whole is None else whole * self.given[statistic.name]
+        for statistic in self._parts(where):
+            whole = self.stated_size(statistic.where)
+            return None if whole is None else whole * self.given[statistic.name]
         return None
 
-    def _is_part(self, statistic: Statistic, where: Filter) -> bool:
-        """Whether a stated proportion says how much of its group these records are."""
-        return statistic.name in self.given and statistic.counted == where != statistic.where
+    def _about_group(self, where: Filter) -> list[Statistic]:
+        return self._by_group.get(where, [])
+
+    def _parts(self, where: Filter) -> list[Statistic]:
+        """Stated proportions that say how much of their group these records are."""
+        return self._by_part.get(where, [])
+
+    @cached_property
+    def _by_group(self) -> dict[Filter, list[Statistic]]:
+        found: dict[Filter, list[Statistic]] = {}
+        for statistic in self.specification.statistics:
+            found.setdefault(statistic.where, []).append(statistic)
+        return found
+
+    @cached_property
+    def _by_part(self) -> dict[Filter, list[Statistic]]:
+        found: dict[Filter, list[Statistic]] = {}
+        for statistic in self.specification.statistics:
+            if statistic.name in self.given and statistic.counted != statistic.where:
+                found.setdefault(statistic.counted, []).append(statistic)
+        return found
 
     def mean(self, where: Filter, column: str) -> float:
         stated = self.stated_mean(where, column)
@@ -174,7 +191,7 @@ class Expectations:
         return tuple(missing)
 
     def _about(self, where: Filter, column: str) -> list[About]:
-        return [s.about for s in self.specification.statistics if s.where == where and s.columns == (column,)]
+        return [s.about for s in self._about_group(where) if s.columns == (column,)]
 
     def _product(self, where: Filter, columns: tuple[str, ...]) -> float:
         first, second = columns
@@ -191,9 +208,6 @@ class Expectations:
     def _known(self, kind: StatisticKind, where: Filter, column: str | None = None) -> list[Statistic]:
         return [
             s
-            for s in self.specification.statistics
-            if s.kind is kind
-            and s.where == where
-            and s.name in self.given
-            and (column is None or s.columns == (column,))
+            for s in self._about_group(where)
+            if s.kind is kind and s.name in self.given and (column is None or s.columns == (column,))
         ]
