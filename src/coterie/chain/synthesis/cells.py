@@ -27,9 +27,9 @@ POWERS = 6  # powers of four below the larger bound, at most …
 FEWEST = (
     1  # … and at least: then bounds have no cells of their own either, unless they are zero or nearest to it
 )
-NEAR = (
-    4.0**-3
-)  # of the larger bound: cells beside zero up to there are cut into parts that grow by powers of four
+# Of the larger bound: cells beside zero up to there are cut into parts that grow. (Beside wider ones, where noise leaves
+# few cuts, equal parts tell more.)
+NEAR = 4.0**-POWERS
 FEW = 24  # possible values that are counted one by one from the start
 
 
