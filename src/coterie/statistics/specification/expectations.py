@@ -169,12 +169,21 @@ class Expectations:
             case Kind.SUM if len(measurement.terms) == 1:
                 column, centre = measurement.terms[0]
                 return self.size(where) * (self.mean(where, column) - centre)
-            case Kind.SUM if measurement.terms[0] == measurement.terms[1]:
-                column, centre = measurement.terms[0]
-                size = self.size(where)
-                deviation = self.mean(where, column) - centre
-                return max(size - 1.0, 0.0) * self.std(where, column) ** 2 + size * deviation**2
+            case Kind.SUM:
+                (first, a), (second, b) = measurement.terms
+                size, means = self.size(where), (self.mean(where, first), self.mean(where, second))
+                stated = self._stated_product(where, (first, second))
+                if stated is not None:
+                    return stated - size * (a * means[1] + b * means[0] - a * b)
+                spread = max(size - 1.0, 0.0) * self.std(where, first) ** 2 if first == second else 0.0
+                return spread + size * (means[0] - a) * (means[1] - b)
         return quantile_value
+
+    def _stated_product(self, where: Filter, columns: tuple[str, str]) -> float | None:
+        for s in self._about_group(where):
+            if s.kind is StatisticKind.SUM and s.name in self.given and sorted(s.columns) == sorted(columns):
+                return self.given[s.name]
+        return None
 
     def unstated(self, measurement: Measurement) -> tuple[str, ...]:
         """What the expected value of a measurement rests on without anybody having said it."""
@@ -186,7 +195,9 @@ class Expectations:
             for column in dict.fromkeys(column for column, _ in measurement.terms):
                 if self.stated_mean(where, column) is None:
                     missing.append(f"a mean {column} of {self.mean(where, column):g} with {where}")
-                if squared and self.stated_std(where, column) is None:
+                product = (column, column) if squared else None
+                told = product is not None and self._stated_product(where, product) is not None
+                if squared and not told and self.stated_std(where, column) is None:
                     missing.append(f"a std of {column} of {self.std(where, column):g} with {where}")
         return tuple(missing)
 
