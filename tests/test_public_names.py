@@ -266,7 +266,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     written = coterie.publish(
         people, schema, folder / "out.csv", method="laplace", epsilon=1, ledger=ledger, population="people"
     )
-    audit = coterie.audit(people, release, schema, attacks=["tie-linkage"])
+    noisy = coterie.protect(people, schema, method="laplace", epsilon=1)
+    audit = coterie.audit(people, noisy, schema, attacks=["tie-linkage"])
     compared = coterie.compare(people, schema, methods="laplace", epsilon=1, runs=1)
     evaluation = coterie.evaluate(people, release, schema, measures=["jensen-shannon", "sse"])
     specification = coterie.statistics.read_specification(SPECIFICATION)

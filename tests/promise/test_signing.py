@@ -113,11 +113,11 @@ def test_what_is_no_key_is_refused(certificate: Certificate, key: Path) -> None:
     bad = key.parent / "bad"
     bad.write_text("not a key")
     for path in (bad, key.parent / "missing", public(key)):
-        with pytest.raises(ParameterError, match="private key file cannot be read"):
+        with pytest.raises(ParameterError, match=r"private key file .* (cannot be read|is no Ed25519 key)"):
             sign(certificate, path)
     signed = sign(certificate, key)
     for path in (bad, key.parent / "missing", key):
-        with pytest.raises(ParameterError, match="public key file cannot be read"):
+        with pytest.raises(ParameterError, match=r"public key file .* (cannot be read|is no Ed25519 key)"):
             check_signature(signed, path)
 
 
