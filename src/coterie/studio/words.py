@@ -68,7 +68,7 @@ GLOSSARY = {
     "friends, and go on from there. This is how many they know.",
     "control": "A table of people of the same kind who are not in the release. What an attack finds out about them too is "
     "general knowledge, and not the fault of the release. For a preview, rows of your own table are held back for this. "
-    "For a release give a file: without one, some attacks have no verdict.",
+    "A release needs a file: without one, some attacks have no verdict.",
     "expected": "What you think the number will be: last year's release, a public sample, a guess. It decides how the "
     "budget is split and nothing else: a wrong guess costs accuracy, never privacy.",
     "equation": "What people will compute from the published numbers, such as a ratio or a t-test. It is taken into "
