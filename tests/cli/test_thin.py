@@ -141,7 +141,7 @@ def test_a_rename_would_be_noticed() -> None:
     assert not renames("text.replace('a', 'b'); replace(plan, k=1); moment.replace(tzinfo=UTC)")
 
 
-# What a command calls otherwise than the function, and what only Python has: somebody who watches.
+# What a command calls otherwise than the function; and what only a program has: somebody who watches, a journal of its own.
 CALLED = {"folder": "output", "certificate": "certificate_file"}
 
 
@@ -160,5 +160,5 @@ CALLED = {"folder": "output", "certificate": "certificate_file"}
 def test_a_command_has_every_option_of_its_function(function: Callable[..., object], command: str) -> None:
     module, _, name = command.partition(":")
     options = set(inspect.signature(getattr(import_module(f"coterie.cli.{module}"), name)).parameters)
-    wanted = set(inspect.signature(function).parameters) - {"progress"}
+    wanted = set(inspect.signature(function).parameters) - {"progress", "journal", "request"}
     assert not {one for one in wanted if one not in options and CALLED.get(one) not in options}

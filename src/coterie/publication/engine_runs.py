@@ -26,7 +26,7 @@ from coterie.errors import ParameterError, nearest
 from coterie.methods import get_method
 from coterie.methods.recipe import Method
 from coterie.publication.ledger import StagedRecord
-from coterie.publication.publishing import Destination, stage_rows, table_again
+from coterie.publication.publishing import Destination, fingerprint_of, stage_rows, table_again
 from coterie.publication.spark_staging import (
     RemoteFolder,
     file_system,
@@ -36,8 +36,10 @@ from coterie.publication.spark_staging import (
 )
 from coterie.publication.staging import Staged
 from coterie.schema.attributes import Schema
-from coterie.schema.exact import Number
+from coterie.schema.exact import Number, as_text, parse_epsilon
 from coterie.table.address import Address, is_database
+from coterie.table.digest import table_digest
+from coterie.table.frames import to_arrow
 from coterie.table.memory_limit import keep_what_is_freed, parse_memory
 from coterie.table.reading import as_table
 
@@ -252,3 +254,19 @@ def run_of(
         )
     assert memory is not None
     return OutOfCore(request, memory, None if scratch is None else Path(scratch))
+
+
+def request_fingerprint(asked: ProtectRequest) -> str:
+    """Tells one request from another, so that one that is made again after a kill is recognised."""
+    epsilon = asked.epsilon
+    if epsilon is not None and not isinstance(epsilon, str):
+        epsilon = as_text(parse_epsilon(epsilon))
+    source = asked.source
+    if source is None:
+        source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
+    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
+    request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
+    options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
+    if options != (None, None, None):  # without them, a request of an older version stays the same request
+        request = (*request, *options)
+    return fingerprint_of(source, request)

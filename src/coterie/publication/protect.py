@@ -13,14 +13,20 @@ from coterie.engines.out_of_core.scratch import forget_scratch, scratch_beside
 from coterie.errors import OutputError
 from coterie.methods.recipe import Method
 from coterie.promise.terms import total_epsilon
-from coterie.publication.engine_runs import OutOfCore, Progress, ProtectRequest, quiet, run_of
+from coterie.publication.engine_runs import (
+    OutOfCore,
+    Progress,
+    ProtectRequest,
+    quiet,
+    request_fingerprint,
+    run_of,
+)
 from coterie.publication.ledger import Ledger
 from coterie.publication.release import (
     Release,
     Written,
     destination_of,
     put_out,
-    request_fingerprint,
     require_both,
 )
 from coterie.schema.attributes import Schema

@@ -17,22 +17,19 @@ from coterie.methods.guarantee import Guarantee
 from coterie.promise.certificate import Certificate, Digest
 from coterie.promise.certifying import warnings_on
 from coterie.promise.loss import Loss
-from coterie.publication.engine_runs import ProtectRequest, Run
+from coterie.publication.engine_runs import Run, request_fingerprint
 from coterie.publication.journal import journal_purpose, open_journal
 from coterie.publication.ledger import Ledger
 from coterie.publication.publishing import (
     Destination,
     Make,
-    fingerprint_of,
     publish_charged,
     publish_uncharged,
     purpose_of,
 )
 from coterie.publication.spark_staging import check_address
-from coterie.schema.exact import as_text, parse_epsilon
+from coterie.schema.exact import parse_epsilon
 from coterie.schema.frame_kind import to_kind
-from coterie.table.digest import table_digest
-from coterie.table.frames import to_arrow
 
 
 @dataclass(frozen=True, repr=False)
@@ -390,19 +387,3 @@ def destination_of(
         inputs=(*source, *inputs),
         force=force,
     )
-
-
-def request_fingerprint(asked: ProtectRequest) -> str:
-    """Tells one request from another, so that one that is made again after a kill is recognised."""
-    epsilon = asked.epsilon
-    if epsilon is not None and not isinstance(epsilon, str):
-        epsilon = as_text(parse_epsilon(epsilon))
-    source = asked.source
-    if source is None:
-        source = f"a frame with the digest {table_digest(to_arrow(asked.data, asked.schema)[0])}"
-    named = (asked.recipe.name, epsilon, asked.k, asked.grouping, asked.shuffle, asked.clip)
-    request: tuple[object, ...] = (*named, asked.schema.to_yaml(), source, asked.table, asked.query)
-    options = (None if asked.delta is None else str(asked.delta), asked.rows, asked.target)
-    if options != (None, None, None):  # without them, a request of an older version stays the same request
-        request = (*request, *options)
-    return fingerprint_of(source, request)
