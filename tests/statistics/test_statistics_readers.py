@@ -31,6 +31,7 @@ from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.measurement import Kind
 from coterie.statistics.releasing.measuring import compute, read_people
 from coterie.statistics.releasing.records import open_records
+from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import reachable
 from coterie.statistics.specification.specification import Neighbours
 from coterie.table.checked import column_of
@@ -391,5 +392,8 @@ def test_no_record_is_in_more_groups_than_it_pays_for(case: str) -> None:
         for cell in cells:
             _, kinds = read_people(specification, open_records(pa.table({"x": [cell]})))
             inside = sum(kinds.count(chosen) << i for i, chosen in enumerate(filters))
+            planned = Cells.of(filters)
+            assert planned is not None
+            assert len(kinds.cells(planned)) == 1  # in one cell, and one that the plan knows
             assert any(inside & mask == inside for mask in paid), (first, second, cell)
     assert accepted

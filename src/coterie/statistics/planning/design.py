@@ -56,6 +56,12 @@ class Design:
     tables: tuple[Floats, ...] = ()  # of each group, the cells that are expected
 
     @property
+    def asked(self) -> tuple[Measurement, ...]:
+        """What expressions are made of, whether it is measured by itself or together with others."""
+        parts = (m.asked if isinstance(m, JointMeasurement) else (m,) for m in self.measurements)
+        return tuple(itertools.chain.from_iterable(parts))
+
+    @property
     def starts(self) -> tuple[int, ...]:
         """Where each measurement begins among all numbers that are measured; the last entry is how many there are."""
         return tuple(itertools.accumulate((number_of(m) for m in self.measurements), initial=0))
@@ -120,9 +126,8 @@ def build_design(
             zcdp,
             [frozenset(group) for group in specification.disjoint],
         )
-    rows = np.hstack(
-        [rows, np.ones((len(rows), len(joints)))]
-    )  # any record may touch every joint measurement in full
+    # Any record may touch every joint measurement in full.
+    rows = np.hstack([rows, np.ones((len(rows), len(joints)))])
     total = specification.budget.total * share
     # Where a clamp makes an error level off, a search would starve that statistic: nobody gets nothing.
     least = LEAST_SHARE * float(total) / float(rows.sum(axis=1).max())
@@ -146,13 +151,10 @@ def build_design(
 
 def metric_at(design: Design, expectations: Expectations) -> Metric:
     """The same targets in the same units, if the statistics were worth something else."""
-    asked = tuple(
-        m
-        for part in design.measurements
-        for m in (part.asked if isinstance(part, JointMeasurement) else (part,))
-    )
     directly = _directly(design.specification)
-    worth = {m.name: _worth(design.specification, m, directly.get(m.name), expectations) for m in asked}
+    worth = {
+        m.name: _worth(design.specification, m, directly.get(m.name), expectations) for m in design.asked
+    }
     quantities = [
         replace(q, value=worth[q.name][0], law=worth[q.name][1] or q.law, unstated=worth[q.name][2])
         for q in design.metric.quantities
@@ -205,7 +207,7 @@ def _quantities(
         groups.append(
             Group(
                 cells,
-                np.array([cells.holds(asked[i].where) for i in places]),
+                np.array([cells.holds(asked[i].where) for i in places]) if joint is None else joint.held,
                 tuple(places),
                 tuple(place[asked[i].name] for i in places) if joint is None else (place[joint.name],),
                 joint,

@@ -222,7 +222,7 @@ def notes_on(design: Design) -> tuple[str, ...]:
         if isinstance(m, JointMeasurement):
             notes.append(
                 f"Measured together: {m.name}. {m.count:,} numbers under one budget, from which {len(m.asked):,} that are "
-                "asked for are added up: they agree, and are more accurate than measured one by one."
+                "asked for are added up, so that they agree."
             )
     summed = sorted(name for name, route in design.routes.items() if route is Route.SUMS)
     if summed:

@@ -12,10 +12,9 @@ from coterie.statistics.allocators import Problem, gradient, square_root
 from coterie.statistics.planning.composition import minimise
 from coterie.statistics.planning.design import Design
 from coterie.statistics.planning.grouping import Key, group_asked
-from coterie.statistics.planning.strategy import MOST_WEIGHTS, Strategy, columns_of, strategies
+from coterie.statistics.planning.strategy import Strategy, columns_of, strategies
 from coterie.statistics.prediction.derivation import can_use_sums
-from coterie.statistics.prediction.joint import JointMeasurement
-from coterie.statistics.prediction.reconstruction import Group
+from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group
 from coterie.statistics.specification.specification import Notion, Route, Specification
 
 MOST_GROUPS_TRIED_ALONE = 12
@@ -103,8 +102,7 @@ def choose_strategies(
     """What to measure for each group of counts or sums, where that promises smaller errors than asking as given."""
     base = build(routes, {})
     zcdp = specification.budget.notion is not Notion.PURE
-    asked = tuple(m for m in base.measurements if not isinstance(m, JointMeasurement))
-    keys = {tuple(places): key for key, (places, _) in group_asked(specification, asked).items()}
+    keys = {tuple(places): key for key, (places, _) in group_asked(specification, base.asked).items()}
     best: dict[Key, Strategy] = {}
     for group in base.groups:
         if len(group.quantities) > 1:

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
+from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS
 from coterie.statistics.specification.cells import Cells
 
 MOST_DENSE = 2048  # cells of a strategy that is not one row per cell: its normal equations are solved densely
 MOST_OPTIMISED = 512  # atoms of an axis that p-identity is searched for
 MOST_MARGINALS = 8  # columns: 2^8 marginals
 GRID = 1 << 12  # weights are whole multiples of 1/GRID
-MOST_WEIGHTS = 10_000_000  # rows × cells
 _SMALLEST = 0.01  # a marginal with a smaller part of the budget is not measured
 _ROUNDS = 300
 _SEED = 7

@@ -23,9 +23,7 @@ from coterie.statistics.specification.cells import Cells
 from coterie.statistics.specification.filters import EVERYONE, Filter
 from coterie.statistics.specification.specification import Neighbours
 
-MOST_PAIRS = (
-    1024  # cells whose moves are tried pair by pair; beyond, a move is counted as leaving and entering
-)
+MOST_PAIRS = 1024  # cells whose moves are tried pair by pair; beyond, a move counts as leaving and entering
 _COUNTS = (
     "A record is counted in one cell: entering or leaving moves the numbers by that cell's column of weights."
 )
@@ -49,10 +47,6 @@ class JointMeasurement:
     @property
     def kind(self) -> Kind:
         return self.asked[0].kind
-
-    @property
-    def terms(self) -> tuple[tuple[str, float], ...]:
-        return self.asked[0].terms
 
     @property
     def where(self) -> Filter:

@@ -31,9 +31,7 @@ class Group:
     cells: Cells
     held: NDArray[np.bool_]  # asked × cells
     quantities: tuple[int, ...]  # asked: places among the quantities
-    measured: tuple[
-        int, ...
-    ]  # places among the measurements: those of the quantities, or one joint measurement
+    measured: tuple[int, ...]  # places among the measurements: one for each quantity, or the joint one
     joint: JointMeasurement | None
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
@@ -56,7 +54,7 @@ def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Fit:
-    """The table nearest to what was measured: `solve` turns rows into cells, `offset` adds what a public total says."""
+    """The table nearest to what was measured."""
 
     weights: Floats | None  # measured × cells; None: every cell
     sds: Floats
@@ -215,10 +213,6 @@ class Reconstruction:
         for group, fit, places in zip(self.groups, self.fits, self.places, strict=True):
             found[:, group.quantities] = fit.linear(measured[:, places]) @ group.held.T
         return found
-
-    def moved(self, noise: Floats) -> Floats:
-        """Draws × quantities: how far noise in the rows moves what least squares makes of them."""
-        return self.linear(noise) - self.linear(np.zeros((1, noise.shape[1])))
 
     def fitted(self, measured: Floats) -> Floats:
         """Draws × quantities as they are published: functions of one table in whole counts."""

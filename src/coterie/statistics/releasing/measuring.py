@@ -42,12 +42,7 @@ Exact = (
 
 def compute(design: Design, records: RecordSource) -> dict[str, Exact]:
     """Every measurement by name, in its units; a quantile is returned as the counts of its candidates."""
-    asked = [
-        m
-        for part in design.measurements
-        for m in (part.asked if isinstance(part, JointMeasurement) else (part,))
-    ]
-    people, kinds = read_people(design.specification, records, asked)
+    people, kinds = read_people(design.specification, records, design.asked)
     sums = _Sums(people, kinds)
     found: dict[str, Exact] = {}
     for m in design.measurements:

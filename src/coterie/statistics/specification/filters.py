@@ -224,8 +224,11 @@ def conditions_of(filters: Sequence[Filter]) -> dict[str, list[Condition]]:
 
 def atoms(conditions: Sequence[Condition]) -> list[tuple[bool, ...]]:
     """The pieces into which conditions cut a column: which of them a value there satisfies, in the order of numbers."""
-    tried = _representatives(conditions)
-    return list(dict.fromkeys(tuple(condition.accepts(*cell) for condition in conditions) for cell in tried))
+    tried = [tuple(c.accepts(*cell) for c in conditions) for cell in _representatives(conditions)]
+    # A number may be declared as a mark of missing values: it is then listed, but lies in no range.
+    listed = {value for c in conditions if isinstance(c, OneOf) for value in c.values}
+    marks = [tuple(isinstance(c, OneOf) and value in c.values for c in conditions) for value in listed]
+    return list(dict.fromkeys([*tried, *sorted(marks)]))
 
 
 def _representatives(conditions: Sequence[Condition]) -> list[tuple[str | None, float | None]]:
