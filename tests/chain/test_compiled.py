@@ -78,3 +78,24 @@ def test_every_loop_of_the_chain_becomes_machine_code() -> None:
 
 def _module(path: Path) -> str:
     return ".".join(["coterie", *path.relative_to(CHAIN.parent).with_suffix("").parts])
+
+
+def test_machine_code_of_an_earlier_version_is_compiled_anew() -> None:
+    """Was: a type that had been renamed since ended every command with an AttributeError, until the cache was deleted."""
+    loop = numba.njit(cache=True)(_module)
+    flushed: list[bool] = []
+
+    class Kept:
+        class _cache_file:  # noqa: N801 - Numba's name
+            @staticmethod
+            def load(key: object) -> None:
+                raise AttributeError("Can't get attribute 'Places'")
+
+        @staticmethod
+        def flush() -> None:
+            flushed.append(True)
+
+    assert _compiled._without_what_is_gone(loop) is loop  # a sound cache is left as it is
+    loop._cache = Kept
+    assert _compiled._without_what_is_gone(loop) is loop
+    assert flushed == [True]

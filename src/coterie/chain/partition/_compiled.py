@@ -55,7 +55,9 @@ class _Compiled:
         with _lock:
             if self._machine is None:
                 try:
-                    self._machine = njit(nogil=True, cache=True, **self._options)(self._loop)
+                    self._machine = _without_what_is_gone(
+                        njit(nogil=True, cache=True, **self._options)(self._loop)
+                    )
                 except RuntimeError:
                     # Neither the package nor the home directory is writable: compile in every process.
                     self._machine = njit(nogil=True, **self._options)(self._loop)
@@ -65,3 +67,13 @@ class _Compiled:
                     if isinstance(other, _Compiled):
                         seen[name] = other._make()
             return cast(Callable[..., Any], self._machine)
+
+
+def _without_what_is_gone(machine: Any) -> Any:
+    """Machine code on disk names types of the version that kept it: where they are gone, it is compiled anew."""
+    kept = machine._cache  # Numba reads the index when a loop is called, before it compares versions
+    try:
+        kept._cache_file.load(None)
+    except (AttributeError, ImportError):
+        kept.flush()
+    return machine
