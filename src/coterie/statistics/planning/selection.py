@@ -132,6 +132,10 @@ def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
     wanted, shares = _linear_targets(base, group)
     first = np.sqrt((wanted**2).sum(axis=1))
     seen = first > 0
+    if not seen.any():  # no target moves with them to first order, so each counts alike
+        wanted = np.unique(group.held, axis=0).astype(np.float64)
+        shares, first = np.ones(len(wanted)), np.sqrt(wanted.sum(axis=1))
+        seen = first > 0
     wanted, shares, first = wanted[seen], shares[seen], first[seen]
     candidates = [*strategies(group.cells, wanted, shares / first, gaussian)]
     rows = np.unique(group.held, axis=0)

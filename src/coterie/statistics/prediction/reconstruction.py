@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.schema.arrays import Floats
-from coterie.statistics.prediction.joint import JointMeasurement
+from coterie.statistics.prediction.joint import JointMeasurement, inverse_of
 from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
-_PUBLIC = 1e-5  # a public total weighs like a measurement with this part of the smallest noise
 _ROUNDS = 400
 
 
@@ -72,14 +71,15 @@ class Fit:
     def _solved(self) -> tuple[Floats, Floats]:
         """(rows → cells, offset)."""
         assert self.weights is not None
-        rows, sds = self.weights, self.sds
-        if self.records is not None:
-            rows = np.vstack([rows, np.ones(self.size)])
-            sds = np.append(sds, _PUBLIC * float(sds.min()))
-        solve = np.linalg.pinv(rows / sds[:, None], rcond=1e-12) / sds
+        scaled = self.weights / self.sds[:, None]
         if self.records is None:
-            return solve, np.zeros(self.size)
-        return solve[:, :-1], solve[:, -1] * self.records
+            return inverse_of(scaled) / self.sds, np.zeros(self.size)
+        # x = even + z, where z adds up to 0: rows without their mean see z alone, and one more row keeps it so.
+        even = np.full(self.size, self.records / self.size)
+        seen = scaled - scaled.mean(axis=1, keepdims=True)
+        rows = np.vstack([seen, np.full(self.size, max(float(np.abs(seen).max()), 1e-300))])
+        solve = inverse_of(rows)[:, :-1] / self.sds
+        return solve, even - solve @ (self.weights @ even)
 
     def linear(self, measured: Floats) -> Floats:
         """Draws × cells, as least squares has them: without a bias, and perhaps negative."""
