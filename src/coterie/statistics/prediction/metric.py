@@ -192,6 +192,7 @@ class Batch:
     constants: Floats
     used: tuple[tuple[Quantity, ...], ...]
     mixed: bool
+    drawn: dict[int, list[Floats]] = field(default_factory=dict, repr=False, compare=False)  # by exponent
 
     def errors(
         self, members: NDArray[np.int64], scales: Floats, values: Floats, exponent: int, slopes: bool
@@ -224,8 +225,10 @@ class Batch:
         """Of each input its noise of scale 1: one row for all members, or one each where a joint measurement mixes it."""
         if not self.mixed:
             return list(unit_noise(tuple(family.smooth for family in self.families), exponent))
-        drawn = [unit_draws(self.used[member], exponent) for member in members]
-        return [np.stack(parts) for parts in zip(*drawn, strict=True)]
+        if exponent not in self.drawn:
+            drawn = [unit_draws(used, exponent) for used in self.used]
+            self.drawn[exponent] = [np.stack(parts) for parts in zip(*drawn, strict=True)]
+        return [parts[members] for parts in self.drawn[exponent]]
 
 
 def _weights(size: Floats, probability: float | None) -> Floats:

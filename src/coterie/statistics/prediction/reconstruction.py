@@ -34,6 +34,7 @@ class Group:
     joint: JointMeasurement | None
     counts: bool
     records: float | None  # the public number of records, which all cells together hold
+    names: tuple[str, ...]  # of what is asked
 
     @cached_property
     def rows(self) -> Floats | None:
