@@ -21,6 +21,7 @@ from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
 _ROUNDS = 400
+_SELDOM = 0.03  # how likely a record lies in a cell that is not listed, against one that is
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +46,17 @@ class Group:
 
 
 def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
-    """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself."""
+    """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself.
+
+    Where the guesses leave it open, records are in cells that are listed, and spread evenly over those.
+    """
     sds = trust * np.maximum(np.abs(guesses), 1.0)
-    fit = Fit.of(group.held.astype(np.float64), sds, group.records if group.counts else None, group.counts)
-    found = fit.cells(guesses[None, :], fit.total(guesses[None, :]))
+    likely = np.where(group.cells.unlisted(), _SELDOM, 1.0)
+    rows = group.held * likely
+    if group.counts and group.records is not None:
+        rows, guesses = np.vstack([rows, likely]), np.append(guesses, group.records)
+        sds = np.append(sds, 1e-3 * float(sds.min()))
+    found = Fit.of(rows, sds, None, group.counts).cells(guesses[None, :], None) * likely
     return np.asarray(whole(found)[0] if group.counts else found[0])
 
 
