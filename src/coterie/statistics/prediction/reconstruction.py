@@ -21,7 +21,9 @@ from coterie.statistics.specification.cells import Cells
 
 MOST_WEIGHTS = 10_000_000  # rows × cells of what is fitted
 _ROUNDS = 400
-_SELDOM = 0.03  # how likely a record lies in a cell that is not listed, against one that is
+_FITTINGS = 100
+_MOST_SOLVED = 400  # cells of guesses that are fitted exactly
+_SELDOM = 1e-3  # how likely a record lies in a cell that is not listed, against one that is
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Group:
 def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
     """A table that comes nearest to the guesses: `trust` says how far each may be off, as a part of itself.
 
-    Where the guesses leave it open, records are in cells that are listed, and spread evenly over those.
+    Where the guesses leave it open, columns of counts are independent and records are in cells that are listed.
     """
     sds = trust * np.maximum(np.abs(guesses), 1.0)
     likely = np.where(group.cells.unlisted(), _SELDOM, 1.0)
@@ -56,8 +58,33 @@ def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
     if group.counts and group.records is not None:
         rows, guesses = np.vstack([rows, likely]), np.append(guesses, group.records)
         sds = np.append(sds, 1e-3 * float(sds.min()))
-    found = Fit.of(rows, sds, None, group.counts).cells(guesses[None, :], None) * likely
-    return np.asarray(whole(found)[0] if group.counts else found[0])
+    if not group.counts:
+        return np.asarray(Fit.of(rows, sds, None, False).linear(guesses[None, :])[0] * likely)
+    if rows.shape[1] <= _MOST_SOLVED:
+        from scipy.optimize import nnls
+
+        found = nnls(rows / sds[:, None], guesses / sds, maxiter=30 * rows.shape[1])[0] * likely
+    else:
+        found = Fit.of(rows, sds, None, True).cells(guesses[None, :], None)[0] * likely
+    everywhere = np.ones((1 if group.records is not None else 0, len(found)), dtype=np.bool_)
+    held = np.vstack([group.held, everywhere])
+    sums = np.append(group.held @ found, [] if group.records is None else group.records)
+    return np.asarray(whole(_most_even(likely, held, sums)[None, :])[0])
+
+
+def _most_even(start: Floats, held: NDArray[np.bool_], sums: Floats) -> Floats:
+    """The table of these sums that is nearest to the start in proportion (iterative fitting, Deming & Stephan 1940)."""
+    places = [np.flatnonzero(row) for row in held]
+    table = start * (float(sums.max()) / float(start.sum()))
+    for _ in range(_FITTINGS):
+        before = table.copy()
+        for place, wanted in zip(places, sums.tolist(), strict=True):
+            here = float(table[place].sum())
+            if here > 0:
+                table[place] *= wanted / here
+        if float(np.abs(table - before).max()) <= 1e-3:
+            break
+    return table
 
 
 @dataclass(frozen=True)
