@@ -30,7 +30,7 @@ from coterie.statistics.prediction.rank_law import RankLaw
 from coterie.statistics.prediction.reconstruction import MOST_WEIGHTS, Group, Reconstruction, expected_cells
 from coterie.statistics.prediction.target_error import Quantity, Target
 from coterie.statistics.specification.calculus import Range, linear_form
-from coterie.statistics.specification.cells import Cells
+from coterie.statistics.specification.cells import MOST_CELLS, Cells
 from coterie.statistics.specification.equations import Expression, names_in, substitute
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.filters import Filter
@@ -118,7 +118,12 @@ def build_design(
     quantities, sources, groups, tables = _quantities(
         specification, asked, measurements, found, joints, expectations
     )
-    warnings: list[str] = []
+    warnings = [
+        f"{len(places):,} {'counts' if key[0] is Kind.COUNT else 'sums'} over {' × '.join(key[2])} are measured one by one: "
+        f"together they would need more than {MOST_CELLS:,} cells. Ask for tables of fewer columns at once."
+        for key, (places, cells) in found.items()
+        if cells is None
+    ]
     equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
     _require_expectations(specification, expectations, equations)
     rows = np.ones((1, 0))

@@ -12,9 +12,17 @@ import numpy as np
 from coterie.errors import shortened
 from coterie.schema.arrays import Floats
 from coterie.schema.exact import as_text
-from coterie.statistics.allocators import DEFAULT, NotApplicable, Problem, allocators, find_allocator
+from coterie.statistics.allocators import (
+    DEFAULT,
+    Allocator,
+    NotApplicable,
+    Problem,
+    allocators,
+    find_allocator,
+)
 from coterie.statistics.planning.composition import as_floats, exact_budgets, minimise
 from coterie.statistics.planning.design import Design, build_design, metric_at
+from coterie.statistics.planning.fairness import fair
 from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
@@ -51,7 +59,7 @@ def split_by_rule(
     chosen = find_allocator(allocator)
     design, expectations = design_for(specification, expected, 1 - specification.pilot)
     problem = Problem(design.metric, design.feasible, scenarios(design, expectations, allocator, compare))
-    budgets = exact_budgets(chosen.allocate(problem), design.feasible, design.total)
+    budgets = exact_budgets(_allocated(chosen, design, problem), design.feasible, design.total)
     expected = {s.name: expectations.statistic(s) for s in specification.statistics}
     made = planned(design, allocator, budgets, expected=expected)
     row = _row(problem, allocator, as_floats(budgets), made.errors)
@@ -115,12 +123,17 @@ def _compare(
         if name == first.allocator:
             continue
         try:
-            budgets = find_allocator(name).allocate(problem)
+            budgets = _allocated(find_allocator(name), design, problem)
             rows.append(_row(problem, name, budgets, predict(design, budgets, rough=True)))
         except NotApplicable as error:
             title = find_allocator(name).title
             rows.append(AllocatorRow(name, title, float("inf"), 0.0, None, (), not_applicable=error.problem))
     return sorted(rows, key=lambda row: (bool(row.not_applicable), row.score))
+
+
+def _allocated(allocator: Allocator, design: Design, problem: Problem) -> Floats:
+    budgets, most = allocator.allocate(problem), design.specification.fairness
+    return budgets if most is None else fair(problem, budgets, most)
 
 
 def _row(problem: Problem, name: str, budgets: Floats, errors: tuple[PredictedError, ...]) -> AllocatorRow:

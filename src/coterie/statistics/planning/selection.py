@@ -110,8 +110,8 @@ def choose_strategies(
     base = build(routes, _start(specification))
     zcdp = specification.budget.notion is not Notion.PURE
     asked = base.asked
-    found = group_asked(specification, asked).items()
-    keys = {frozenset(asked[place].name for place in places): key for key, (places, _) in found}
+    grouped = group_asked(specification, asked).items()
+    keys = {frozenset(asked[place].name for place in places): key for key, (places, _) in grouped}
     best: dict[Key, Strategy] = {}
     for group in base.groups:
         if len(group.quantities) > 1:
