@@ -54,7 +54,7 @@ def expected_cells(group: Group, guesses: Floats, trust: Floats) -> Floats:
     """
     sds = trust * np.maximum(np.abs(guesses), 1.0)
     likely = np.where(group.cells.unlisted(), _SELDOM, 1.0)
-    rows = group.held * likely
+    rows = group.held.astype(np.float64) * likely
     if group.counts and group.records is not None:
         rows, guesses = np.vstack([rows, likely]), np.append(guesses, group.records)
         sds = np.append(sds, 1e-3 * float(sds.min()))
