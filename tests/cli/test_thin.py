@@ -50,7 +50,7 @@ OUTPUT = {
     "coterie.statistics.allocators:DEFAULT",
     "coterie.statistics.planning.plan:Plan",
     "coterie.statistics.prediction.rank_law:Basis",
-    "coterie.statistics.releasing.release_store:Published",
+    "coterie.statistics.releasing.released_files:Published",
 }
 # Services that no function stands for: the aggregator and the owner are processes.
 SERVICES = {

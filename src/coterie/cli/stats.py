@@ -21,7 +21,7 @@ from coterie.report.plan_figure import UNITS, plan_figure
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
-from coterie.statistics.releasing.release_store import Published
+from coterie.statistics.releasing.released_files import Published
 
 app = typer.Typer(
     help="Publish summary statistics with the best possible split of the budget.", no_args_is_help=True
@@ -74,11 +74,19 @@ def plan_command(
 def release_command(
     specification: Spec,
     data: Annotated[str, Option("--data", "-d", help="CSV, Parquet, Arrow or Excel file; or postgresql://…")],
-    output: Annotated[Path, Option("--output", "-o", help="The released file (.csv or .json).")],
+    output: Annotated[
+        Path, Option("--output", "-o", help="The released file (.csv, .json, .parquet or .arrow).")
+    ],
     table: DatabaseTable = None,
     allocator: ByName = DEFAULT,
     ledger: LedgerToCharge = None,
     sign: SignWith = None,
+    raw: Annotated[
+        Path | None,
+        Option(
+            help="Also write the noisy measurements as drawn (.json), which analysts can average. No extra cost."
+        ),
+    ] = None,
     seed: NoiseSeed = None,
     solve: Solve = None,
     split: Split = None,
@@ -251,12 +259,14 @@ def report_release(published: Published, as_json: bool) -> None:
             {
                 "output": str(published.path),
                 "certificate": str(published.certificate_path),
+                "raw": None if published.raw_path is None else str(published.raw_path),
                 "again": published.again,
                 "plan": certificate.plan,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
                 "notes": list(certificate.notes),
                 "warning": published.warning or None,
                 "outdated": published.outdated or None,
+                "values": published.values,
             }
         )
         return
@@ -272,6 +282,8 @@ def report_release(published: Published, as_json: bool) -> None:
     if published.warning:
         warn(f"{published.warning}.")
     console.print(f"Certificate: {escape(str(published.certificate_path))}")
+    if published.raw_path is not None:
+        console.print(f"Raw measurements: {escape(str(published.raw_path))}, with a certificate of their own")
 
 
 def _show_values(published: Published) -> None:
