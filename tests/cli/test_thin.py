@@ -45,6 +45,7 @@ OUTPUT = {
     "coterie.report.demo",
     "coterie.report.plan_figure",
     "coterie.report.ranking",
+    "coterie.report.statistics_page",
     "coterie.report.writing:refuse_existing_audit",
     "coterie.schema.exact",
     "coterie.statistics.allocators:DEFAULT",

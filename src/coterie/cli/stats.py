@@ -18,6 +18,7 @@ from coterie.cli.output import console, note, print_json, promise_line, say, spi
 from coterie.errors import ParameterError
 from coterie.publication.staging import stage_bytes
 from coterie.report.plan_figure import UNITS, plan_figure
+from coterie.report.statistics_page import statistics_page
 from coterie.statistics.allocators import DEFAULT
 from coterie.statistics.planning.plan import Plan
 from coterie.statistics.prediction.rank_law import Basis
@@ -87,6 +88,9 @@ def release_command(
             help="Also write the noisy measurements as drawn (.json), which analysts can average. No extra cost."
         ),
     ] = None,
+    page: Annotated[
+        Path | None, Option(help="Also write a page for people (.html): tables, error bars, the plan.")
+    ] = None,
     seed: NoiseSeed = None,
     solve: Solve = None,
     split: Split = None,
@@ -100,10 +104,14 @@ def release_command(
 
     Example: coterie stats release spec.yaml --data people.csv --output statistics.csv --ledger ledger.sqlite
     """
-    given = asked(locals()) | {"solve": _asks_to_solve(solve)}
+    given = asked(locals(), "page") | {"solve": _asks_to_solve(solve)}
     with spinner("Reading", quiet=as_json) as tell:
         published = statistics.release(**given, progress=tell)
-    report_release(published, as_json)
+        if page is not None:
+            tell("Drawing the page")
+            taken = (specification, data, output, *([] if raw is None else [raw]))
+            stage_bytes(statistics_page(published).encode(), page, force=True, inputs=taken).publish()
+    report_release(published, page, as_json)
 
 
 @app.command("verify")
@@ -252,7 +260,7 @@ def _that_fit(names: list[str], room: int) -> list[str]:
     return shown
 
 
-def report_release(published: Published, as_json: bool) -> None:
+def report_release(published: Published, page: Path | None, as_json: bool) -> None:
     certificate = published.certificate
     if as_json:
         print_json(
@@ -260,6 +268,7 @@ def report_release(published: Published, as_json: bool) -> None:
                 "output": str(published.path),
                 "certificate": str(published.certificate_path),
                 "raw": None if published.raw_path is None else str(published.raw_path),
+                "page": None if page is None else str(page),
                 "again": published.again,
                 "plan": certificate.plan,
                 "guarantee": certificate.guarantee.model_dump(mode="json"),
@@ -284,6 +293,8 @@ def report_release(published: Published, as_json: bool) -> None:
     console.print(f"Certificate: {escape(str(published.certificate_path))}")
     if published.raw_path is not None:
         console.print(f"Raw measurements: {escape(str(published.raw_path))}, with a certificate of their own")
+    if page is not None:
+        console.print(f"Page: {escape(str(page))}")
 
 
 def _show_values(published: Published) -> None:

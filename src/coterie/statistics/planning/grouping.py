@@ -68,4 +68,5 @@ def make_joint(
         strategy.rows,
         strategy.grid,
         gaussian,
+        strategy.tried,
     )
