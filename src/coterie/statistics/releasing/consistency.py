@@ -269,8 +269,9 @@ def near_a_bound(
     width = high - low
     if low - width > cut.lower and high + width < cut.upper:
         return [low, high]
-    reach = ends(cut.lower, level)[1] if math.isfinite(cut.lower) else -math.inf
-    other = ends(cut.upper, level)[0] if math.isfinite(cut.upper) else math.inf
+    hair = 1e-5 * width  # on whole steps a truth may lie exactly there
+    reach = ends(cut.lower, level)[1] + hair if math.isfinite(cut.lower) else -math.inf
+    other = ends(cut.upper, level)[0] - hair if math.isfinite(cut.upper) else math.inf
     if reach > other:
         return [low, high]
     nearer = ends(at, 2.0 * level - 1.0)

@@ -5,8 +5,8 @@ analysts can average them over releases, or fit a table of their own. It is the 
 
     measurements: [{name, noise, scale, standard_deviation, budget, columns, cells, rows: [{measured, weights, value}]}]
 
-A row is Σ weight · (total of the cell) + noise; `cells[i]` has a value for each of `columns`. A measurement that is no sum
-over cells has neither, and its name says what it is.
+A row is Σ weight · (total of the cell) + noise; `cells[i]` has a value for each of `columns`. A mean, a spread or a quantile
+is that of its one cell.
 """
 
 from __future__ import annotations
@@ -49,7 +49,11 @@ def raw_bytes(made: StatisticsRelease, about: Mapping[str, Any]) -> bytes:
         if isinstance(m, JointMeasurement):
             entry |= _over_cells(m, drawn.tolist())
         else:
-            entry["rows"] = [{"measured": m.name, "value": whole_if_whole(float(drawn[0]))}]
+            conditions = m.where.conditions
+            entry["columns"] = [column for column, _ in conditions]
+            entry["cells"] = [[condition_text(condition) for _, condition in conditions]]
+            value = whole_if_whole(float(drawn[0]))
+            entry["rows"] = [{"measured": m.name, "weights": [[0, 1]], "value": value}]
         found.append(entry)
     content = {"coterie_raw_measurements": 1, **about, "measurements": found}
     return (json.dumps(content, ensure_ascii=False) + "\n").encode()
@@ -61,7 +65,9 @@ def _spread(family: Family, scale: float) -> float | None:
         return None
     if family.gaussian:
         return scale
-    return 1 / (math.sqrt(2) * math.sinh(1 / (2 * scale))) if family.discrete else math.sqrt(2) * scale
+    return (
+        1 / (math.sqrt(2) * math.sinh(min(1 / (2 * scale), 700))) if family.discrete else math.sqrt(2) * scale
+    )
 
 
 def _over_cells(joint: JointMeasurement, drawn: Sequence[float]) -> dict[str, Any]:
