@@ -109,7 +109,7 @@ def release_command(
         published = statistics.release(**given, progress=tell)
         if page is not None:
             tell("Drawing the page")
-            taken = (specification, data, output, *([] if raw is None else [raw]))
+            taken: list[str | Path] = [specification, data, output, *([] if raw is None else [raw])]
             stage_bytes(statistics_page(published).encode(), page, force=True, inputs=taken).publish()
     report_release(published, page, as_json)
 

@@ -232,7 +232,7 @@ class _View:
         def find(heads: Mapping[str, str]) -> Row | None:
             return cells.get(tuple(heads.get(name, first[name]) for name in names))
 
-        columns = [first[names[0]]] if across is None else _with(values[across], self.everyone)
+        columns = [""] if across is None else _with(values[across], self.everyone)
         lines = [*itertools.product(*(values[name] for name in down))]
         if len(down) == 1:
             lines = [(value,) for value in _with(values[down[0]], self.everyone)]
@@ -255,9 +255,7 @@ class _View:
                     "heads": [self.head(value) for value in line_],
                     "margin": self.everyone in line_,
                     "cells": [
-                        None
-                        if found[place] is None
-                        else self.cell(found[place], ends, self.everyone in (*line_, columns[place]))
+                        self.cell(found[place], ends, self.everyone in (*line_, columns[place]))
                         for place in used
                     ],
                 }
@@ -266,7 +264,9 @@ class _View:
             "more": f"{left:,} more lines are in the released file." if left else "",
         }
 
-    def cell(self, row: Row, ends: tuple[float, float], margin: bool) -> dict[str, Any]:
+    def cell(self, row: Row | None, ends: tuple[float, float], margin: bool) -> dict[str, Any] | None:
+        if row is None:
+            return None
         bar = "" if margin else _bar(row, *ends)  # a margin lies beyond its cells
         return {"value": shown(row), "interval": interval(row), "margin": margin, "bar": bar}
 
@@ -329,8 +329,15 @@ def _meter(share: float) -> Svg:
 
 
 def _small(parts: Sequence[Svg]) -> Svg:
-    size = {"viewBox": f"0 0 {_WIDE:.0f} {_HIGH:.0f}", "width": _WIDE, "height": _HIGH}
-    return element("svg", together(parts), class_="chart", aria_hidden="true", **size)
+    return element(
+        "svg",
+        together(parts),
+        class_="chart",
+        aria_hidden="true",
+        viewBox=f"0 0 {_WIDE:.0f} {_HIGH:.0f}",
+        width=_WIDE,
+        height=_HIGH,
+    )
 
 
 def _spent(specification: Specification, chosen: Plan | None) -> str:

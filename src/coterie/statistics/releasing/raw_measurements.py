@@ -27,7 +27,7 @@ from coterie.statistics.prediction.noise_model import Family
 from coterie.statistics.releasing.releasing import StatisticsRelease
 from coterie.statistics.releasing.tidy_table import condition_text, whole_if_whole
 from coterie.statistics.specification.cells import Axis
-from coterie.statistics.specification.filters import Between, OneOf, filter_text
+from coterie.statistics.specification.filters import Between, Condition, OneOf, filter_text
 
 OTHER = "(other)"
 _MOST_TERMS = 4  # that a row is described by; `weights` has all of them
@@ -123,7 +123,7 @@ def atom_labels(axis: Axis) -> list[str]:
     """The pieces of a column that no condition cuts: the values and ranges that each is made of."""
     values = dict.fromkeys(v for c in axis.conditions if isinstance(c, OneOf) for v in c.values)
     ends = {e for c in axis.conditions if isinstance(c, Between) for e in (c.start, c.below)}
-    pieces = [(OneOf((value,)), value) for value in values]
+    pieces: list[tuple[Condition, str | float]] = [(OneOf((value,)), value) for value in values]
     pieces += [(Between(a, b), a if a > -np.inf else b - 1) for a, b in itertools.pairwise(sorted(ends))]
     found: dict[tuple[bool, ...], list[str]] = {}
     for piece, value in pieces:
