@@ -75,4 +75,5 @@ def make_joint(
         strategy.rows,
         strategy.grid,
         gaussian,
+        strategy.tried,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -149,7 +150,9 @@ def _best_strategy(base: Design, group: Group, gaussian: bool) -> Strategy:
     rows = np.unique(group.held, axis=0)
     if rows.size <= MOST_WEIGHTS:
         candidates.append(Strategy("as asked", rows[rows.any(axis=1)].astype(np.int64)))
-    return min(candidates, key=lambda one: _sum_of_errors(one, wanted, shares, gaussian))
+    costs = {one.name: _sum_of_errors(one, wanted, shares, gaussian) for one in candidates}
+    best = min(candidates, key=lambda one: costs[one.name])
+    return replace(best, tried={name: cost / costs[best.name] for name, cost in costs.items()})
 
 
 def _linear_targets(base: Design, group: Group) -> tuple[Floats, Floats]:

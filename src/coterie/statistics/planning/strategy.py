@@ -11,8 +11,8 @@ Kronecker products of them (OPT_⊗) and weighted marginals (Def. 9, OPT_M); bes
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -38,6 +38,7 @@ class Strategy:
     name: str
     rows: NDArray[np.int64] | None
     grid: int = 1
+    tried: Mapping[str, float] = field(default_factory=dict)  # how many times its errors each candidate has
 
 
 EVERY_CELL = Strategy("every cell", None)

@@ -7,8 +7,8 @@ asked is reconstructed by least squares, and its error is a mix of the rows' noi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -43,6 +43,9 @@ class JointMeasurement:
     rows: NDArray[np.int64] | None
     grid: int
     gaussian: bool
+    tried: Mapping[str, float] = field(
+        default_factory=dict
+    )  # strategies: how many times the errors of this one
 
     @property
     def kind(self) -> Kind:
