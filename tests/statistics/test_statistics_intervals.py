@@ -43,14 +43,16 @@ def table(seed: int = 1) -> pa.Table:
     draw = np.random.Generator(np.random.PCG64(seed))
     group = np.repeat(list(SIZES), list(SIZES.values()))
     smoker = draw.choice(["yes", "no"], len(group), p=[0.1, 0.9])
-    return pa.table({"g": group, "s": smoker, "x": np.clip(draw.normal(30, 15, len(group)), 0, 100)})
+    x = np.clip(draw.normal(30, 15, len(group)), 0, 100)
+    y = np.clip(20 + x / 2 + draw.normal(0, 8, len(group)), 0, 100)
+    return pa.table({"g": group, "s": smoker, "x": x, "y": y})
 
 
 def planned(
     relation: str, epsilon: str, statistics: dict[str, Any], equations: dict[str, str] | None = None
 ) -> Plan:
     schema = {"g": {"role": "keep"}, "s": {"role": "keep"}}
-    bounded = {"x": {"role": "protect", "domain": {"lower": 0, "upper": 100}}}
+    bounded = {name: {"role": "protect", "domain": {"lower": 0, "upper": 100}} for name in "xy"}
     document = {
         "coterie_statistics": 1,
         "release": "r",
@@ -125,6 +127,14 @@ def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, 
     kinds: dict[str, Any] = {kind: {"kind": kind, "of": "x"} for kind in ("sum", "mean", "variance", "std")}
     kinds["proportion"] = {"kind": "proportion", "that": {"s": "yes"}}
     statistics = {name: {**entry, "by": GROUPS, "route": route} for name, entry in kinds.items()}
+    counted = hits(*released(planned(relation, epsilon, statistics)))
+    assert min(counted.values()) >= LEAST, counted
+
+
+@pytest.mark.parametrize(("relation", "epsilon"), [("replace-one", "0.1"), ("add-remove", "1")])
+def test_covariances_and_regressions_are_covered(relation: str, epsilon: str) -> None:
+    kinds = ("covariance", "correlation", "slope", "intercept")
+    statistics = {kind: {"kind": kind, "of": ["y", "x"], "by": {"g": ["e", "f"]}} for kind in kinds}
     counted = hits(*released(planned(relation, epsilon, statistics)))
     assert min(counted.values()) >= LEAST, counted
 

@@ -19,7 +19,7 @@ from coterie.statistics.planning.grouping import Key
 from coterie.statistics.planning.plan import AllocatorRow, GuessLoss, Plan
 from coterie.statistics.planning.selection import best_design
 from coterie.statistics.planning.strategy import Strategy
-from coterie.statistics.prediction.derivation import domain_of
+from coterie.statistics.prediction.derivation import domain_of, spread_warnings
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.metric import Metric
 from coterie.statistics.prediction.noise_model import points
@@ -141,7 +141,12 @@ def matters(group: Group) -> bool:
 def warnings_on(design: Design, errors: Sequence[PredictedError]) -> tuple[str, ...]:
     """What also a reader of the release should know."""
     specification = design.specification
-    warnings = [*design.warnings, *budget_warnings(specification.budget), *useless(design, errors)]
+    warnings = [
+        *design.warnings,
+        *spread_warnings(specification),
+        *budget_warnings(specification.budget),
+        *useless(design, errors),
+    ]
     if specification.size is None and specification.records is not None:
         warnings.append(
             "Under add-remove neighbours the number of records is private: `records` is used for planning only, and no "

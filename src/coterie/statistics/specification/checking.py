@@ -13,7 +13,7 @@ from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.equations import names_in
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value, reachable
-from coterie.statistics.specification.specification import Specification, Statistic, StatisticKind
+from coterie.statistics.specification.specification import Route, Specification, Statistic, StatisticKind
 from coterie.table.checked import MISSING_LABEL
 from coterie.table.columns.column import canonical_number as canonical
 
@@ -36,6 +36,7 @@ _COLUMNS = {
     StatisticKind.COUNT: (0,),
     StatisticKind.PROPORTION: (0,),
     StatisticKind.SUM: (1, 2),
+    **{kind: (2,) for kind in StatisticKind if kind.of_two_columns},
 }
 
 
@@ -89,6 +90,14 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             f"{where} ({statistic.kind}) has {len(statistic.columns)} columns under `of`, but needs {number}.",
             "Correct `of`." if wanted != (0,) else "Drop `of`; choose records with `where`.",
         )
+    if statistic.kind.of_two_columns and len(set(statistic.columns)) < 2:
+        raise ParameterError(
+            f"{where} names one column twice.", "Name two different ones under `of`: [y, x]."
+        )
+    if statistic.kind.of_two_columns and statistic.route is Route.DIRECT:
+        raise ParameterError(
+            f"{where} cannot be measured directly: one record could move it by any amount.", "Drop `route`."
+        )
     for column in statistic.columns:
         attribute = specification.schema[column]
         if attribute.type not in (AttributeType.CONTINUOUS, AttributeType.INTEGER):
@@ -123,12 +132,11 @@ def _check_statistic(specification: Specification, statistic: Statistic) -> None
             f"{where} is about all records, whose number replace-one neighbours make public.",
             "State `records:`, or choose neighbours: add-remove.",
         )
-    _check_expected(specification, statistic)
     if specification.records is not None and (statistic.at_least or 0) > specification.records:
         raise ParameterError(f"{where}: at_least is above the number of records.", "Lower it.")
 
 
-def _check_expected(specification: Specification, statistic: Statistic) -> None:
+def check_expected(specification: Specification, statistic: Statistic) -> None:
     """An expectation that cannot come true would make the plan aim past it."""
     domain = domain_of(specification, statistic)
     possible = statistic.possible

@@ -114,7 +114,7 @@ _ENTRIES = (
         "expected",
         "about",
     ),
-    *("weight", "tolerance", "summary", "route", "bins", "values", "complete"),
+    *("weight", "tolerance", "summary", "route", "bins", "values", "complete", "least_std"),
 )
 Groups = list[tuple[str, Filter]]
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
@@ -193,7 +193,7 @@ def _single(
         that=read_filter(entry["that"], where) if "that" in entry else None,
         at_least=positive_integer(entry.get("at_least"), f"{where}, at_least"),
         quantile=quantile,
-        about=_about(entry.get("about"), label, where),
+        about=_about(entry.get("about"), label, len(listed), where),
         shape=shape,
         candidates=positive_integer(entry.get("candidates", 1024), f"{where}, candidates", 2) or 1024,
         expected=expected,
@@ -202,7 +202,17 @@ def _single(
         tolerance=positive_of(entry.get("tolerance"), f"{where}, tolerance"),
         summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
+        least_stds=_least_std(entry.get("least_std"), kind, where),
     )
+
+
+def _least_std(content: object, kind: StatisticKind, where: str) -> tuple[float, ...]:
+    least = positive_of(content, f"{where}, least_std")
+    if least is None:
+        return ()
+    if kind not in (StatisticKind.SLOPE, StatisticKind.INTERCEPT):
+        raise ParameterError(f"{where} has `least_std`, but is no slope or intercept.", "Drop it.")
+    return (least,)
 
 
 def _expected(content: object, label: str, where: str) -> tuple[float | None, Range | None]:
@@ -226,8 +236,8 @@ def _usable_in_formulas(name: str) -> bool:
     return name.isidentifier() and unicodedata.normalize("NFKC", name) == name
 
 
-def _about(content: object, label: str, where: str) -> About:
-    """size, mean and std of the group; or a mapping from the group's label to them."""
+def _about(content: object, label: str, columns: int, where: str) -> About:
+    """size, mean and std of the group (of two columns: lists of two); or a mapping from the group's label to them."""
     entries = ("size", "mean", "std")
     if isinstance(content, dict) and label and not set(content) & set(entries):
         content = of_group(content, label, where)
@@ -238,9 +248,18 @@ def _about(content: object, label: str, where: str) -> About:
             f"{where}: `about` is a mapping.", "Write about: {size: 600, mean: 36, std: 11}."
         )
     members(content, entries, f"{where}, about")
-    mean = None if content.get("mean") is None else number_of(content["mean"], f"{where}, about, mean")
-    size, std = (positive_of(content.get(key), f"{where}, about, {key}") for key in ("size", "std"))
-    return About(size, mean, std)
+
+    def listed(key: str) -> list[object]:
+        values = content.get(key)
+        if columns > 1 and values is not None and (not isinstance(values, list) or len(values) != columns):
+            raise ParameterError(
+                f"{where}, about, {key}: there are {columns} columns.", f"Write {key}: [first, second]."
+            )
+        return values if isinstance(values, list) and columns > 1 else [values]
+
+    means = (None if v is None else number_of(v, f"{where}, about, mean") for v in listed("mean"))
+    stds = (positive_of(v, f"{where}, about, std") for v in listed("std"))
+    return About(positive_of(content.get("size"), f"{where}, about, size"), tuple(means), tuple(stds))
 
 
 def _groups(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> tuple[Groups, bool]:

@@ -14,9 +14,10 @@ from coterie.errors import DataError, ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
+from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
 from coterie.statistics.specification.calculus import Range
-from coterie.statistics.specification.checking import asked_texts, check, check_asked_values
+from coterie.statistics.specification.checking import asked_texts, check, check_asked_values, check_expected
 from coterie.statistics.specification.entries import (
     expand,
     members,
@@ -140,6 +141,9 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
     )
     check(specification)
     check_asked_values(specification)
+    specification = with_least_spreads(specification)
+    for statistic in specification.statistics:
+        check_expected(specification, statistic)
     return specification
 
 

@@ -28,10 +28,23 @@ class StatisticKind(StrEnum):
     MEAN = "mean"
     VARIANCE = "variance"
     STD = "std"
+    COVARIANCE = "covariance"
+    CORRELATION = "correlation"
+    SLOPE = "slope"  # of the regression of the first column on the second
+    INTERCEPT = "intercept"
     PROPORTION = "proportion"
     MEDIAN = "median"
     QUANTILE = "quantile"
     HISTOGRAM = "histogram"  # becomes one count per bin when it is read
+
+    @property
+    def of_two_columns(self) -> bool:
+        """Covariances and what is made of them: derived from sums alone."""
+        return self in (self.COVARIANCE, self.CORRELATION, self.SLOPE, self.INTERCEPT)
+
+    @property
+    def divides_by_spread(self) -> bool:
+        return self in (self.CORRELATION, self.SLOPE, self.INTERCEPT)
 
 
 class Route(StrEnum):
@@ -115,11 +128,11 @@ class PrivacyBudget:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is expected of a statistic's group and column beside the statistic itself."""
+    """What is expected of a statistic's group and columns beside the statistic itself; None: nobody said."""
 
     size: float | None = None
-    mean: float | None = None
-    std: float | None = None
+    means: tuple[float | None, ...] = ()  # of each column
+    stds: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +153,9 @@ class Statistic:
     tolerance: float | None = None
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
+    least_stds: tuple[
+        float, ...
+    ] = ()  # slope, intercept, correlation: a smaller std of a column is taken as this
 
     @property
     def counted(self) -> Filter:
