@@ -38,6 +38,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         r"unknown statistic.*Did you mean 'avg\[no\]'",
     ),
+    "circular equations": (
+        document(equations={"a": "avg[yes] / b", "b": "a - avg[no]"}),
+        ParameterError,
+        "circle: a uses b uses a.*over statistics alone",
+    ),
+    "misspelt equation": (
+        document(equations={"times": "avg[yes] / avg[no]", "more": "100 * timse"}),
+        ParameterError,
+        "'more' uses the unknown statistic 'timse'.*Did you mean 'times'",
+    ),
     "root of a negative value": (
         with_equation("sqrt(avg[yes] - avg[no])"),
         ParameterError,

@@ -81,6 +81,28 @@ def test_with_a_huge_budget_the_release_is_the_truth(form: str, tmp_path: Path) 
         assert made[name].value == pytest.approx(expected, abs=slack), name
 
 
+@pytest.mark.parametrize("names", [["share", "double", "odds"], ["odds", "double", "share"]])
+def test_an_equation_of_equations_is_computed_from_what_is_published(
+    names: list[str], tmp_path: Path
+) -> None:
+    """Also where the guard of the inner one acts: it is the published figure that goes in."""
+    formulas: dict[str, Any] = {
+        "share": {
+            "formula": "n[yes] / avg[yes]",
+            "guard": 60.0,
+        },  # no mean cost is that large: always at the guard
+        "double": "2 * share",
+        "odds": "double / (1 + share)",
+    }
+    content = document(equations={name: formulas[name] for name in names})
+    release(read_specification(content), population(), tmp_path / "out.json", seed=1)
+    found = {row["name"]: row["value"] for row in json.loads((tmp_path / "out.json").read_text())["values"]}
+    assert [name for name in found if name in names] == names
+    assert found["share"] == pytest.approx(found["n[yes]"] / 60.0)
+    assert found["double"] == pytest.approx(2 * found["share"])
+    assert found["odds"] == pytest.approx(found["double"] / (1 + found["share"]))
+
+
 def test_the_two_routes_measure_the_same_thing() -> None:
     values = {}
     for route in ("direct", "sums"):

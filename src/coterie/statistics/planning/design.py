@@ -18,10 +18,10 @@ from coterie.statistics.prediction.derivation import (
     Derivation,
     derive,
     domain_of,
-    guard,
     unit_of_equation,
     unit_of_statistic,
 )
+from coterie.statistics.prediction.guarding import guarded
 from coterie.statistics.prediction.joint import JointMeasurement
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.metric import Metric, NoiseSource
@@ -115,7 +115,7 @@ def build_design(
         specification, asked, measurements, found, joints, expectations
     )
     warnings: list[str] = []
-    equations = {e.name: guard(e, ranges, expected, warnings) for e in specification.equations}
+    equations = guarded(specification, ranges, expected, warnings)
     _require_expectations(specification, expectations, equations)
     rows = np.ones((1, 0))
     if singles:
@@ -314,7 +314,7 @@ def _require_expectations(
     for equation in specification.equations:
         if linear_form(equations[equation.name]) is not None:
             continue
-        for name in names_in(equation.expression):
+        for name in names_in(equations[equation.name]):
             public = specification[name].where == Filter() and specification.records is not None
             if name not in expectations.given and not (public and specification[name].kind == "count"):
                 raise ParameterError(

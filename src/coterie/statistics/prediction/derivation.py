@@ -1,4 +1,4 @@
-"""From measurements to a statistic, directly or from noisy sums; equations guarded; and the units of their errors.
+"""From measurements to a statistic, directly or from noisy sums; and the units of errors.
 
 The sums route measures n, Σ(y−c) and Σ(y−c)² of a group with the public middle c. Their sensitivities do
 not grow when the group is small or its size secret, one n serves every statistic of the group, and the
@@ -16,7 +16,7 @@ from coterie.errors import ParameterError, shortened
 from coterie.statistics.prediction import measurement as measured
 from coterie.statistics.prediction.measurement import Kind, Measurement
 from coterie.statistics.prediction.value_grid import ValueGrid
-from coterie.statistics.specification.calculus import Range, Tape, range_of
+from coterie.statistics.specification.calculus import Range, Tape
 from coterie.statistics.specification.equations import Expression, Op, apply, clamp, name, names_in, number
 from coterie.statistics.specification.expectations import Expectations
 from coterie.statistics.specification.specification import (
@@ -274,71 +274,6 @@ def spread_warnings(specification: Specification) -> list[str]:
         "(set `least_std` to choose another figure)."
         for (column, least), names in found.items()
     ]
-
-
-# Keep equations away from division by zero and roots of negative numbers, and say so.
-#
-# The expected absolute error of a ratio is infinite as long as its noisy denominator can come arbitrarily
-# near zero: that is the source of the spikes in Nunes 2024's figures. So a denominator that can reach zero is held
-# at a small public distance from it, on the side where it is expected; this is post-processing and costs
-# nothing. What cannot be cured that way is refused.
-
-DEFAULT_DISTANCE = 0.01  # of the denominator's expected size
-
-
-def guard(
-    equation: Equation, ranges: Mapping[str, Range], expected: Mapping[str, float], warnings: list[str]
-) -> Expression:
-    """The equation with every dangerous denominator or logarithm held away from zero; `warnings` says which."""
-
-    def visit(node: Expression) -> Expression:
-        arguments = tuple(visit(argument) for argument in node.arguments)
-        rebuilt = Expression(node.op, arguments, node.number, node.name)
-        match node.op:
-            case Op.DIVIDE:
-                if 0.0 in range_of(arguments[1], ranges):
-                    return apply(Op.DIVIDE, arguments[0], away(arguments[1], "divides by", node.arguments[1]))
-            case Op.LOG:
-                inside = range_of(arguments[0], ranges)
-                if inside.lower < 0:
-                    raise _refused(equation, "logarithm", node.arguments[0])
-                if inside.lower == 0:
-                    return apply(Op.LOG, away(arguments[0], "takes the logarithm of", node.arguments[0]))
-            case Op.SQRT:
-                if range_of(arguments[0], ranges).lower < 0:
-                    raise _refused(equation, "square root", node.arguments[0])
-            case Op.POWER:
-                exponent, inside = node.arguments[1].number, range_of(arguments[0], ranges)
-                if exponent != int(exponent) and inside.lower < 0:
-                    raise _refused(equation, "broken power", node.arguments[0])
-                if exponent < 0 and 0.0 in inside:
-                    return apply(Op.POWER, away(arguments[0], "divides by", node.arguments[0]), arguments[1])
-        return rebuilt
-
-    def away(what: Expression, verb: str, written: Expression) -> Expression:
-        centre = float(Tape.of(what).value({key: np.float64(value) for key, value in expected.items()}))  # type: ignore[misc]
-        distance = equation.guard if equation.guard is not None else DEFAULT_DISTANCE * abs(centre)
-        if not math.isfinite(centre) or distance <= 0 or not math.isfinite(distance):
-            raise ParameterError(
-                f"Equation '{equation.name}' {verb} '{written}', which is expected to be zero or undefined.",
-                "Give its statistics `expected` values away from that, or the equation a `guard`.",
-            )
-        signed = math.copysign(distance, centre)
-        side = "below" if signed > 0 else "above"
-        warnings.append(
-            f"Equation '{equation.name}' {verb} '{written}', whose domain includes 0: values {side} {signed:.4g} "
-            f"are taken as {signed:.4g} (set `guard` to choose another distance)."
-        )
-        return apply(Op.AWAY_FROM_ZERO, what, number(signed))
-
-    return visit(equation.expression)
-
-
-def _refused(equation: Equation, what: str, inside: Expression) -> ParameterError:
-    return ParameterError(
-        f"Equation '{equation.name}' takes the {what} of '{inside}', which can be negative.",
-        f"Write max({inside}, 0) inside it if zero is what a negative value means, or use other statistics.",
-    )
 
 
 # What an error is measured against, so that a count and an income can stand in one score (Nunes 2024, end of §5.3).

@@ -11,7 +11,7 @@ from coterie.schema.domain import as_number, typed_bound
 from coterie.schema.exact import as_text
 from coterie.schema.taxonomy.loading import declared_taxonomy
 from coterie.statistics.prediction.derivation import domain_of
-from coterie.statistics.specification.equations import names_in
+from coterie.statistics.specification.equations import in_order, names_in
 from coterie.statistics.specification.filters import Between, Condition, Filter, OneOf, Value, reachable
 from coterie.statistics.specification.specification import Route, Specification, Statistic, StatisticKind
 from coterie.table.checked import MISSING_LABEL
@@ -50,6 +50,7 @@ def check(specification: Specification) -> None:
     for statistic in specification.statistics:
         _check_statistic(specification, statistic)
     called = [equation.name for equation in specification.equations]
+    known = [*names, *called]
     for equation in specification.equations:
         if called.count(equation.name) > 1:
             raise ParameterError(f"Equation '{equation.name}' appears twice.", "Rename one.")
@@ -58,10 +59,11 @@ def check(specification: Specification) -> None:
         if equation.name in names:
             raise ParameterError(f"'{equation.name}' is both a statistic and an equation.", "Rename one.")
         for name in names_in(equation.expression):
-            if name not in names:
+            if name not in known:
                 raise ParameterError(
-                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, names)
+                    f"Equation '{equation.name}' uses the unknown statistic '{name}'.", nearest(name, known)
                 )
+    in_order({equation.name: equation.expression for equation in specification.equations})
 
 
 def _check_delta(specification: Specification) -> None:
