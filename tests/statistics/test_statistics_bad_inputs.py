@@ -48,6 +48,71 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         "'more' uses the unknown statistic 'timse'.*Did you mean 'times'",
     ),
+    "misspelt group under expected": (
+        with_statistic(kind="count", by={"region": ["north", "south"]}, expected={"nroth": 3}),
+        ParameterError,
+        "expected names the unknown group 'nroth'.*Did you mean 'north'",
+    ),
+    "misspelt group under about": (
+        with_statistic(kind="mean", of="cost", by={"region": ["north"]}, about={"nort": {"size": 3}}),
+        ParameterError,
+        "about names the unknown group 'nort'.*Did you mean 'north'",
+    ),
+    "misspelt group under shape": (
+        with_statistic(
+            kind="median",
+            of="cost",
+            by={"region": ["north"]},
+            shape={"nort": {"distribution": "normal", "mean": 3, "std": 1}},
+        ),
+        ParameterError,
+        "shape names the unknown group 'nort'.*Did you mean 'north'",
+    ),
+    "expected by groups that do not exist": (
+        with_statistic(kind="mean", of="cost", expected={"north": 3}),
+        ParameterError,
+        "expected speaks of groups, but there are none",
+    ),
+    "a range outside the domain": (
+        with_statistic(kind="count", where={"age": {"from": 200}}),
+        SchemaError,
+        "range of 'age' that lies outside its declared domain",
+    ),
+    "a value outside the domain": (
+        with_statistic(kind="count", where={"age": 200}),
+        SchemaError,
+        "'age' = 200.*which lies outside its declared domain",
+    ),
+    "totals without groups": (
+        with_statistic(kind="count", totals=True),
+        ParameterError,
+        "has `totals`, but no groups",
+    ),
+    "totals of an unknown column": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals=[["reigon"]]),
+        ParameterError,
+        "names 'reigon', which is not under `by`.*Did you mean 'region'",
+    ),
+    "totals over nothing": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals=[["region"]]),
+        ParameterError,
+        "are the groups themselves",
+    ),
+    "totals that are no lists": (
+        with_statistic(kind="count", by={"region": ["north"]}, totals="region"),
+        ParameterError,
+        "neither true nor a list of lists",
+    ),
+    "a group called all": (
+        with_statistic(kind="count", by={"region": ["north", "all"]}, totals=True),
+        ParameterError,
+        "has a group 'all'",
+    ),
+    "declared labels that nobody declared": (
+        with_statistic(kind="count", by={"region": "declared"}),
+        SchemaError,
+        "declares no labels for 'region'",
+    ),
     "root of a negative value": (
         with_equation("sqrt(avg[yes] - avg[no])"),
         ParameterError,

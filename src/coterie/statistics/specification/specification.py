@@ -153,9 +153,8 @@ class Statistic:
     tolerance: float | None = None
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
-    least_stds: tuple[
-        float, ...
-    ] = ()  # slope, intercept, correlation: a smaller std of a column is taken as this
+    least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
+    group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
 
     @property
     def counted(self) -> Filter:
