@@ -237,7 +237,7 @@ def _worth(
     unstated = expectations.unstated(m)
     if stated and m.kind is not Kind.QUANTILE:
         unstated = ()
-    elif not stated and m.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD):
+    elif not stated and m.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD, Kind.DISTINCT):
         unstated = (f"{m.name} of {value:g}",)
     return value, law, unstated
 
@@ -279,7 +279,7 @@ def _family_of(joint: JointMeasurement) -> Family:
 def _family(kind: Kind, zcdp: bool) -> Family:
     if kind is Kind.QUANTILE:
         return Family.RANK
-    if kind is Kind.COUNT:
+    if kind.counts:
         return Family.DISCRETE_GAUSSIAN if zcdp else Family.DISCRETE_LAPLACE
     return Family.GAUSSIAN if zcdp else Family.LAPLACE
 

@@ -61,6 +61,10 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
     if statistic.kind is StatisticKind.PROPORTION:
         assert statistic.that is not None
         return measured.share(where, statistic.that, m)
+    if statistic.kind is StatisticKind.COUNT_DISTINCT:
+        return measured.distinct(where, statistic.columns[0])
+    if statistic.kind is StatisticKind.KEYS:
+        return measured.keys(where, statistic.columns[0])
     domains = tuple(ValueGrid.of_attribute(specification.schema[column]) for column in statistic.columns)
     column = statistic.columns[0]
     match statistic.kind:
@@ -198,6 +202,10 @@ def domain_of(specification: Specification, statistic: Statistic) -> Range:
     match statistic.kind:
         case StatisticKind.COUNT:
             return Range(float(statistic.at_least or 0), most)
+        case StatisticKind.KEYS:
+            return Range(0.0, math.inf)
+        case StatisticKind.COUNT_DISTINCT:
+            return Range(0.0, min(most, specification.most_values(statistic)))
         case StatisticKind.PROPORTION:
             return Range(0.0, 1.0)
         case StatisticKind.SUM:

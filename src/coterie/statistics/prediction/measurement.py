@@ -34,6 +34,13 @@ class Kind(StrEnum):
     VARIANCE = "variance"
     STD = "std"
     QUANTILE = "quantile"
+    DISTINCT = "distinct values"
+    KEYS = "counts by private keys"
+
+    @property
+    def counts(self) -> bool:
+        """Whether whole numbers are measured."""
+        return self in (Kind.COUNT, Kind.DISTINCT, Kind.KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ class Measurement:
         """Unique: measurements of different content have different names. Readable in a plan."""
         if self.kind is Kind.COUNT:
             return f"count | {self.where}"
+        if self.kind is Kind.KEYS:
+            return f"counts by private {filter_text(self.terms[0][0])} | {self.where}"
         what = self.summed if self.indicator is None else f"[{self.indicator}]"
         detail = ""
         if self.kind is Kind.QUANTILE:
@@ -116,6 +125,28 @@ def _term(column: str, centre: float) -> str:
 def count(where: Filter) -> Measurement:
     proof = "A record is in the group or not: entering or leaving changes the count by one."
     return Measurement(Kind.COUNT, where, SensitivityBound(1.0, 0.0, "Δ = 1", proof))
+
+
+def distinct(where: Filter, column: str) -> Measurement:
+    proof = (
+        "A new record adds one value or none, and one that leaves takes one or none away. A changed value may take the old "
+        "one away and may add the new one: the number falls by one, stays, or rises by one."
+    )
+    bound = SensitivityBound(1.0, 1.0, "Δ = 1", proof)
+    return Measurement(Kind.DISTINCT, where, bound, ((column, 0.0),))
+
+
+def keys(where: Filter, column: str) -> Measurement:
+    """A count for each value that occurs, shown where it is large enough: see `key_threshold`."""
+    proof = (
+        "A record has one key, and moves its count by one. If another record has the key too, the same keys are counted "
+        "with and without it: noise on one number. If none has, only the threshold can show the key, with probability δ at "
+        "most; all else that is shown has the same law with and without the record."
+    )
+    bound = SensitivityBound(
+        1.0, 1.0, "Δ = 1; a key of one record is shown with probability δ at most", proof
+    )
+    return Measurement(Kind.KEYS, where, bound, ((column, 0.0),))
 
 
 def total(where: Filter, terms: tuple[tuple[str, float], ...], domains: tuple[ValueGrid, ...]) -> Measurement:

@@ -21,7 +21,7 @@ from coterie.statistics.specification.fields import (
     positive_of,
 )
 from coterie.statistics.specification.filters import Filter, label_text, read_filter
-from coterie.statistics.specification.groups import StatisticGroup, groups_of
+from coterie.statistics.specification.groups import StatisticGroup, groups_of, private_key
 from coterie.statistics.specification.shape import ENTRIES as SHAPE_ENTRIES
 from coterie.statistics.specification.shape import ValueShape
 from coterie.statistics.specification.specification import (
@@ -79,7 +79,18 @@ _ENTRIES = (
         "expected",
         "about",
     ),
-    *("weight", "tolerance", "summary", "route", "bins", "values", "complete", "totals", "least_std"),
+    *(
+        "weight",
+        "tolerance",
+        "summary",
+        "route",
+        "bins",
+        "values",
+        "complete",
+        "totals",
+        "least_std",
+        "at_most",
+    ),
 )
 _ABOUT = ("size", "mean", "std")
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
@@ -108,6 +119,13 @@ def expand(
             )
         members(entry, _ENTRIES, where)
         kind = one_of(entry.get("kind"), StatisticKind, f"{where}, kind")
+        if kind is StatisticKind.KEYS:
+            raise ParameterError(f"{where}: this is no kind.", "Write kind: count, by: {COLUMN: private}.")
+        key = private_key(entry, kind, where)
+        if key is not None:
+            single = _single(str(name), StatisticGroup(), kind, entry, where, shape_of)
+            statistics.append(replace(single, kind=StatisticKind.KEYS, columns=(key,)))
+            continue
         groups = groups_of(entry, kind, schema, where)
         for key, reserved in (("expected", ()), ("about", _ABOUT), ("shape", SHAPE_ENTRIES)):
             if groups[0].choices and _by_label(entry.get(key), reserved):
@@ -195,8 +213,15 @@ def _single(
         summary=one_of(entry.get("summary", "mean"), ErrorSummary, f"{where}, summary"),
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
         least_stds=_least_std(entry.get("least_std"), kind, where),
+        at_most=_at_most(entry.get("at_most"), kind, where),
         group=group.columns,
     )
+
+
+def _at_most(content: object, kind: StatisticKind, where: str) -> int | None:
+    if content is not None and kind is not StatisticKind.COUNT_DISTINCT:
+        raise ParameterError(f"{where} has `at_most`, but is no count_distinct.", "Drop it.")
+    return positive_integer(content, f"{where}, at_most")
 
 
 def _least_std(content: object, kind: StatisticKind, where: str) -> tuple[float, ...]:

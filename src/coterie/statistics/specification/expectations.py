@@ -17,6 +17,7 @@ from coterie.statistics.specification.specification import Specification, Statis
 from coterie.table.checked import step_of
 
 _ASSUMED_CORRELATION = 0.5  # of two columns of which nobody says anything
+_ASSUMED_KEYS = 20  # private keys of the same frequency
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Expectations:
                 return self.std(statistic.where, statistic.columns[0])
             case StatisticKind.PROPORTION:
                 return self._proportion(statistic)
+            case StatisticKind.COUNT_DISTINCT:
+                return min(self.specification.most_values(statistic) / 2, self.size(statistic.where))
+            case StatisticKind.KEYS:
+                return self.size(statistic.where) / _ASSUMED_KEYS
             case kind if kind.of_two_columns:
                 return self._of_two_columns(statistic)
             case _:

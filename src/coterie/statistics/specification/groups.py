@@ -11,7 +11,7 @@ from typing import Any
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Schema
 from coterie.schema.taxonomy.loading import declared_taxonomy
-from coterie.statistics.specification.checking import asked_labels
+from coterie.statistics.specification.asked_values import asked_labels
 from coterie.statistics.specification.fields import number_of
 from coterie.statistics.specification.filters import (
     Between,
@@ -25,6 +25,7 @@ from coterie.statistics.specification.specification import StatisticKind
 
 ALL = "all"  # what a group column says in the row of a total
 DECLARED = "declared"  # every label that the schema has
+PRIVATE = "private"  # the release finds the values, and shows those that many records have
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,34 @@ class StatisticGroup:
 
     def holds(self, other: StatisticGroup) -> bool:
         return all(b.covers <= a.covers for a, b in zip(self.choices, other.choices, strict=True))
+
+
+def private_key(entry: Mapping[str, Any], kind: StatisticKind, where: str) -> str | None:
+    """The column by whose values a count is asked, where these are not public."""
+    by = entry.get("by")
+    if not isinstance(by, dict) or PRIVATE not in by.values():
+        return None
+    if kind is not StatisticKind.COUNT:
+        raise ParameterError(
+            f"{where}: only a count can be by private keys.",
+            "Write kind: count, or list the public values of the column under `by`.",
+        )
+    if len(by) > 1:
+        raise ParameterError(
+            f"{where}: a private key stands alone under `by`.",
+            "Choose records by the other columns with `where`, one statistic for each.",
+        )
+    for name in ("totals", "complete", "at_least"):
+        if entry.get(name):
+            raise ParameterError(
+                f"{where} is by private keys, of which some are not shown: it has no `{name}`.", "Drop it."
+            )
+    if isinstance(entry.get("expected"), dict):
+        raise ParameterError(
+            f"{where} is by private keys, so nothing can be said of one of them.",
+            "Write expected: a typical count, or leave it out.",
+        )
+    return str(next(iter(by)))
 
 
 def groups_of(

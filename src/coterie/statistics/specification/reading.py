@@ -16,8 +16,9 @@ from coterie.schema.document import parse_yaml
 from coterie.schema.exact import parse_epsilon
 from coterie.statistics.prediction.derivation import with_least_spreads
 from coterie.statistics.releasing.records import Kinds, open_records, typed
+from coterie.statistics.specification.asked_values import asked_texts
 from coterie.statistics.specification.calculus import Range
-from coterie.statistics.specification.checking import asked_texts, check, check_asked_values, check_expected
+from coterie.statistics.specification.checking import check, check_asked_values, check_expected
 from coterie.statistics.specification.entries import expand, of_group
 from coterie.statistics.specification.equations import formula_of, names_in, parse
 from coterie.statistics.specification.fields import (
@@ -45,6 +46,8 @@ from coterie.statistics.specification.specification import (
     PrivacyBudget,
     RelativeTo,
     Specification,
+    Statistic,
+    StatisticKind,
 )
 
 VERSION = 1
@@ -127,7 +130,7 @@ def _build(document: dict[str, Any], schema: Schema, folder: Path) -> Specificat
         population=str(document.get("population", "default")),
         schema=schema,
         neighbours=neighbours,
-        budget=_budget(document.get("budget")),
+        budget=_with_thresholds(_budget(document.get("budget")), statistics),
         statistics=statistics,
         equations=tuple(_equation(str(name), content) for name, content in equations.items()),
         records=positive_integer(document.get("records"), "`records`"),
@@ -158,7 +161,15 @@ def _budget(content: object) -> PrivacyBudget:
         raise ParameterError("The budget mixes units, or has a delta without an epsilon.", advice)
     if numbers.get("delta", Fraction(0)) >= Fraction(1, 10):
         raise ParameterError("delta is too large to promise anything.", "Use less than 1/records, e.g. 1e-6.")
-    return PrivacyBudget(**numbers)
+    return PrivacyBudget(numbers.get("epsilon"), numbers.get("rho"), numbers.get("delta"))
+
+
+def _with_thresholds(budget: PrivacyBudget, statistics: tuple[Statistic, ...]) -> PrivacyBudget:
+    """Half of δ is for the thresholds of private keys, where there are any; the noise has the other half."""
+    keys = sum(statistic.kind is StatisticKind.KEYS for statistic in statistics)
+    return (
+        replace(budget, keys=keys, key_delta=budget.delta / (2 * keys)) if keys and budget.delta else budget
+    )
 
 
 def _floor(content: object) -> Fraction:

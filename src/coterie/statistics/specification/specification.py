@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
 from coterie.schema.attributes import Schema
 from coterie.schema.exact import as_text
+from coterie.statistics.specification.asked_values import number_of_values
 from coterie.statistics.specification.calculus import Range
 from coterie.statistics.specification.equations import Expression
 from coterie.statistics.specification.filters import EVERYONE, Filter
@@ -36,11 +38,18 @@ class StatisticKind(StrEnum):
     MEDIAN = "median"
     QUANTILE = "quantile"
     HISTOGRAM = "histogram"  # becomes one count per bin when it is read
+    COUNT_DISTINCT = "count_distinct"
+    KEYS = "counts by private keys"  # a count by a column whose values are found by the release
 
     @property
     def of_two_columns(self) -> bool:
         """Covariances and what is made of them: derived from sums alone."""
         return self in (self.COVARIANCE, self.CORRELATION, self.SLOPE, self.INTERCEPT)
+
+    @property
+    def of_keys(self) -> bool:
+        """Whether its column is looked at as values that are the same or not, not as numbers."""
+        return self in (self.COUNT_DISTINCT, self.KEYS)
 
     @property
     def divides_by_spread(self) -> bool:
@@ -93,11 +102,13 @@ class Notion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyBudget:
-    """ε, or ρ, or (ε, δ): exact numbers."""
+    """ε, or ρ, or (ε, δ): exact numbers. Of δ, each count by private keys has `key_delta` for its threshold."""
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction | None = None
+    key_delta: Fraction = Fraction(0)
+    keys: int = 0  # how many such counts there are
 
     @property
     def notion(self) -> Notion:
@@ -117,7 +128,13 @@ class PrivacyBudget:
         assert given is not None
         if self.delta is None:
             return given
-        return Fraction(str(rho_for(float(given), float(self.delta))))
+        return Fraction(str(rho_for(float(given), float(self.noise_delta))))
+
+    @property
+    def noise_delta(self) -> Fraction:
+        """What thresholds leave of δ: the noise of all measurements together has this."""
+        assert self.delta is not None
+        return self.delta - self.keys * self.key_delta
 
     def __str__(self) -> str:
         if self.rho is not None:
@@ -154,6 +171,7 @@ class Statistic:
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
     least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
+    at_most: int | None = None  # count_distinct: a public bound
     group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
 
     @property
@@ -256,18 +274,33 @@ class Specification:
 
     @property
     def added_up(self) -> frozenset[str]:
-        """The columns that statistics are computed from."""
-        return frozenset(column for s in self.statistics for column in s.columns)
+        """The columns of numbers that statistics are computed from."""
+        return frozenset(c for s in self.statistics if not s.kind.of_keys for c in s.columns)
+
+    @property
+    def keyed(self) -> frozenset[str]:
+        """The columns whose values are told apart."""
+        return frozenset(c for s in self.statistics if s.kind.of_keys for c in s.columns)
 
     @property
     def columns(self) -> frozenset[str]:
         """Every column that is measured or filtered by."""
-        return self.added_up | {column for chosen in self.filters for column, _ in chosen.conditions}
+        return (
+            self.added_up
+            | self.keyed
+            | {column for chosen in self.filters for column, _ in chosen.conditions}
+        )
 
     def range_of(self, column: str) -> Range:
         """The declared bounds of a column of numbers."""
         bounds = self.schema[column].bounds()
         return Range(bounds.lower, bounds.upper)
+
+    def most_values(self, statistic: Statistic) -> float:
+        """The public bound of a number of distinct values."""
+        column = self.schema[statistic.columns[0]]
+        bounds = (statistic.at_most, number_of_values(column, self.schema))
+        return min((float(bound) for bound in bounds if bound is not None), default=math.inf)
 
     @property
     def size(self) -> int | None:

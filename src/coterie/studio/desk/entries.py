@@ -26,6 +26,7 @@ KINDS = {
     "quantile": "a quantile, such as 0.9",
     "proportion": "the share of records for which something holds",
     "histogram": "one count per bin or value",
+    "count_distinct": "how many different values occur",
 }
 NUMERIC = (AttributeType.CONTINUOUS, AttributeType.INTEGER)
 CONDITIONS = 4  # rows of the form; a condition left empty does not count
