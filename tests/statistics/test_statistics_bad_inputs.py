@@ -83,6 +83,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         SchemaError,
         "'age' = 200.*which lies outside its declared domain",
     ),
+    "trim of a mean": (
+        with_statistic(kind="mean", of="cost", trim=0.1),
+        ParameterError,
+        "is no trimmed_mean",
+    ),
+    "trim of all": (
+        with_statistic(kind="trimmed_mean", of="cost", trim=0.5),
+        ParameterError,
+        "part left out at each end, from 0.001 to 0.49",
+    ),
     "totals without groups": (
         with_statistic(kind="count", totals=True),
         ParameterError,

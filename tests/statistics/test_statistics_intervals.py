@@ -52,7 +52,8 @@ def planned(
     relation: str, epsilon: str, statistics: dict[str, Any], equations: dict[str, str] | None = None
 ) -> Plan:
     schema = {"g": {"role": "keep"}, "s": {"role": "keep"}}
-    bounded = {name: {"role": "protect", "domain": {"lower": 0, "upper": 100}} for name in "xy"}
+    used = sorted({name for entry in statistics.values() for name in entry.get("of", ())} | {"x"})
+    bounded = {name: {"role": "protect", "domain": {"lower": 0, "upper": 100}} for name in used}
     document = {
         "coterie_statistics": 1,
         "release": "r",
@@ -125,6 +126,8 @@ def test_small_and_empty_cells_are_covered(relation: str, epsilon: str, complete
 @pytest.mark.parametrize("route", ["direct", "sums"])
 def test_sums_means_shares_and_spreads_are_covered(relation: str, epsilon: str, route: str) -> None:
     kinds: dict[str, Any] = {kind: {"kind": kind, "of": "x"} for kind in ("sum", "mean", "variance", "std")}
+    if route == "direct":
+        kinds["trimmed"] = {"kind": "trimmed_mean", "of": "x"}
     kinds["proportion"] = {"kind": "proportion", "that": {"s": "yes"}}
     statistics = {name: {**entry, "by": GROUPS, "route": route} for name, entry in kinds.items()}
     counted = hits(*released(planned(relation, epsilon, statistics)))

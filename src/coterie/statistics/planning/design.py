@@ -237,7 +237,7 @@ def _worth(
     unstated = expectations.unstated(m)
     if stated and m.kind is not Kind.QUANTILE:
         unstated = ()
-    elif not stated and m.kind in (Kind.MEAN, Kind.VARIANCE, Kind.STD, Kind.DISTINCT):
+    elif not stated and (m.kind.padded or m.kind is Kind.DISTINCT):
         unstated = (f"{m.name} of {value:g}",)
     return value, law, unstated
 

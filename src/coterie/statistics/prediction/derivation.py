@@ -72,6 +72,8 @@ def _direct(specification: Specification, statistic: Statistic) -> Measurement:
             return measured.total(where, tuple((c, 0.0) for c in statistic.columns), domains)
         case StatisticKind.MEAN:
             return measured.mean(where, column, domains[0], m)
+        case StatisticKind.TRIMMED_MEAN:
+            return measured.trimmed(where, column, domains[0], m, statistic.trim)
         case StatisticKind.VARIANCE:
             return measured.variance(where, column, domains[0], max(m, 2))
         case StatisticKind.STD:

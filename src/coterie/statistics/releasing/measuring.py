@@ -168,6 +168,8 @@ def _measured(m: Measurement, kinds: Kinds, sums: _Sums) -> Exact:
     if m.kind is Kind.QUANTILE:
         places = sums.place(m.terms[0][0], m.domains[0])
         return m.candidates.counts(places[kinds.mask(m.where)])
+    if m.kind is Kind.TRIMMED:
+        return trimmed(m, sums.place(m.terms[0][0], m.domains[0])[kinds.mask(m.where)])
     if m.indicator is not None:
         return finish(m, count, kinds.count(m.where & m.indicator))
     entries = [(column, grid) for (column, _), grid in zip(m.terms, m.domains, strict=True)]
@@ -195,6 +197,19 @@ def finish(m: Measurement, count: int, first: int, squares: int = 0) -> int:
     if m.kind is Kind.VARIANCE:
         return math.floor(variance / m.unit)
     return math.isqrt(math.floor(variance / m.unit**2))
+
+
+def trimmed(m: Measurement, places: Places) -> int:
+    """A trimmed mean, rounded down to its unit; of a value that the cut goes through, its part counts."""
+    grid, padding = m.domains[0], max(m.at_least - len(places), 0)
+    # x − middle is 2p − steps half steps: 0 for the padding.
+    values = np.sort(np.concatenate([2 * places - grid.steps, np.zeros(padding, dtype=places.dtype)]))
+    cut = exact_level(m.trim) * len(values)
+    first = math.floor(cut)
+    kept = values[first : len(values) - first]
+    total = (int((kept >> 27).sum()) << 27) + int((kept & ((1 << 27) - 1)).sum())
+    edges = (cut - first) * (int(kept[0]) + int(kept[-1]))
+    return math.floor((total - edges) * (grid.step / 2) / (len(values) - 2 * cut) / m.unit)
 
 
 NAME = (

@@ -66,31 +66,9 @@ def _check_labels(content: object, groups: tuple[StatisticGroup, ...], place: st
 
 
 _ENTRIES = (
-    *(
-        "kind",
-        "of",
-        "where",
-        "by",
-        "that",
-        "at_least",
-        "quantile",
-        "shape",
-        "candidates",
-        "expected",
-        "about",
-    ),
-    *(
-        "weight",
-        "tolerance",
-        "summary",
-        "route",
-        "bins",
-        "values",
-        "complete",
-        "totals",
-        "least_std",
-        "at_most",
-    ),
+    *("kind", "of", "where", "by", "totals", "complete", "that", "at_least", "at_most", "bins", "values"),
+    *("quantile", "shape", "candidates", "trim", "least_std", "expected", "about", "weight", "tolerance"),
+    *("summary", "route"),
 )
 _ABOUT = ("size", "mean", "std")
 ShapeOf = Callable[[object, str, str, Filter, float, float | None, str], tuple[ValueShape, float]]
@@ -214,8 +192,20 @@ def _single(
         route=one_of(entry.get("route", "auto"), Route, f"{where}, route"),
         least_stds=_least_std(entry.get("least_std"), kind, where),
         at_most=_at_most(entry.get("at_most"), kind, where),
+        trim=_trim(entry.get("trim"), kind, where),
         group=group.columns,
     )
+
+
+def _trim(content: object, kind: StatisticKind, where: str) -> float:
+    if content is not None and kind is not StatisticKind.TRIMMED_MEAN:
+        raise ParameterError(f"{where} has `trim`, but is no trimmed_mean.", "Drop it.")
+    trim = 0.1 if content is None else number_of(content, f"{where}, trim")
+    if not 0.001 <= trim <= 0.49:
+        raise ParameterError(
+            f"{where}: `trim` is the part left out at each end, from 0.001 to 0.49.", "For example trim: 0.1."
+        )
+    return trim
 
 
 def _at_most(content: object, kind: StatisticKind, where: str) -> int | None:

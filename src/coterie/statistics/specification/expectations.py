@@ -42,7 +42,7 @@ class Expectations:
                 return self.size(statistic.where) * self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.SUM:
                 return self._product(statistic.where, statistic.columns)
-            case StatisticKind.MEAN:
+            case StatisticKind.MEAN | StatisticKind.TRIMMED_MEAN:
                 return self.mean(statistic.where, statistic.columns[0])
             case StatisticKind.VARIANCE:
                 return self.std(statistic.where, statistic.columns[0]) ** 2

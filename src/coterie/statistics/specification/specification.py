@@ -28,6 +28,7 @@ class StatisticKind(StrEnum):
     COUNT = "count"
     SUM = "sum"
     MEAN = "mean"
+    TRIMMED_MEAN = "trimmed_mean"
     VARIANCE = "variance"
     STD = "std"
     COVARIANCE = "covariance"
@@ -171,6 +172,7 @@ class Statistic:
     summary: ErrorSummary = ErrorSummary.MEAN
     route: Route = Route.AUTO
     least_stds: tuple[float, ...] = ()  # of the columns that a slope or correlation divides by
+    trim: float = 0.1  # trimmed mean: the part that is left out at each end
     at_most: int | None = None  # count_distinct: a public bound
     group: tuple[tuple[str, str], ...] = ()  # the columns of `by`, each with its value; "all" in a total
 
