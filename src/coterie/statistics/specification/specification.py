@@ -7,11 +7,15 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from coterie.errors import ParameterError, counted, nearest
 from coterie.promise.loss import rho_for
@@ -201,6 +205,13 @@ class Total:
     whole: str | None
 
 
+class _Plain(yaml.SafeDumper):
+    """Without marks for what is said twice."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 @dataclass(frozen=True, repr=False)
 class Specification:
     """What goes out, what analysts will compute from it, and the budget. `read_specification` makes one.
@@ -267,6 +278,25 @@ class Specification:
                 return statistic
         known = [statistic.name for statistic in self.statistics]
         raise ParameterError(f"There is no statistic '{name}'.", nearest(name, known))
+
+    def to_yaml(self, beside: str | Path | None = None, notes: Iterable[str] = ()) -> str:
+        """The specification as a file would hold it.
+
+        Parameters
+        ----------
+        beside : str or Path, optional
+            Where the file will lie: a schema's file is then named as seen from there.
+        notes : iterable of str
+            Sentences that stand above it as comments.
+        """
+        document = dict(self.document)
+        if beside is not None and isinstance(document.get("schema"), str):
+            document["schema"] = os.path.relpath(document["schema"], Path(beside).resolve().parent)
+        comments = "".join(f"# {words}.\n" for words in notes)
+        body = yaml.dump(
+            document, Dumper=_Plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
+        )
+        return comments + str(body)
 
     @property
     def filters(self) -> list[Filter]:
