@@ -93,6 +93,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         ParameterError,
         "part left out at each end, from 0.001 to 0.49",
     ),
+    "a code that no whole number is": (
+        with_statistic(kind="count", by={"age": [18, 18.5]}),
+        SchemaError,
+        "'age' = 18.5, but it has whole numbers only: nobody matches",
+    ),
+    "a range without a whole number": (
+        with_statistic(kind="count", where={"age": {"from": 18.2, "below": 19}}),
+        SchemaError,
+        "range of 'age' that holds no whole number",
+    ),
     "totals without groups": (
         with_statistic(kind="count", totals=True),
         ParameterError,
@@ -153,6 +163,16 @@ BAD: dict[str, tuple[dict[str, Any], type[CoterieError], str]] = {
         with_labels(REGIONS, kind="mean", of="cost", by={"region": ["north", "South"]}),
         SchemaError,
         "Did you mean 'south'",
+    ),
+    "a range of labels": (
+        with_labels(REGIONS, kind="count", where={"region": {"from": 1, "below": 3}}),
+        SchemaError,
+        r"range of 'region', and none of its declared labels lies there.*\[north, south, west\]",
+    ),
+    "codes beyond the declared ones": (
+        with_labels(["1", "2"], kind="count", where={"region": {"from": 3}}),
+        SchemaError,
+        "none of its declared labels lies there",
     ),
     "misspelt part": (
         with_labels(REGIONS, kind="proportion", that={"region": ["west", "east"]}),

@@ -175,6 +175,8 @@ OWN_SCHEMA = {
     "misspelt part",
     "number that is no label",
     "declared labels that nobody declared",
+    "a range of labels",
+    "codes beyond the declared ones",
 }
 # `schema:` is the project's own description, and half-written entries cannot be told from text that was left out.
 _IMPORTED = sorted(set(BAD) - OWN_SCHEMA - {"no schema"})

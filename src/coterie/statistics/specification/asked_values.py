@@ -79,6 +79,11 @@ def _asked_number(value: Value, attribute: Attribute) -> Value:
             f"A filter asks for '{attribute.name}' = {value}, which lies outside its declared domain.",
             "Correct the filter, or the domain.",
         )
+    if attribute.type is AttributeType.INTEGER and not number.is_integer():
+        raise SchemaError(
+            f"A filter asks for '{attribute.name}' = {value}, but it has whole numbers only: nobody matches.",
+            "Write a whole number, or a range: {from: …, below: …}.",
+        )
     return number
 
 

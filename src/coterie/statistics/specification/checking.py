@@ -6,6 +6,7 @@ import math
 
 from coterie.errors import ParameterError, SchemaError, nearest
 from coterie.schema.attributes import Attribute, AttributeType, Source
+from coterie.schema.domain import reads_as_number
 from coterie.schema.exact import as_text
 from coterie.statistics.prediction.derivation import domain_of
 from coterie.statistics.specification.asked_values import asked_labels, resolved
@@ -207,7 +208,7 @@ def check_asked_values(specification: Specification) -> None:
         for column, condition in chosen.conditions:
             attribute = specification.schema[column]
             if isinstance(condition, Between):
-                _check_range(attribute, condition)
+                _check_range(attribute, condition, asked_labels(attribute, specification.schema.folder))
                 continue
             for value in condition.values:
                 (meant,) = resolved(OneOf((value,)), attribute, specification.schema).values  # type: ignore[union-attr]
@@ -218,8 +219,20 @@ def check_asked_values(specification: Specification) -> None:
                     )
 
 
-def _check_range(attribute: Attribute, condition: Between) -> None:
+def _check_range(attribute: Attribute, condition: Between, labels: tuple[str, ...] | None) -> None:
     domain = attribute.domain
+    numbers = (float(label) for label in labels or () if reads_as_number(label))
+    if labels is not None and not any(condition.accepts(None, number) for number in numbers):
+        raise SchemaError(
+            f"A filter asks for a range of '{attribute.name}', and none of its declared labels lies there.",
+            f"List labels: {attribute.name}: [{', '.join(labels[:3])}].",
+        )
+    finite = math.isfinite(condition.start)
+    if attribute.type is AttributeType.INTEGER and finite and math.ceil(condition.start) >= condition.below:
+        raise SchemaError(
+            f"A filter asks for a range of '{attribute.name}' that holds no whole number: nobody matches.",
+            "Widen it: `from` is included, `below` is not.",
+        )
     if domain is not None and (condition.start > domain.upper or condition.below <= domain.lower):
         raise SchemaError(
             f"A filter asks for a range of '{attribute.name}' that lies outside its declared domain.",
